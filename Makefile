@@ -1,0 +1,35 @@
+# The two commands of the README: `make demo` and `make test`. Both call `setup` when it is needed.
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/.installed
+export PYTHONUNBUFFERED := 1
+
+.PHONY: setup demo test lint lock clean
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "binlog-connector needs Python 3.11 or newer; set PYTHON=python3.x")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/pip install --disable-pip-version-check --progress-bar on --require-hashes -r requirements.lock
+	$(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: setup
+	$(VENV)/bin/binlog-connector demo $(ARGS)
+
+test: setup
+	$(VENV)/bin/python -m pytest $(ARGS)
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+lock:
+	uv lock
+	uv export --quiet --frozen --all-extras --group dev --no-emit-project --no-header -o requirements.lock
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""Streams every change of a MySQL or MariaDB server into Kafka."""

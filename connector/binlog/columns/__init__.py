@@ -1,0 +1,1 @@
+"""Column values, one file per family."""

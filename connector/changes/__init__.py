@@ -1,0 +1,1 @@
+"""Events become transactions, without I/O."""

@@ -1,0 +1,211 @@
+"""Typed settings of `binlog-connector run`: a TOML file, then the environment on top of it.
+
+Every key can be given in the environment as `BINLOG_CONNECTOR_<SECTION>__<KEY>`, for example
+`BINLOG_CONNECTOR_SOURCE__PASSWORD`. An unknown key is an error. `configs/connector.toml` lists
+every key with its default and when to change it.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from connector.errors import ConfigError
+
+ENVIRONMENT_PREFIX = "BINLOG_CONNECTOR_"
+NESTED = "__"
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+TablePattern = Annotated[str, Field(pattern=r"^[^.]+\..+$")]
+
+# What a start point in the configuration may look like; see `configs/connector.toml`.
+START_PATTERN = r"^(earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+)$"
+
+
+class Section(BaseModel):
+    """Base of every section: unknown keys are errors, and nothing changes after the load."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TlsSettings(Section):
+    """How the connection to the source is encrypted."""
+
+    mode: Literal["disabled", "preferred", "required", "verify_ca", "verify_identity"] = "preferred"
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class SourceSettings(Section):
+    """The server whose changes are read."""
+
+    host: str = "127.0.0.1"
+    port: Port = 3306
+    user: str = "cdc"
+    password: SecretStr = SecretStr("")
+    password_file: Path | None = None
+    # Unique among all replicas of the source: of two, the server throws the older one out.
+    server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
+    tables: list[TablePattern] = ["*.*"]
+    exclude_tables: list[TablePattern] = []
+    start: Annotated[str, Field(pattern=START_PATTERN)] = "earliest"
+    tls: TlsSettings = TlsSettings()
+    connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
+    # Silence longer than this is a dead peer; heartbeats come three times as often.
+    read_timeout_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
+
+    @model_validator(mode="after")
+    def _one_password(self) -> SourceSettings:
+        if self.password_file is not None and self.password.get_secret_value():
+            reason = "give either password or password_file, not both"
+            raise ValueError(reason)
+        return self
+
+    def read_password(self) -> str:
+        """Return the password, from the file where one is configured.
+
+        Raises ConfigError when the file cannot be read.
+        """
+        if self.password_file is None:
+            return self.password.get_secret_value()
+        try:
+            return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            reason = f"source.password_file {self.password_file}: {error.strerror}"
+            raise ConfigError(reason) from error
+
+
+class KafkaSettings(Section):
+    """The brokers and the topics that are written."""
+
+    bootstrap_servers: Annotated[list[str], Field(min_length=1)]
+    topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+    partitions: Annotated[int, Field(ge=1, le=10000)] = 3
+    replication_factor: Annotated[int, Field(ge=1, le=32767)] = 1
+    retention_hours: Annotated[int, Field(ge=-1)] = 168
+    compression: Literal["lz4", "gzip", "none"] = "lz4"
+    record_bytes_max: Annotated[int, Field(ge=1024, le=2**31 - 1)] = 16 * 1024 * 1024
+    tombstones: bool = True
+    request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
+    transaction_timeout_seconds: Annotated[float, Field(ge=1)] = 60.0
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    sasl_username: str | None = None
+    sasl_password: SecretStr | None = None
+    ssl_ca: Path | None = None
+    ssl_certificate: Path | None = None
+    ssl_key: Path | None = None
+
+
+class DeliverySettings(Section):
+    """When a batch of source transactions becomes one Kafka transaction."""
+
+    commit_interval_ms: Annotated[int, Field(ge=1, le=60_000)] = 100
+    batch_bytes_max: Annotated[int, Field(ge=1024)] = 4 * 1024 * 1024
+    in_flight_bytes_max: Annotated[int, Field(ge=65536)] = 32 * 1024 * 1024
+
+
+class RetrySettings(Section):
+    """How long to wait after a transient error."""
+
+    initial_seconds: Annotated[float, Field(gt=0)] = 0.5
+    max_seconds: Annotated[float, Field(gt=0)] = 30.0
+    # 0 retries without end.
+    attempts_max: Annotated[int, Field(ge=0)] = 0
+
+
+class LogSettings(Section):
+    """What is written to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["console", "json"] = "console"
+
+
+class Settings(BaseSettings):
+    """Everything that `run` and `check` need to know."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter=NESTED,
+    )
+
+    # Names the pipeline: the transactional.id and the key of its progress record.
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    source: SourceSettings
+    kafka: KafkaSettings
+    delivery: DeliverySettings = DeliverySettings()
+    retry: RetrySettings = RetrySettings()
+    log: LogSettings = LogSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+
+def load_settings(path: Path) -> Settings:
+    """Read the TOML file at `path`, then the environment.
+
+    Raises ConfigError with one line per wrong key.
+    """
+    try:
+        document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = f"{path}: cannot read the configuration: {error.strerror}"
+        raise ConfigError(reason) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        reason = f"{path}: not valid TOML: {error}"
+        raise ConfigError(reason) from error
+    _refuse_unknown_variables()
+    try:
+        return Settings(**document)
+    except ValidationError as error:
+        lines = [_explain(problem, path) for problem in error.errors(include_input=False)]
+        raise ConfigError("\n".join(lines)) from error
+
+
+def _refuse_unknown_variables() -> None:
+    for variable in os.environ:
+        if not variable.startswith(ENVIRONMENT_PREFIX) or NESTED not in variable:
+            continue
+        keys = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split(NESTED)
+        section: Any = Settings
+        for key in keys:
+            fields = getattr(section, "model_fields", {})
+            if key not in fields:
+                reason = (
+                    f"environment variable {variable}: there is no key {'.'.join(keys)}; "
+                    "configs/connector.toml lists the keys"
+                )
+                raise ConfigError(reason)
+            section = fields[key].annotation
+
+
+def _explain(problem: Any, path: Path) -> str:
+    key = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"{path}: unknown key {key}; configs/connector.toml lists the keys"
+    if problem["type"] == "missing":
+        variable = ENVIRONMENT_PREFIX + NESTED.join(key.upper().split("."))
+        return f"{path}: {key} is required (or set {variable})"
+    return f"{path}: {key}: {problem['msg']}"

@@ -1,0 +1,1 @@
+"""Transactions become Kafka records, without I/O."""

@@ -1,0 +1,175 @@
+"""Names and types that the connector writes to Kafka and the Spark job reads.
+
+Standard library only: this is the one module of `connector` that `stream_jobs` imports.
+
+A row record::
+
+    topic    <prefix>.<database>.<table>
+    key      {"id": 7}                        the primary key columns, in key order
+    headers  cdc.seq     38 digits            the total order of changes (see `Sequence`)
+             cdc.op      c | u | d | t        insert, update, delete, truncate
+             cdc.schema  3f9c…                id of the table's column list
+             cdc.txn     uuid:gno | file:pos  the source transaction
+    value    {"before": {…}|null, "after": {…}|null, "source": {…}, "op": "u", "ts_ms": …}
+
+A tombstone (value null) follows each `d`; it carries the headers of its `d`. A `t` record has a null
+key and says that every row of the table with a lower sequence is gone (TRUNCATE, DROP).
+
+A schema record, in the compacted topic `<prefix>.schema`, is written in the same Kafka transaction
+as, and before, the first row that uses it::
+
+    key      shop.orders/3f9c…
+    value    {"schema_id": "3f9c…", "database": "shop", "table": "orders", "seq": "000…",
+              "columns": [{"name", "type", …}, …]}
+
+A progress record, in the compacted topic `<prefix>.progress`, closes every Kafka transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
+
+HEADER_SEQ = "cdc.seq"
+HEADER_OP = "cdc.op"
+HEADER_SCHEMA = "cdc.schema"
+HEADER_TXN = "cdc.txn"
+
+OP_CREATE = "c"
+OP_UPDATE = "u"
+OP_DELETE = "d"
+OP_TRUNCATE = "t"
+
+SCHEMA_TOPIC_SUFFIX = "schema"
+PROGRESS_TOPIC_SUFFIX = "progress"
+
+# Digits of each part of a sequence on the wire; the widths are also the limits.
+SEQ_EPOCH_DIGITS = 4
+SEQ_FILE_DIGITS = 8
+SEQ_POSITION_DIGITS = 10
+SEQ_EVENT_DIGITS = 8
+SEQ_ROW_DIGITS = 8
+SEQ_DIGITS = (
+    SEQ_EPOCH_DIGITS + SEQ_FILE_DIGITS + SEQ_POSITION_DIGITS + SEQ_EVENT_DIGITS + SEQ_ROW_DIGITS
+)
+
+
+def row_topic(prefix: str, database: str, table: str) -> str:
+    """Return the topic of a table's rows; characters that Kafka forbids become `_`."""
+    return ".".join((prefix, topic_part(database), topic_part(table)))
+
+
+def topic_part(name: str) -> str:
+    """Return `name` with every character outside `[A-Za-z0-9_-]` replaced by `_`."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Sequence:
+    """A place in the total order of changes; compared field by field, as numbers.
+
+    `row` is the row's index in its event times two, plus one for the create side of a
+    primary key change.
+    """
+
+    epoch: int
+    file: int
+    position: int
+    event: int
+    row: int
+
+    def __str__(self) -> str:
+        """Return the 38 digits of the header `cdc.seq`; text order equals number order."""
+        return f"{self.epoch:04d}{self.file:08d}{self.position:010d}{self.event:08d}{self.row:08d}"
+
+    @classmethod
+    def parse(cls, text: str) -> Sequence:
+        """Read the 38 digits of the header `cdc.seq`.
+
+        Raises ValueError for anything else.
+        """
+        if len(text) != SEQ_DIGITS or not (text.isascii() and text.isdigit()):
+            reason = f"a sequence has {SEQ_DIGITS} digits, not {text!r}"
+            raise ValueError(reason)
+        return cls(
+            int(text[0:4]), int(text[4:12]), int(text[12:22]), int(text[22:30]), int(text[30:38])
+        )
+
+
+class SchemaColumn(TypedDict):
+    """One column of a schema record, in the table's column order.
+
+    `type` is the family that decides the JSON form of the value; see `COLUMN_TYPES`.
+    """
+
+    name: str
+    type: str
+    nullable: bool
+    key: int  # 1-based place in the primary key, 0 outside it
+    unsigned: NotRequired[bool]  # integers, FLOAT, DOUBLE, DECIMAL
+    precision: NotRequired[int]  # DECIMAL
+    scale: NotRequired[int]  # DECIMAL
+    fraction: NotRequired[int]  # TIME, DATETIME, TIMESTAMP: digits after the second
+    length: NotRequired[int]  # CHAR, VARCHAR, BINARY, VARBINARY: bytes; BIT: bits
+    charset: NotRequired[str]  # character types: MySQL's name
+    collation: NotRequired[int]  # character types: MySQL's id
+    labels: NotRequired[list[str]]  # ENUM, SET
+    # The value that rows which existed before the column was added have, in the JSON form of the
+    # column; absent when it is NULL or the column did not come by ADD COLUMN.
+    added_default: NotRequired[object]
+
+
+class SchemaRecord(TypedDict):
+    """The value of a record in `<prefix>.schema`."""
+
+    schema_id: str
+    database: str
+    table: str
+    seq: str  # the sequence of the first row that uses it
+    columns: list[SchemaColumn]
+
+
+# Column types of a schema record and the JSON form of their values in the `lossless` profile.
+COLUMN_TYPES: dict[str, str] = {
+    "tinyint": "number",
+    "smallint": "number",
+    "mediumint": "number",
+    "int": "number",
+    "bigint": "number; digits in a string when unsigned",
+    "decimal": "string with `scale` decimals",
+    "float": "number, shortest that reads back to the same 32 bits",
+    "double": "number, shortest that reads back to the same 64 bits",
+    "bit": "BIT(1): true or false; else digits in a string",
+    "char": "string",
+    "varchar": "string",
+    "text": "string",
+    "enum": 'string; {"index": n} when the index has no label',
+    "set": "string of labels joined by commas",
+    "binary": "base64 string, padded to `length`",
+    "varbinary": "base64 string",
+    "blob": "base64 string",
+    "date": '"2017-09-15"; zero and partial dates as MySQL prints them',
+    "datetime": '"2019-07-09 02:28:57.123456", `fraction` digits',
+    "timestamp": '"2018-06-20T13:37:03.123Z", UTC; zero value "0000-00-00T00:00:00Z"',
+    "time": '"-838:59:59.000000", `fraction` digits',
+    "year": "number",
+    "json": "string with the document as MySQL prints it",
+    "geometry": '{"wkb": base64, "srid": n}',
+    "vector": "array of numbers",
+}
+
+
+class ProgressRecord(TypedDict):
+    """The value of a record in `<prefix>.progress`: where to resume, and who wrote it."""
+
+    flavour: str  # "mysql" or "mariadb"
+    gtid_set: str  # every GTID whose rows are committed; "" where the source has none
+    file: str
+    position: int  # first byte behind the last committed transaction
+    epoch: int
+    seq: str  # sequence of the last committed transaction's first event; "" before the first
+    server_uuid: str  # the server that `file` and `position` belong to
+    instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
+    host: str
+    pid: int
+    committed_at_ms: int

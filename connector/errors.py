@@ -1,0 +1,101 @@
+"""Everything that can go wrong, as one tree with two kinds and one policy.
+
+::
+
+    ConnectorError
+    ├── TransientError                 the same attempt may succeed later: retried with back-off
+    │   ├── SourceUnavailable          the server cannot be reached, or the connection broke
+    │   └── SinkUnavailable            Kafka cannot be reached, or a delivery failed
+    └── DefiniteError                  repeating cannot help: stop and say what to do
+        ├── ConfigError                the configuration is wrong
+        ├── SourceRefused              the server said no: credentials, grants, settings, purged log
+        ├── SinkRefused                Kafka said no: credentials, rights, sizes
+        ├── Fenced                     another instance with the same name took over
+        ├── UnsupportedChange          a change that this version cannot carry without loss
+        ├── LocalStackError            a private server cannot be fetched or started
+        └── DecodeError                bytes that are not what they claim to be
+            ├── TruncatedPayload       a payload ends before a field does
+            ├── ProtocolError          the conversation with the server broke its rules
+            └── EventError             any of these, with file, position and event name
+
+A message says where, what, and what to do. No row values and no secrets appear in messages.
+"""
+
+
+class ConnectorError(Exception):
+    """Base of every error that the product raises on purpose."""
+
+
+class TransientError(ConnectorError):
+    """Something outside failed for now; a restart from committed progress may succeed."""
+
+
+class SourceUnavailable(TransientError):
+    """The source cannot be reached, or the connection to it broke."""
+
+
+class SinkUnavailable(TransientError):
+    """Kafka cannot be reached, or did not accept a delivery for now."""
+
+
+class DefiniteError(ConnectorError):
+    """Repeating the attempt cannot help; the message says what will."""
+
+
+class ConfigError(DefiniteError):
+    """The configuration is wrong."""
+
+
+class SourceRefused(DefiniteError):
+    """The source refused: credentials, grants, settings, or a position it no longer has."""
+
+
+class SinkRefused(DefiniteError):
+    """Kafka refused: credentials, rights, or a record above its limits."""
+
+
+class Fenced(DefiniteError):
+    """Another instance with the same name has taken over the stream."""
+
+
+class UnsupportedChange(DefiniteError):
+    """The source changed something that this version cannot carry without loss."""
+
+
+class LocalStackError(DefiniteError):
+    """A private server of the local stack cannot be fetched, started or reached."""
+
+
+class DecodeError(DefiniteError):
+    """Bytes are not what they claim to be."""
+
+
+class TruncatedPayload(DecodeError):
+    """A payload ends before a field does."""
+
+    def __init__(self, needed: int, offset: int, end: int) -> None:
+        """State that `needed` bytes were wanted at `offset` of a payload that ends at `end`."""
+        super().__init__(f"need {needed} bytes at offset {offset}, but the payload ends at {end}")
+        self.needed = needed
+        self.offset = offset
+        self.end = end
+
+
+class ProtocolError(DecodeError):
+    """The conversation with the server broke its rules."""
+
+
+class EventError(DecodeError):
+    """An event cannot be read; the message names file, position and event."""
+
+    def __init__(self, file: str, position: int, event_name: str, reason: str) -> None:
+        """Compose the sentence from the facts; callers never format it."""
+        super().__init__(
+            f"{file}:{position}: cannot decode {event_name}: {reason}. "
+            "Nothing from this transaction was published; compare with "
+            f"`mysqlbinlog --start-position={position} {file}`"
+        )
+        self.file = file
+        self.position = position
+        self.event_name = event_name
+        self.reason = reason

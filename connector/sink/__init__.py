@@ -1,0 +1,1 @@
+"""I/O out: where records are written."""

@@ -1,0 +1,1 @@
+"""I/O in: servers that changes are read from."""

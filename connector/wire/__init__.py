@@ -1,0 +1,1 @@
+"""The replication conversation, without I/O: commands, responses, packet framing."""

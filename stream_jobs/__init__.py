@@ -1,0 +1,1 @@
+"""PySpark: changes in Kafka become Delta tables."""
