@@ -12,8 +12,8 @@ A row record::
              cdc.txn     uuid:gno | file:pos  the source transaction
     value    {"before": {…}|null, "after": {…}|null, "source": {…}, "op": "u", "ts_ms": …}
 
-A tombstone (value null) follows each `d`; it carries the headers of its `d`. A `t` record has a null
-key and says that every row of the table with a lower sequence is gone (TRUNCATE, DROP).
+A tombstone (value null) follows each `d`; it carries the headers of its `d`. A `t` record has a
+null key and says that every row of the table with a lower sequence is gone (TRUNCATE, DROP).
 
 A schema record, in the compacted topic `<prefix>.schema`, is written in the same Kafka transaction
 as, and before, the first row that uses it::
