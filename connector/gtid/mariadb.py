@@ -1,0 +1,122 @@
+"""MariaDB's GTIDs: text to positions, one last transaction per replication domain.
+
+Text, as `@@gtid_binlog_pos` prints it::
+
+    0-1-5,1-2-7        domain - server - sequence number
+
+Numbers rise within a domain, whatever server wrote them, so the last GTID of each domain says which
+transactions came before it.
+
+https://mariadb.com/docs/server/ha-and-performance/standard-replication/gtid
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_GTID = re.compile(r"([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})")
+_UINT32_MAX = 2**32 - 1
+_UINT64_MAX = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbGtid:
+    """The name of one transaction."""
+
+    domain_id: int
+    server_id: int  # of the server that first committed it
+    sequence: int  # rises within the domain
+
+    @classmethod
+    def parse(cls, text: str) -> MariadbGtid:
+        """Read `domain-server-sequence`.
+
+        Raises DecodeError for anything else.
+        """
+        match = _GTID.fullmatch(text.strip())
+        if match:
+            gtid = cls(int(match[1]), int(match[2]), int(match[3]))
+            if max(gtid.domain_id, gtid.server_id) <= _UINT32_MAX and gtid.sequence <= _UINT64_MAX:
+                return gtid
+        reason = f"{text!r} is not a MariaDB GTID; it looks like 0-1-5"
+        raise DecodeError(reason)
+
+    def __str__(self) -> str:
+        """Return `domain-server-sequence`."""
+        return f"{self.domain_id}-{self.server_id}-{self.sequence}"
+
+
+class MariadbGtidSet:
+    """A position: the last transaction of each domain; equal by value, `add` changes it in place.
+
+    It stands for the transactions up to there. Which server wrote an earlier one is not known, so
+    `in` and `<=` compare numbers within domains.
+    """
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: dict[int, MariadbGtid] = {}
+
+    @classmethod
+    def parse(cls, text: str) -> MariadbGtidSet:
+        """Read GTIDs joined by commas, at most one per domain; "" is the start of everything.
+
+        Raises DecodeError for anything else.
+        """
+        gtids = cls()
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            gtid = MariadbGtid.parse(part)
+            if gtid.domain_id in gtids._last:
+                reason = (
+                    f"{text!r} names domain {gtid.domain_id} twice; a position has one GTID each"
+                )
+                raise DecodeError(reason)
+            gtids.add(gtid)
+        return gtids
+
+    def add(self, gtid: MariadbGtid) -> None:
+        """Let `gtid` be the last of its domain: callers add in the order of the binlog."""
+        self._last[gtid.domain_id] = gtid
+
+    def copy(self) -> MariadbGtidSet:
+        """Return a position that changes on its own."""
+        result = MariadbGtidSet()
+        result._last = self._last.copy()
+        return result
+
+    def __contains__(self, gtid: MariadbGtid) -> bool:
+        last = self._last.get(gtid.domain_id)
+        return last is not None and gtid.sequence <= last.sequence
+
+    def __le__(self, other: MariadbGtidSet) -> bool:
+        return all(gtid in other for gtid in self._last.values())
+
+    def __iter__(self) -> Iterator[MariadbGtid]:
+        """Yield the last GTID of each domain, ordered by domain."""
+        return iter([self._last[domain_id] for domain_id in sorted(self._last)])
+
+    def __bool__(self) -> bool:
+        return bool(self._last)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MariadbGtidSet):
+            return NotImplemented
+        return self._last == other._last
+
+    # Equal by value and mutable, so not a key.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        """Return the server's form, ordered by domain."""
+        return ",".join(map(str, self))
+
+    def __repr__(self) -> str:
+        return f"MariadbGtidSet.parse({str(self)!r})"

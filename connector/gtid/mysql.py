@@ -1,0 +1,243 @@
+"""MySQL's GTIDs: text and binary forms to sets, and the algebra of these sets.
+
+Text, as `@@gtid_executed` prints it (tags since 8.3)::
+
+    3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7:nightly:1-3,4350f323-…:1
+
+Binary, in PREVIOUS_GTIDS_LOG_EVENT and COM_BINLOG_DUMP_GTID, little-endian::
+
+    untagged  count u64 | per source: uuid 16 | n u64 | n x (start u64, end u64, exclusive)
+    tagged    01 | count 48 bits | 01 | per source and tag: uuid 16 | length | tag | n u64 | …
+
+The length of a tag is a variable-length integer of mysql::serialization; a tag has at most 32
+characters, so it is always the one-byte form: the value shifted left by one.
+
+https://dev.mysql.com/doc/refman/8.4/en/replication-gtids-concepts.html
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Previous__gtids__event.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from connector.errors import DecodeError
+from connector.gtid.intervals import GNO_END, Intervals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.payload import PayloadReader
+
+_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+_TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
+_INTERVAL = re.compile(r"([0-9]{1,19})(?:\s*-\s*([0-9]{1,19}))?")
+
+_TAGGED_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Gtid:
+    """The name of one transaction."""
+
+    uuid: UUID  # server_uuid of the server that first committed it
+    gno: int  # from 1
+    tag: str = ""  # "" without a tag; else lower case, at most 32 characters
+
+    def __str__(self) -> str:
+        """Return `uuid:gno`, or `uuid:tag:gno`."""
+        return f"{self.uuid}:{self.tag}:{self.gno}" if self.tag else f"{self.uuid}:{self.gno}"
+
+
+class GtidSet:
+    """A set of transactions; equal by value, `add` changes it in place.
+
+    `|`, `-` and `copy` return new sets; `<=` is the server's GTID_SUBSET, `-` its GTID_SUBTRACT.
+    """
+
+    __slots__ = ("_sources",)
+
+    def __init__(self) -> None:
+        # No value is ever empty.
+        self._sources: dict[tuple[UUID, str], Intervals] = {}
+
+    @classmethod
+    def parse(cls, text: str) -> GtidSet:
+        """Read the text form, in any letter case, with any white space, order and overlap.
+
+        Raises DecodeError that names the part that is not a GTID set.
+        """
+        gtids = cls()
+        # A trailing or doubled comma is legal for the server.
+        for member in filter(None, (part.strip() for part in text.lower().split(","))):
+            gtids._parse_member(member)
+        return gtids
+
+    def _parse_member(self, member: str) -> None:
+        uuid_text, *parts = (part.strip() for part in member.split(":"))
+        if not _UUID.fullmatch(uuid_text):
+            raise _not_a_gtid_set(member, f"{uuid_text!r} is not a server UUID")
+        if not parts:
+            raise _not_a_gtid_set(member, "no interval follows the server UUID")
+        uuid = UUID(uuid_text)
+        tag = ""
+        for part in parts:
+            if match := _INTERVAL.fullmatch(part):
+                start = int(match[1])
+                last = start if match[2] is None else int(match[2])
+                if not 0 < start <= last < GNO_END:
+                    reason = f"{part!r} is not an interval within 1-{GNO_END - 1}"
+                    raise _not_a_gtid_set(member, reason)
+                self._intervals(uuid, tag).add_range(start, last + 1)
+            elif _TAG.fullmatch(part):
+                tag = part
+            else:
+                raise _not_a_gtid_set(member, f"{part!r} is neither an interval nor a tag")
+        if not _INTERVAL.fullmatch(parts[-1]):
+            raise _not_a_gtid_set(member, f"no interval follows the tag {tag!r}")
+
+    @classmethod
+    def decode(cls, reader: PayloadReader) -> GtidSet:
+        """Read the binary form from the cursor, which may have more behind it.
+
+        Raises DecodeError for sets that no server writes, TruncatedPayload at the end of the bytes.
+        """
+        gtids = cls()
+        count = reader.read_uint64()
+        tagged = count >> 56 == _TAGGED_FORMAT
+        if tagged:
+            count = count >> 8 & (1 << 48) - 1
+        for _ in range(count):
+            uuid = UUID(bytes=reader.read_bytes(16))
+            tag = _decode_tag(reader) if tagged else ""
+            bounds: list[int] = []
+            for _ in range(reader.read_uint64()):
+                start, end = reader.read_uint64(), reader.read_uint64()
+                if not (bounds[-1] if bounds else 0) < start < end <= GNO_END:
+                    reason = (
+                        f"interval {start}-{end} of {uuid} at offset {reader.offset - 16} of a "
+                        "GTID set does not rise"
+                    )
+                    raise DecodeError(reason)
+                bounds += start, end
+            if not bounds or (uuid, tag) in gtids._sources:
+                reason = f"a GTID set holds {uuid} twice or without an interval"
+                raise DecodeError(reason)
+            gtids._sources[uuid, tag] = Intervals(bounds)
+        return gtids
+
+    def encode(self) -> bytes:
+        """Return the binary form: untagged, which every server reads, unless there are tags."""
+        tagged = any(tag for _, tag in self._sources)
+        count = len(self._sources)
+        if tagged:
+            count = _TAGGED_FORMAT << 56 | count << 8 | _TAGGED_FORMAT
+        chunks = [count.to_bytes(8, "little")]
+        for (uuid, tag), intervals in self._sorted():
+            chunks.append(uuid.bytes)
+            if tagged:
+                chunks += bytes([len(tag) << 1]), tag.encode("ascii")
+            chunks.append(len(intervals).to_bytes(8, "little"))
+            for start, end in intervals:
+                chunks += start.to_bytes(8, "little"), end.to_bytes(8, "little")
+        return b"".join(chunks)
+
+    def add(self, gtid: Gtid) -> None:
+        """Put one transaction in; constant time where it is the next of its source."""
+        self._intervals(gtid.uuid, gtid.tag).add(gtid.gno)
+
+    def copy(self) -> GtidSet:
+        """Return a set that changes on its own."""
+        result = GtidSet()
+        result._sources = {key: intervals.copy() for key, intervals in self._sources.items()}
+        return result
+
+    def _intervals(self, uuid: UUID, tag: str) -> Intervals:
+        key = uuid, tag
+        intervals = self._sources.get(key)
+        if intervals is None:
+            intervals = self._sources[key] = Intervals()
+        return intervals
+
+    def _sorted(self) -> list[tuple[tuple[UUID, str], Intervals]]:
+        return sorted(self._sources.items(), key=lambda item: item[0])
+
+    def __contains__(self, gtid: Gtid) -> bool:
+        intervals = self._sources.get((gtid.uuid, gtid.tag))
+        return intervals is not None and gtid.gno in intervals
+
+    def __le__(self, other: GtidSet) -> bool:
+        for key, intervals in self._sources.items():
+            there = other._sources.get(key)
+            if there is None or not all(there.contains_range(*bounds) for bounds in intervals):
+                return False
+        return True
+
+    def __or__(self, other: GtidSet) -> GtidSet:
+        result = self.copy()
+        for (uuid, tag), intervals in other._sources.items():
+            target = result._intervals(uuid, tag)
+            for start, end in intervals:
+                target.add_range(start, end)
+        return result
+
+    def __sub__(self, other: GtidSet) -> GtidSet:
+        result = self.copy()
+        for key, intervals in other._sources.items():
+            target = result._sources.get(key)
+            if target is None:
+                continue
+            for start, end in intervals:
+                target.remove_range(start, end)
+            if not len(target):
+                del result._sources[key]
+        return result
+
+    def __iter__(self) -> Iterator[Gtid]:
+        """Yield every transaction, ordered by server UUID, tag and number."""
+        for (uuid, tag), intervals in self._sorted():
+            for start, end in intervals:
+                for gno in range(start, end):
+                    yield Gtid(uuid, gno, tag)
+
+    def __bool__(self) -> bool:
+        return bool(self._sources)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GtidSet):
+            return NotImplemented
+        return self._sources == other._sources
+
+    # Equal by value and mutable, so not a key.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        """Return the server's normal form, without its line breaks behind the commas."""
+        members: dict[UUID, list[str]] = {}
+        for (uuid, tag), intervals in self._sorted():
+            parts = members.setdefault(uuid, [str(uuid)])
+            parts += [tag, str(intervals)] if tag else [str(intervals)]
+        return ",".join(":".join(parts) for parts in members.values())
+
+    def __repr__(self) -> str:
+        return f"GtidSet.parse({str(self)!r})"
+
+
+def _decode_tag(reader: PayloadReader) -> str:
+    start = reader.offset
+    encoded_length = reader.read_uint8()
+    raw = reader.read_bytes(encoded_length >> 1)
+    tag = raw.decode("ascii", errors="replace")
+    if encoded_length % 2 or (tag and not _TAG.fullmatch(tag)):
+        reason = f"the tag at offset {start} of a GTID set is not one to 32 of a-z, 0-9 and _"
+        raise DecodeError(reason)
+    return tag
+
+
+def _not_a_gtid_set(member: str, reason: str) -> DecodeError:
+    return DecodeError(
+        f"cannot read GTID set member {member!r}: {reason}; "
+        "it looks like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7"
+    )
