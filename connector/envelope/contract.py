@@ -117,6 +117,9 @@ class SchemaColumn(TypedDict):
     # The value that rows which existed before the column was added have, in the JSON form of the
     # column; absent when it is NULL or the column did not come by ADD COLUMN.
     added_default: NotRequired[object]
+    # True when that value is computed by the server (an expression, CURRENT_TIMESTAMP, a generated
+    # column) and so is not in the log: rows that existed cannot be completed.
+    added_default_unknown: NotRequired[bool]
 
 
 class SchemaRecord(TypedDict):
@@ -169,6 +172,9 @@ class ProgressRecord(TypedDict):
     epoch: int
     seq: str  # sequence of the last committed transaction's first event; "" before the first
     server_uuid: str  # the server that `file` and `position` belong to
+    # Columns added by ALTER TABLE whose table has had no rows since: "shop.orders" to a list of
+    # [column, kind of default, literal]. The next schema record of the table takes them up.
+    added_columns: dict[str, list[list[str]]]
     instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
     host: str
     pid: int

@@ -1,0 +1,168 @@
+"""ALTER TABLE becomes the columns that it adds and the value that existing rows get in them.
+
+The server fills a new column of existing rows without writing row events, so the value is known
+only from the text of the statement: an explicit DEFAULT, or the type's implicit default when the
+column is NOT NULL, or the time of the statement for CURRENT_TIMESTAMP. A default that is computed
+otherwise (an expression, a generated or AUTO_INCREMENT column) is not in the log at all and is
+reported as such.
+
+https://dev.mysql.com/doc/refman/8.4/en/data-type-defaults.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.changes.statement import Statement, Token
+
+
+class DefaultKind(Enum):
+    """Where the value of existing rows comes from."""
+
+    NULL = "null"
+    LITERAL = "literal"
+    IMPLICIT = "implicit"  # NOT NULL without DEFAULT: zero, the empty string, the first label
+    NOW = "now"  # CURRENT_TIMESTAMP: when the statement ran, `text` in seconds since the epoch
+    COMPUTED = "computed"  # not in the log
+
+
+@dataclass(frozen=True, slots=True)
+class AddedColumn:
+    """A column that ALTER TABLE added; `text` is the literal without its quotes."""
+
+    name: str
+    default: DefaultKind
+    text: str = ""
+
+
+# What may follow ADD when it does not add a column.
+_NOT_A_COLUMN = (
+    "INDEX", "KEY", "UNIQUE", "PRIMARY", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK",
+    "PARTITION", "PERIOD", "SYSTEM",
+)  # fmt: skip
+
+_COMPUTED_WORDS = ("AS", "GENERATED", "AUTO_INCREMENT", "SERIAL")
+_NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][0-9]+)?")
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+def added_columns(statement: Statement, timestamp: int) -> list[AddedColumn]:
+    """Return the columns that an ALTER TABLE statement adds, in its order.
+
+    `timestamp` is when the statement ran, in seconds since the epoch.
+    """
+    added: list[AddedColumn] = []
+    for clause in _split(statement.tokens, _first_clause(statement)):
+        if not clause[0].is_word("ADD"):
+            continue
+        rest = clause[1:]
+        if rest and rest[0].is_word("COLUMN"):
+            rest = rest[1:]
+        while rest and rest[0].is_word("IF", "NOT", "EXISTS"):
+            rest = rest[1:]
+        if not rest or rest[0].is_word(*_NOT_A_COLUMN):
+            continue
+        if rest[0].text == "(":
+            added.extend(_column(part, timestamp) for part in _split(rest[1:-1], 0))
+        else:
+            added.append(_column(rest, timestamp))
+    return added
+
+
+def _first_clause(statement: Statement) -> int:
+    """Return the index of the first token behind `ALTER … TABLE [IF EXISTS] name[.name]`."""
+    tokens = statement.tokens
+    place = next(n for n, token in enumerate(tokens) if token.is_word("TABLE")) + 1
+    while tokens[place].is_word("IF", "EXISTS"):
+        place += 1
+    place += 1
+    while place < len(tokens) and tokens[place].text == ".":
+        place += 2
+    return place
+
+
+def _split(tokens: list[Token], start: int) -> Iterator[list[Token]]:
+    """Yield the parts of `tokens[start:]` between commas outside parentheses."""
+    part: list[Token] = []
+    depth = 0
+    for token in tokens[start:]:
+        if token.kind == "mark":
+            depth += (token.text == "(") - (token.text == ")")
+            if token.text == "," and depth == 0:
+                if part:
+                    yield part
+                part = []
+                continue
+        part.append(token)
+    if part:
+        yield part
+
+
+def _column(definition: list[Token], timestamp: int) -> AddedColumn:
+    name = definition[0].name
+    flat = list(_outside_parentheses(definition[1:]))
+    for token, following in zip(flat, [*flat[1:], None], strict=True):
+        if token.is_word(*_COMPUTED_WORDS):
+            return AddedColumn(name, DefaultKind.COMPUTED)
+        if token.is_word("DEFAULT"):
+            place = next(n for n, t in enumerate(definition) if t is token)
+            return _default(name, definition[place + 1 :], timestamp)
+        if token.is_word("NOT") and following is not None and following.is_word("NULL"):
+            # DEFAULT may still follow.
+            rest = flat[flat.index(token) + 2 :]
+            if not any(t.is_word("DEFAULT", *_COMPUTED_WORDS) for t in rest):
+                return AddedColumn(name, DefaultKind.IMPLICIT)
+    return AddedColumn(name, DefaultKind.NULL)
+
+
+def _outside_parentheses(tokens: list[Token]) -> Iterator[Token]:
+    depth = 0
+    for token in tokens:
+        if token.kind == "mark" and token.text in "()":
+            depth += 1 if token.text == "(" else -1
+        elif depth == 0:
+            yield token
+
+
+def _default(name: str, tokens: list[Token], timestamp: int) -> AddedColumn:
+    """Read the value behind DEFAULT."""
+    sign = ""
+    if tokens and tokens[0].kind == "mark" and tokens[0].text in "+-":
+        sign = tokens[0].text.replace("+", "")
+        tokens = tokens[1:]
+    # A character set introducer: DEFAULT _utf8mb4'x'.
+    if len(tokens) > 1 and tokens[0].text.startswith("_") and tokens[1].kind == "string":
+        tokens = tokens[1:]
+    if not tokens:
+        return AddedColumn(name, DefaultKind.COMPUTED)
+    value = tokens[0]
+    if value.kind == "string":
+        return _string(name, value.text)
+    if value.is_word("NULL"):
+        return AddedColumn(name, DefaultKind.NULL)
+    if value.is_word("TRUE", "FALSE"):
+        return AddedColumn(name, DefaultKind.LITERAL, str(int(value.is_word("TRUE"))))
+    if value.is_word(*_NOW):
+        return AddedColumn(name, DefaultKind.NOW, str(timestamp))
+    if _NUMBER.fullmatch(value.text):
+        return AddedColumn(name, DefaultKind.LITERAL, sign + value.text)
+    return AddedColumn(name, DefaultKind.COMPUTED)
+
+
+def _string(name: str, text: str) -> AddedColumn:
+    if text[0] in "bB":
+        return AddedColumn(name, DefaultKind.LITERAL, str(int(text[2:-1] or "0", 2)))
+    if text[0] in "xX":
+        # A hexadecimal literal is bytes or a number, depending on the type.
+        return AddedColumn(name, DefaultKind.COMPUTED)
+    quote = text[0]
+    body = text[1:-1].replace(quote * 2, quote)
+    plain = re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), body, flags=re.DOTALL)
+    return AddedColumn(name, DefaultKind.LITERAL, plain)

@@ -1,0 +1,221 @@
+"""Events become transactions.
+
+::
+
+    OUTSIDE ──GTID──▶ OPENED ──BEGIN──▶ INSIDE ──rows, statements──▶ INSIDE
+       ▲                 │                 │
+       └────statement────┴──XID, COMMIT────┘
+
+MySQL writes GTID (or ANONYMOUS_GTID), then BEGIN … XID for row changes, or a single QUERY for DDL.
+MariaDB's GTID event implies BEGIN unless it is flagged standalone. Servers without either write
+BEGIN alone.
+
+*Completeness.* Nothing that could have changed a followed table passes without a `Change` or an
+error: rows of a group that ends in ROLLBACK, ROLLBACK TO SAVEPOINT, XA, and changes logged as
+statements are refused here by name.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NoReturn
+
+from connector.binlog.mariadb_events import MariadbGtidEvent
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.statement_events import QueryEvent
+from connector.binlog.transaction_events import (
+    AnonymousGtidEvent,
+    GtidEvent,
+    GtidTaggedEvent,
+    XidEvent,
+)
+from connector.changes.added_columns import added_columns
+from connector.changes.refusals import unsupported
+from connector.changes.statement import Statement, StatementKind, classify
+from connector.changes.transaction import (
+    Change,
+    Committed,
+    RowsChange,
+    StatementChange,
+    Transaction,
+)
+from connector.errors import ProtocolError, UnsupportedChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.binlog.event import Event
+    from connector.changes.table_filter import TableFilter
+    from connector.gtid import Gtid, MariadbGtid
+
+MICROSECONDS = 1_000_000
+
+NO_MIXING = (
+    "the group mixes engines with and without transactions, and which rows stayed is not in the "
+    "log: use InnoDB for followed tables"
+)
+
+
+class State(Enum):
+    """Where the stream is with respect to transactions."""
+
+    OUTSIDE = auto()
+    OPENED = auto()  # behind a GTID event that does not imply BEGIN
+    INSIDE = auto()
+
+
+class TransactionAssembler:
+    """Groups the events of one stream; tables that are not followed only count."""
+
+    def __init__(self, tables: TableFilter) -> None:
+        """Hand on changes of `tables` only."""
+        self._tables = tables
+        self._state = State.OUTSIDE
+        self._transaction: Transaction | None = None
+        self._event_number = 0
+        self._has_rows = False
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction has begun and not ended."""
+        return self._state is not State.OUTSIDE
+
+    def receive(self, event: Event) -> Iterator[Change]:
+        """Take the next event and yield what it completes.
+
+        Raises UnsupportedChange for a change that cannot be carried, ProtocolError for an order
+        of events that no server writes.
+        """
+        body = event.body
+        if isinstance(body, RowsEvent):
+            yield from self._rows(event, body)
+        elif isinstance(body, XidEvent):
+            yield self._commit(event)
+        elif isinstance(body, QueryEvent):
+            yield from self._query(event, body)
+        elif isinstance(body, (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent, MariadbGtidEvent)):
+            self._open(event, body)
+
+    def _open(
+        self,
+        event: Event,
+        body: GtidEvent | GtidTaggedEvent | AnonymousGtidEvent | MariadbGtidEvent,
+    ) -> None:
+        if self._transaction is not None and self._state is not State.OUTSIDE:
+            reason = (
+                f"{event.file}:{event.position}: a transaction starts inside the one that started "
+                f"at {self._transaction.file}:{self._transaction.position} and has not ended"
+            )
+            raise ProtocolError(reason)
+        gtid = None if isinstance(body, AnonymousGtidEvent) else body.gtid
+        committed_us = event.header.timestamp * MICROSECONDS
+        if not isinstance(body, MariadbGtidEvent):
+            committed_us = body.original_commit_timestamp or committed_us
+        self._begin(event, gtid, committed_us)
+        if isinstance(body, MariadbGtidEvent) and not body.standalone:
+            self._refuse_prepared(event, body)
+            self._state = State.INSIDE
+        else:
+            self._state = State.OPENED
+
+    def _begin(self, event: Event, gtid: Gtid | MariadbGtid | None, committed_us: int) -> None:
+        self._transaction = Transaction(
+            file=event.file,
+            position=event.position,
+            gtid=gtid,
+            committed_us=committed_us,
+            server_id=event.header.server_id,
+        )
+        self._event_number = 0
+        self._has_rows = False
+
+    def _refuse_prepared(self, event: Event, body: MariadbGtidEvent) -> None:
+        if body.prepared_xa:
+            self._refuse(event, "an XA transaction", "end it with one-phase commit instead")
+
+    def _rows(self, event: Event, body: RowsEvent) -> Iterator[Change]:
+        transaction = self._require_transaction(event)
+        number = self._count()
+        table = body.table_map
+        if self._tables.follows(table.schema, table.table):
+            self._has_rows = True
+            yield RowsChange(transaction, number, event, body)
+
+    def _query(self, event: Event, body: QueryEvent) -> Iterator[Change]:
+        statement = classify(body.query)
+        kind = statement.kind
+        if kind is StatementKind.BEGIN:
+            if self._state is State.OUTSIDE:
+                self._begin(event, None, event.header.timestamp * MICROSECONDS)
+            self._require_transaction(event).thread_id = body.thread_id
+            self._state = State.INSIDE
+        elif kind is StatementKind.COMMIT:
+            yield self._commit(event)
+        elif kind is StatementKind.ROLLBACK:
+            if self._has_rows:
+                self._refuse(event, "a group of row changes that ends in ROLLBACK", NO_MIXING)
+            yield self._commit(event)
+        elif kind is StatementKind.ROLLBACK_TO:
+            if self._has_rows:
+                self._refuse(event, "ROLLBACK TO SAVEPOINT behind row changes", NO_MIXING)
+        elif kind is StatementKind.XA:
+            self._refuse(event, "an XA transaction", "use plain transactions on followed tables")
+        elif kind is not StatementKind.SAVEPOINT:
+            yield from self._statement(event, body, statement)
+
+    def _statement(self, event: Event, body: QueryEvent, statement: Statement) -> Iterator[Change]:
+        if self._state is State.OUTSIDE:
+            self._begin(event, None, event.header.timestamp * MICROSECONDS)
+        transaction = self._require_transaction(event)
+        transaction.thread_id = body.thread_id
+        number = self._count()
+        refusal = unsupported(statement, body, self._tables)
+        if refusal is not None:
+            self._refuse(event, *refusal)
+        added = (
+            added_columns(statement, event.header.timestamp)
+            if statement.kind is StatementKind.ALTER_TABLE
+            else []
+        )
+        for named_database, table in statement.tables:
+            database = named_database or body.schema
+            if statement.kind is StatementKind.DROP_DATABASE:
+                if self._tables.may_follow_database(database):
+                    yield StatementChange(
+                        transaction, number, event, statement.kind, database, "", [], body.query
+                    )
+            elif self._tables.follows(database, table):
+                yield StatementChange(
+                    transaction, number, event, statement.kind, database, table, added, body.query
+                )
+        if self._state is not State.INSIDE:
+            yield self._commit(event)
+
+    def _commit(self, event: Event) -> Committed:
+        transaction = self._require_transaction(event)
+        self._transaction = None
+        self._state = State.OUTSIDE
+        return Committed(transaction, event.file, event.next_position)
+
+    def _count(self) -> int:
+        number = self._event_number
+        self._event_number += 1
+        return number
+
+    def _require_transaction(self, event: Event) -> Transaction:
+        if self._transaction is None:
+            reason = (
+                f"{event.file}:{event.position}: {event.name} outside of "
+                "a transaction; the stream must start at a transaction's first event"
+            )
+            raise ProtocolError(reason)
+        return self._transaction
+
+    def _refuse(self, event: Event, what: str, fix: str) -> NoReturn:
+        transaction = self._transaction
+        name = transaction.id if transaction is not None else "none"
+        reason = (
+            f"{event.file}:{event.position}: {what} cannot be carried without loss "
+            f"(transaction {name}): {fix}. Nothing from this transaction was published"
+        )
+        raise UnsupportedChange(reason)

@@ -1,0 +1,56 @@
+"""Statements that change followed tables without writing rows, and what to do about each.
+
+The log tells that such a statement ran, but not which rows it changed. Carrying on would make the
+mirror differ from the source without anyone knowing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.changes.statement import Statement, StatementKind
+
+if TYPE_CHECKING:
+    from connector.binlog.statement_events import QueryEvent
+    from connector.changes.table_filter import TableFilter
+
+_EXCLUDE = (
+    "exclude the table in source.exclude_tables, or continue behind it: give the pipeline a new "
+    "name and set source.start"
+)
+_ROW_FORMAT = (
+    "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, take the "
+    "right to change it from the application, repair the rows it touched, and continue behind it: "
+    "give the pipeline a new name and set source.start"
+)
+
+
+def unsupported(
+    statement: Statement, body: QueryEvent, tables: TableFilter
+) -> tuple[str, str] | None:
+    """Return (what it is, what to do) when the statement cannot be carried, else None."""
+    if statement.kind is StatementKind.DML:
+        return _statement_format(statement, body, tables)
+    names = [(database or body.schema, table) for database, table in statement.tables]
+    followed = [name for name in names if tables.follows(*name)]
+    if not followed:
+        return None
+    table = ".".join(followed[0])
+    if statement.kind is StatementKind.RENAME_TABLE or statement.renames:
+        return f"a rename that involves the followed table {table}", _EXCLUDE
+    if statement.replaces_rows:
+        clause = statement.replaces_rows
+        return f"ALTER TABLE {table} … {clause}, which replaces rows without events", _EXCLUDE
+    return None
+
+
+def _statement_format(
+    statement: Statement, body: QueryEvent, tables: TableFilter
+) -> tuple[str, str] | None:
+    databases = body.updated_databases
+    if databases is None:
+        databases = [body.schema]
+    touched = [name for name in databases if tables.may_follow_database(name)]
+    if not touched:
+        return None
+    return f"{statement.verb} in database {touched[0]}, logged as a statement,", _ROW_FORMAT

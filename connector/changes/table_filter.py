@@ -1,0 +1,58 @@
+"""Which tables are followed: `database.table` patterns with `*`, `?` and `[…]`."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The servers keep their own state here; it is not replicated data.
+SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
+
+
+class TableFilter:
+    """Decides, once for each table, whether its changes are published."""
+
+    def __init__(self, include: Sequence[str], exclude: Sequence[str] = ()) -> None:
+        """Follow tables that match a pattern of `include` and none of `exclude`.
+
+        System databases match only a pattern that names them without a wildcard.
+        """
+        self._include = [_split(pattern) for pattern in include]
+        self._exclude = [_split(pattern) for pattern in exclude]
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def follows(self, database: str, table: str) -> bool:
+        """Return whether changes of `database.table` are published."""
+        name = (database, table)
+        followed = self._known.get(name)
+        if followed is None:
+            followed = self._known[name] = self._decide(database, table)
+        return followed
+
+    def may_follow_database(self, database: str) -> bool:
+        """Return whether some table of `database` could be followed."""
+        return any(_database_matches(database, pattern) for pattern, _ in self._include)
+
+    def _decide(self, database: str, table: str) -> bool:
+        included = any(
+            _database_matches(database, database_pattern) and fnmatchcase(table, table_pattern)
+            for database_pattern, table_pattern in self._include
+        )
+        return included and not any(
+            fnmatchcase(database, database_pattern) and fnmatchcase(table, table_pattern)
+            for database_pattern, table_pattern in self._exclude
+        )
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    database, _, table = pattern.partition(".")
+    return database, table
+
+
+def _database_matches(database: str, pattern: str) -> bool:
+    if database.lower() in SYSTEM_DATABASES:
+        return database == pattern
+    return fnmatchcase(database, pattern)

@@ -1,0 +1,88 @@
+"""What the pipeline needs of its source and its sink, shown with the statement that fixes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+from rich.table import Table
+from rich.text import Text
+
+from connector.sink.connection import client_settings, connector_error
+from connector.source.mysql_server import MysqlServer
+from connector.source.preflight import Severity, check_source
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from connector.config import KafkaSettings, Settings
+    from connector.source.preflight import Finding
+
+_MARKS = {
+    Severity.ERROR: Text("missing", style="bold red"),
+    Severity.WARNING: Text("advice", style="yellow"),
+}
+_GOOD = Text("ok", style="green")
+
+
+def check_pipeline(settings: Settings, console: Console) -> bool:
+    """Print every finding and return whether `run` would start.
+
+    Raises TransientError or DefiniteError when the source does not let us in.
+    """
+    source = settings.source
+    server = MysqlServer.connect(source)
+    try:
+        identity = server.identity
+        findings = check_source(server, source)
+    finally:
+        server.close()
+    console.print(
+        f"Source {source.host}:{source.port}: {identity.flavour} {identity.version}", markup=False
+    )
+    console.print(_table(findings))
+    for finding in findings:
+        if not finding.ok:
+            console.print(f"{finding.name}:", style="bold", end=" ")
+            console.print(finding.fix, markup=False, soft_wrap=True)
+    kafka_good = _check_kafka(settings.kafka, console)
+    missing = [f for f in findings if not f.ok and f.severity is Severity.ERROR]
+    if missing or not kafka_good:
+        console.print("not ready", style="bold red")
+        return False
+    console.print("ready", style="bold green")
+    return True
+
+
+def _table(findings: list[Finding]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("setting or grant", "value", "wanted", ""):
+        table.add_column(title, overflow="fold")
+    for finding in findings:
+        mark = _GOOD if finding.ok else _MARKS[finding.severity]
+        table.add_row(Text(finding.name), Text(finding.value), Text(finding.wanted), mark)
+    return table
+
+
+def _check_kafka(settings: KafkaSettings, console: Console) -> bool:
+    where = f"Kafka {','.join(settings.bootstrap_servers)}"
+    try:
+        admin = KafkaAdminClient(**client_settings(settings))
+        try:
+            brokers = len(admin.describe_cluster()["brokers"])
+        finally:
+            admin.close()
+    except (KafkaError, OSError) as error:
+        problem = connector_error(settings, "connect", error)
+        console.print(str(problem), markup=False, style="red", soft_wrap=True)
+        return False
+    console.print(f"{where}: {brokers} broker{'' if brokers == 1 else 's'}", markup=False)
+    if settings.replication_factor > brokers:
+        console.print(
+            f"kafka.replication_factor is {settings.replication_factor}, but there are only "
+            f"{brokers} brokers: lower it",
+            style="red",
+        )
+        return False
+    return True

@@ -1,0 +1,62 @@
+"""Places of transactions become their places in the total order of changes.
+
+The order wanted is the one in which the source committed, the same on every read. Within one
+server, (file number, position of the transaction's first event) gives it. A failover or RESET
+BINARY LOGS starts the numbers anew; then `epoch` rises, and the numbers of the new epoch count
+after all of the old one. The epoch travels in the progress record, which is committed in the same
+Kafka transaction as the first row that carries it, so it is durable before anyone can see it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from connector.envelope.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_POSITION_DIGITS
+from connector.errors import UnsupportedChange
+
+_FILE_NUMBER = re.compile(r"\.(\d+)$")
+
+
+class TransactionOrder:
+    """Gives each transaction (epoch, file number, position), always rising."""
+
+    def __init__(
+        self, *, epoch: int = 1, file: str = "", position: int = 0, same_server: bool = True
+    ) -> None:
+        """Continue at `file`:`position`, the end of the last committed transaction.
+
+        `same_server` is false when the stream now comes from another server than that one.
+        """
+        self.epoch = epoch if same_server else epoch + 1
+        self._last = (file_number(file), position) if file and same_server else (0, 0)
+
+    def place(self, file: str, position: int) -> tuple[int, int, int]:
+        """Return (epoch, file number, position) of the transaction that starts there."""
+        here = (file_number(file), position)
+        if here < self._last:
+            self.epoch += 1
+        self._last = (here[0], position + 1)
+        if (
+            self.epoch >= 10**SEQ_EPOCH_DIGITS
+            or here[0] >= 10**SEQ_FILE_DIGITS
+            or position >= 10**SEQ_POSITION_DIGITS
+        ):
+            reason = (
+                f"{file}:{position} in epoch {self.epoch} is beyond what a sequence can count: "
+                "run RESET BINARY LOGS AND GTIDS on the source in a maintenance window and "
+                "start the pipeline under a new name"
+            )
+            raise UnsupportedChange(reason)
+        return self.epoch, *here
+
+
+def file_number(file: str) -> int:
+    """Return the number at the end of a log file's name: 42 for `binlog.000042`.
+
+    Raises UnsupportedChange when the name has none.
+    """
+    match = _FILE_NUMBER.search(file)
+    if match is None:
+        reason = f"log file {file!r} has no number at the end of its name, so it cannot be ordered"
+        raise UnsupportedChange(reason)
+    return int(match[1])

@@ -1,0 +1,86 @@
+"""The `[kafka]` settings become the arguments of kafka-python's clients, and its errors ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka import errors
+
+from connector.errors import ConnectorError, SinkRefused, SinkUnavailable
+
+if TYPE_CHECKING:
+    from connector.config import KafkaSettings
+
+# Repeating cannot help with these; the text says what will.
+_REFUSALS: dict[type[errors.KafkaError], str] = {
+    errors.TopicAuthorizationFailedError: (
+        "the user lacks rights on it: allow CREATE, DESCRIBE, READ and WRITE on topics that start "
+        "with kafka.topic_prefix, or create the topic beforehand"
+    ),
+    errors.ClusterAuthorizationFailedError: (
+        "the user lacks rights on the cluster: allow CREATE and IDEMPOTENT_WRITE"
+    ),
+    errors.TransactionalIdAuthorizationFailedError: (
+        "the user may not use this transactional id: allow DESCRIBE and WRITE on transactional "
+        "ids that start with binlog-connector"
+    ),
+    errors.SaslAuthenticationFailedError: (
+        "authentication failed: check kafka.sasl_username and kafka.sasl_password"
+    ),
+    errors.UnsupportedSaslMechanismError: "check kafka.sasl_mechanism against the brokers' setting",
+    errors.InvalidTransactionTimeoutError: (
+        "kafka.transaction_timeout_seconds is above the brokers' transaction.max.timeout.ms: "
+        "lower the one or raise the other"
+    ),
+    errors.InvalidReplicationFactorError: (
+        "kafka.replication_factor is above the number of brokers: lower it"
+    ),
+    errors.InvalidPartitionsError: "check kafka.partitions",
+    errors.PolicyViolationError: "a create.topic.policy of the brokers forbids it",
+    errors.InvalidTopicError: "Kafka does not accept the topic's name: check kafka.topic_prefix",
+    errors.UnsupportedVersionError: "the brokers are too old: Kafka 2.5 or newer is needed",
+}
+
+
+def client_settings(settings: KafkaSettings) -> dict[str, Any]:
+    """Return what producer, consumer and admin client have in common."""
+    arguments: dict[str, Any] = {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "client_id": "binlog-connector",
+        "security_protocol": settings.security_protocol,
+        "request_timeout_ms": int(settings.request_timeout_seconds * 1000),
+        "bootstrap_timeout_ms": int(settings.request_timeout_seconds * 1000),
+        # The default backs off up to 30 s, which is how long a broker's restart would be felt.
+        "reconnect_backoff_max_ms": 1000,
+    }
+    if settings.sasl_mechanism is not None:
+        password = settings.sasl_password
+        arguments |= {
+            "sasl_mechanism": settings.sasl_mechanism,
+            "sasl_plain_username": settings.sasl_username,
+            "sasl_plain_password": password.get_secret_value() if password is not None else None,
+        }
+    files = {
+        "ssl_cafile": settings.ssl_ca,
+        "ssl_certfile": settings.ssl_certificate,
+        "ssl_keyfile": settings.ssl_key,
+    }
+    return arguments | {name: str(path) for name, path in files.items() if path is not None}
+
+
+def connector_error(
+    settings: KafkaSettings, doing: str, error: errors.KafkaError | OSError
+) -> ConnectorError:
+    """Return our error for kafka-python's, raised while `doing` something."""
+    where = f"kafka {','.join(settings.bootstrap_servers)}: cannot {doing}"
+    for kind, fix in _REFUSALS.items():
+        if isinstance(error, kind):
+            return SinkRefused(f"{where}: {fix}")
+    if isinstance(error, (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)):
+        return SinkRefused(
+            f"{where}: a record is larger than Kafka takes: raise kafka.record_bytes_max, and "
+            "max.message.bytes of the topic where it existed before"
+        )
+    return SinkUnavailable(
+        f"{where}: {error}; check kafka.bootstrap_servers and that the brokers are up"
+    )

@@ -1,0 +1,186 @@
+"""Records go to Kafka in transactions, each closed by the progress that it brings.
+
+*Exactly once.* Opening the sink initialises the pipeline's transactional id: Kafka aborts what an
+older process left open and refuses whatever that process still sends. Only then is the last
+committed progress read, so nothing can be committed behind it by anyone else.
+
+*Fencing.* kafka-python reports a fenced producer by several errors, which may also mean that the
+transaction timed out. The progress record tells them apart: it names the instance that wrote it,
+and each instance writes one before it streams.
+
+*Memory.* kafka-python queues without limit, so the bytes that have been given to it and may not
+have been acknowledged are counted here; at the limit, `publish` waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from connector.envelope.partition import partition_of
+from connector.envelope.progress import progress_topic
+from connector.envelope.table_schema import schema_topic
+from connector.errors import ConnectorError, Fenced, SinkRefused, SinkUnavailable
+from connector.sink.connection import client_settings, connector_error
+from connector.sink.recovery import read_progress, read_schema_keys
+from connector.sink.topics import TopicCreator
+
+if TYPE_CHECKING:
+    from connector.config import KafkaSettings
+    from connector.envelope.progress import Progress
+    from connector.envelope.record import Record
+
+# Back-to-back commits wait for the coordinator to finish the one before; with the default of
+# 100 ms each of them stalls 110 ms.
+_RETRY_BACKOFF_MS = 5
+_BATCH_BYTES = 256 * 1024
+_LINGER_MS = 5
+# What Kafka adds to a record at most, beyond its key, value and headers.
+_RECORD_OVERHEAD_BYTES = 1024
+
+_COMMIT = "commit a transaction"
+_ABORT = "abort a transaction"
+
+
+class KafkaSink:
+    """The transactional producer of one pipeline."""
+
+    def __init__(
+        self, settings: KafkaSettings, name: str, instance: str, in_flight_bytes_max: int
+    ) -> None:
+        """Take over pipeline `name` as process `instance`.
+
+        Raises SinkUnavailable or SinkRefused.
+        """
+        self._settings = settings
+        self._name = name
+        self._instance = instance
+        self._in_flight_bytes_max = in_flight_bytes_max
+        self._in_flight_bytes = 0
+        self._open = False
+        self._topics = TopicCreator(settings)
+        self._partitions: dict[str, int] = {}
+        prefix = settings.topic_prefix
+        self._topics.ensure(progress_topic(prefix), schema_topic(prefix))
+        self._producer = self._start_producer()
+
+    @property
+    def transactional_id(self) -> str:
+        """What Kafka fences by."""
+        return f"binlog-connector.{self._settings.topic_prefix}.{self._name}"
+
+    def recover(self) -> tuple[Progress | None, list[str]]:
+        """Return the last committed progress, and the keys of all schema records."""
+        return read_progress(self._settings, self._name), read_schema_keys(self._settings)
+
+    def publish(self, record: Record) -> None:
+        """Take a record into the open transaction, opening one where there is none.
+
+        Raises Fenced, SinkRefused or SinkUnavailable.
+        """
+        try:
+            if not self._open:
+                self._producer.begin_transaction()
+                self._open = True
+            self._producer.send(
+                record.topic,
+                value=record.value,
+                key=record.key,
+                headers=record.headers,
+                partition=partition_of(record.key, self._partition_count(record.topic)),
+                timestamp_ms=record.timestamp_ms,
+            )
+            self._in_flight_bytes += record.size
+            if self._in_flight_bytes > self._in_flight_bytes_max:
+                self._producer.flush(timeout=self._settings.transaction_timeout_seconds)
+                self._in_flight_bytes = 0
+        except (KafkaError, OSError) as error:
+            doing = f"write to topic {record.topic}"
+            raise self._failure(doing, error) from error
+
+    def commit(self, progress: Progress) -> None:
+        """Make everything since the last commit visible, together with `progress`.
+
+        Raises Fenced, SinkRefused or SinkUnavailable; then nothing of it is visible, or all.
+        """
+        self.publish(progress.encode(self._settings.topic_prefix, self._name))
+        try:
+            self._producer.commit_transaction()
+        except (KafkaError, OSError) as error:
+            raise self._failure(_COMMIT, error) from error
+        self._open = False
+        self._in_flight_bytes = 0
+
+    def abort(self) -> None:
+        """Drop what has not been committed.
+
+        Raises Fenced, SinkRefused or SinkUnavailable; Kafka then drops it by itself.
+        """
+        if not self._open:
+            return
+        try:
+            self._producer.abort_transaction()
+        except (KafkaError, OSError) as error:
+            raise self._failure(_ABORT, error) from error
+        self._open = False
+
+    def close(self) -> None:
+        """Let go of the connection; what has not been committed is aborted by Kafka."""
+        # Without a time the producer would try to deliver what is not going to be committed.
+        self._producer.close(timeout=0)
+
+    def _start_producer(self) -> KafkaProducer:
+        settings = self._settings
+        timeout_ms = int(settings.request_timeout_seconds * 1000)
+        arguments: dict[str, Any] = client_settings(settings) | {
+            "transactional_id": self.transactional_id,
+            "transaction_timeout_ms": int(settings.transaction_timeout_seconds * 1000),
+            "delivery_timeout_ms": max(
+                int(settings.transaction_timeout_seconds * 1000), timeout_ms + _LINGER_MS
+            ),
+            "acks": "all",
+            "enable_idempotence": True,
+            "compression_type": None if settings.compression == "none" else settings.compression,
+            "batch_size": _BATCH_BYTES,
+            "linger_ms": _LINGER_MS,
+            "max_request_size": settings.record_bytes_max + _RECORD_OVERHEAD_BYTES,
+            "max_block_ms": timeout_ms,
+            "retry_backoff_ms": _RETRY_BACKOFF_MS,
+            "allow_auto_create_topics": False,
+        }
+        try:
+            producer = KafkaProducer(**arguments)
+        except (KafkaError, OSError) as error:
+            raise connector_error(settings, "connect", error) from error
+        try:
+            producer.init_transactions()
+        except (KafkaError, OSError) as error:
+            producer.close(timeout=0)
+            doing = f"take over transactional id {self.transactional_id}"
+            raise connector_error(settings, doing, error) from error
+        return producer
+
+    def _partition_count(self, topic: str) -> int:
+        count = self._partitions.get(topic)
+        if count is None:
+            self._topics.ensure(topic)
+            found = self._producer.partitions_for(topic)
+            count = self._partitions[topic] = len(found)
+        return count
+
+    def _failure(self, doing: str, error: KafkaError | OSError) -> ConnectorError:
+        mapped = connector_error(self._settings, doing, error)
+        if isinstance(mapped, SinkRefused):
+            return mapped
+        try:
+            last = read_progress(self._settings, self._name)
+        except SinkUnavailable as unreadable:
+            return unreadable
+        if last is not None and last.instance != self._instance:
+            return Fenced(
+                f"pipeline {self._name}: another instance took over (process {last.pid} on "
+                f"{last.host}); stop one of the two, or give this one another name"
+            )
+        return mapped

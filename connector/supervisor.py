@@ -1,0 +1,82 @@
+"""Runs the pipeline: transient errors lead to a new one, definite errors to a clear end.
+
+The one retry loop of the program. A new pipeline always starts from committed progress, so
+repeating is safe whatever went wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from typing import TYPE_CHECKING
+
+import structlog
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_never,
+    wait_exponential_jitter,
+)
+
+from connector.errors import TransientError
+from connector.pipeline import Pipeline
+from connector.resume import Instance
+from connector.stop import StopSignals
+
+if TYPE_CHECKING:
+    from connector.config import RetrySettings, Settings
+
+
+def supervise(settings: Settings) -> None:
+    """Stream until SIGTERM or SIGINT.
+
+    Raises DefiniteError, or TransientError when `retry.attempts_max` is reached.
+    """
+    instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
+    with StopSignals() as stop:
+        while not stop.requested:
+            pipeline = _open(settings, instance, stop)
+            if pipeline is None:
+                return
+            try:
+                pipeline.run(stop)
+            except TransientError as error:
+                pause = settings.retry.initial_seconds
+                _log_retry(error, pause)
+                stop.sleep(pause)
+            finally:
+                pipeline.close()
+
+
+def _open(settings: Settings, instance: Instance, stop: StopSignals) -> Pipeline | None:
+    """Return an open pipeline, or None when a stop was asked for meanwhile."""
+
+    def attempt() -> Pipeline | None:
+        return None if stop.requested else Pipeline(settings, instance)
+
+    return _retrying(settings.retry, stop)(attempt)
+
+
+def _retrying(settings: RetrySettings, stop: StopSignals) -> Retrying:
+    def log(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome is not None else None
+        pause = state.next_action.sleep if state.next_action is not None else 0.0
+        _log_retry(error, pause)
+
+    return Retrying(
+        retry=retry_if_exception_type(TransientError),
+        stop=stop_after_attempt(settings.attempts_max) if settings.attempts_max else stop_never,
+        wait=wait_exponential_jitter(settings.initial_seconds, settings.max_seconds),
+        sleep=stop.sleep,
+        before_sleep=log,
+        reraise=True,
+    )
+
+
+def _log_retry(error: BaseException | None, pause_seconds: float) -> None:
+    structlog.get_logger().warning(
+        "interrupted", error=str(error), retry_in_seconds=round(pause_seconds, 1)
+    )

@@ -1,0 +1,120 @@
+"""Settings: a file, the environment, and what is said when they are wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.config import load_settings
+from connector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MINIMAL = """
+name = "shop"
+[source]
+server_id = 5800
+[kafka]
+bootstrap_servers = ["127.0.0.1:9092"]
+topic_prefix = "shop"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "connector.toml"
+    path.write_text(MINIMAL)
+    return path
+
+
+def message_of(path: Path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    return str(caught.value).replace(str(path), "FILE")
+
+
+def test_the_required_keys_are_enough(config: Path) -> None:
+    settings = load_settings(config)
+    assert (settings.source.host, settings.source.port) == ("127.0.0.1", 3306)
+    assert settings.delivery.commit_interval_ms == 100
+
+
+def test_the_environment_wins_over_the_file(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "secret")
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__SERVER_ID", "77")
+    monkeypatch.setenv("BINLOG_CONNECTOR_KAFKA__BOOTSTRAP_SERVERS", '["k1:9092", "k2:9092"]')
+    settings = load_settings(config)
+    assert settings.source.read_password() == "secret"
+    assert settings.source.server_id == 77
+    assert settings.kafka.bootstrap_servers == ["k1:9092", "k2:9092"]
+
+
+def test_a_password_is_never_printed(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "secret")
+    assert "secret" not in repr(load_settings(config))
+
+
+def test_a_password_can_come_from_a_file(config: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("secret\n")
+    config.write_text(MINIMAL.replace("[kafka]", f'password_file = "{secret}"\n[kafka]'))
+    assert load_settings(config).source.read_password() == "secret"
+
+
+def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
+    absent = tmp_path / "absent"
+    config.write_text(MINIMAL.replace("[kafka]", f'password_file = "{absent}"\n[kafka]'))
+    with pytest.raises(ConfigError) as caught:
+        load_settings(config).source.read_password()
+    assert str(caught.value) == f"source.password_file {absent}: No such file or directory"
+
+
+def test_an_unknown_key_is_named(config: Path) -> None:
+    config.write_text(MINIMAL.replace("server_id", "sever_id"))
+    assert message_of(config) == (
+        "FILE: source.server_id is required (or set BINLOG_CONNECTOR_SOURCE__SERVER_ID)\n"
+        "FILE: unknown key source.sever_id; configs/connector.toml lists the keys"
+    )
+
+
+def test_an_unknown_variable_is_named(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SORCE__HOST", "db")
+    assert message_of(config) == (
+        "environment variable BINLOG_CONNECTOR_SORCE__HOST: there is no key sorce.host; "
+        "configs/connector.toml lists the keys"
+    )
+
+
+def test_variables_of_other_parts_are_left_alone(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_CACHE", "somewhere")
+    assert load_settings(config).name == "shop"
+
+
+def test_a_value_out_of_range_is_explained(config: Path) -> None:
+    config.write_text(MINIMAL.replace("5800", "0"))
+    assert message_of(config) == (
+        "FILE: source.server_id: Input should be greater than or equal to 1"
+    )
+
+
+def test_two_passwords_are_one_too_many(config: Path) -> None:
+    both = 'password = "a"\npassword_file = "b"\n[kafka]'
+    config.write_text(MINIMAL.replace("[kafka]", both))
+    assert message_of(config) == (
+        "FILE: source: Value error, give either password or password_file, not both"
+    )
+
+
+def test_a_file_that_is_not_toml_is_explained(config: Path) -> None:
+    config.write_text("name = \n")
+    assert message_of(config) == ("FILE: not valid TOML: Invalid value (at line 1, column 8)")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    assert message_of(tmp_path / "absent.toml") == (
+        f"{tmp_path / 'absent.toml'}: cannot read the configuration: No such file or directory"
+    ).replace(str(tmp_path / "absent.toml"), "FILE")
