@@ -4,7 +4,7 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 export PYTHONUNBUFFERED := 1
 
-.PHONY: setup demo test lint lock clean
+.PHONY: setup demo test kill-test lint lock clean
 
 setup: $(STAMP)
 
@@ -20,6 +20,10 @@ demo: setup
 
 test: setup
 	$(VENV)/bin/python -m pytest $(ARGS)
+
+# Slow: 20 rounds of SIGKILL under load on each kind of server.
+kill-test: setup
+	KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/test_kill.py $(ARGS)
 
 lint: setup
 	$(VENV)/bin/ruff check .

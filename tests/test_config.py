@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import BaseModel, SecretStr
 
-from connector.config import load_settings
+from connector.config import Settings, load_settings
 from connector.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from pydantic.fields import FieldInfo
 
 MINIMAL = """
 name = "shop"
@@ -118,3 +122,50 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert message_of(tmp_path / "absent.toml") == (
         f"{tmp_path / 'absent.toml'}: cannot read the configuration: No such file or directory"
     ).replace(str(tmp_path / "absent.toml"), "FILE")
+
+
+REFERENCE = Path(__file__).parents[1] / "configs" / "connector.toml"
+
+
+def keys_of(model: type[BaseModel], prefix: str = "") -> dict[str, FieldInfo]:
+    found: dict[str, FieldInfo] = {}
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            found |= keys_of(field.annotation, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = field
+    return found
+
+
+def documented_keys() -> dict[str, str]:
+    """The keys of the reference with what is written for each, also those commented out."""
+    section = ""
+    found = {}
+    for line in REFERENCE.read_text().splitlines():
+        if header := re.fullmatch(r"\[([a-z._]+)\]", line):
+            section = f"{header[1]}."
+        elif key := re.fullmatch(r"(?:# )?([a-z_]+) = (.*)", line):
+            found[section + key[1]] = key[2]
+    return found
+
+
+def test_the_reference_loads() -> None:
+    assert load_settings(REFERENCE).source.tables == ["shop.*"]
+
+
+def test_the_reference_names_every_key_and_no_other() -> None:
+    assert set(documented_keys()) == set(keys_of(Settings))
+
+
+def test_the_reference_states_each_default() -> None:
+    stated = tomllib.loads(REFERENCE.read_text())
+    for key, field in keys_of(Settings).items():
+        *sections, name = key.split(".")
+        values = stated
+        for section in sections:
+            values = values[section]
+        if name in values and not field.is_required() and key != "source.tables":
+            default = field.get_default(call_default_factory=True, validated_data={})
+            if isinstance(default, SecretStr):
+                default = default.get_secret_value()
+            assert values[name] == default, key

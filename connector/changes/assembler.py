@@ -20,15 +20,12 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NoReturn
 
+from connector.binlog.event_types import event_name
+from connector.binlog.gtid_tagged_event import GtidTaggedEvent
 from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
-from connector.binlog.transaction_events import (
-    AnonymousGtidEvent,
-    GtidEvent,
-    GtidTaggedEvent,
-    XidEvent,
-)
+from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
 from connector.changes.added_columns import added_columns
 from connector.changes.refusals import unsupported
 from connector.changes.statement import Statement, StatementKind, classify
@@ -205,7 +202,7 @@ class TransactionAssembler:
     def _require_transaction(self, event: Event) -> Transaction:
         if self._transaction is None:
             reason = (
-                f"{event.file}:{event.position}: {event.name} outside of "
+                f"{event.file}:{event.position}: {event_name(event.header.type_code)} outside of "
                 "a transaction; the stream must start at a transaction's first event"
             )
             raise ProtocolError(reason)

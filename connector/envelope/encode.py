@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from connector.binlog.event import Event
-    from connector.binlog.table_map import TableMapEvent
+    from connector.binlog.table_map_event import TableMapEvent
     from connector.changes.added_columns import AddedColumn
     from connector.changes.transaction import RowsChange, StatementChange, Transaction
     from connector.envelope.order import TransactionOrder
@@ -55,7 +55,9 @@ class RecordEncoder:
         for key in schema_keys:
             name, _, schema_id = key.rpartition("/")
             self._schema_ids.setdefault(name, {})[schema_id] = None
-        self._encoders: dict[bytes, RowEncoder] = {}
+        # The decoder gives the same object for equal table maps, so identity tells them apart;
+        # the map is kept beside its encoder so that the identity is not reused.
+        self._encoders: dict[int, tuple[TableMapEvent, RowEncoder]] = {}
         self._topics: dict[str, str] = {}
         self._transaction: Transaction | None = None
         self._place = (0, 0, 0)
@@ -134,13 +136,14 @@ class RecordEncoder:
         ).truncate()
 
     def _encoder(self, table_map: TableMapEvent, event: Event) -> RowEncoder:
-        encoder = self._encoders.get(table_map.body)
-        if encoder is None:
-            schema = TableSchema.from_table_map(table_map, f"{event.file}:{event.position}")
-            if len(self._encoders) >= _ENCODERS_MAX:
-                self._encoders.clear()
-            topic = self._topic(schema.database, schema.table)
-            encoder = self._encoders[table_map.body] = RowEncoder(schema, topic)
+        known = self._encoders.get(id(table_map))
+        if known is not None:
+            return known[1]
+        schema = TableSchema.from_table_map(table_map, f"{event.file}:{event.position}")
+        if len(self._encoders) >= _ENCODERS_MAX:
+            self._encoders.clear()
+        encoder = RowEncoder(schema, self._topic(schema.database, schema.table))
+        self._encoders[id(table_map)] = (table_map, encoder)
         return encoder
 
     def _topic(self, database: str, table: str) -> str:

@@ -16,7 +16,8 @@ from connector.envelope.record import Record
 from connector.errors import UnsupportedChange
 
 if TYPE_CHECKING:
-    from connector.binlog.table_map import Column, TableMapEvent
+    from connector.binlog.column import Column
+    from connector.binlog.table_map_event import TableMapEvent
     from connector.envelope.contract import Sequence
 
 _ID_DIGITS = 16
@@ -33,20 +34,25 @@ class TableSchema:
     key_indexes: tuple[int, ...]  # of the primary key's columns, in key order
 
     @classmethod
-    def from_table_map(cls, table_map: TableMapEvent) -> TableSchema:
-        """Read the schema out of TABLE_MAP's optional metadata.
+    def from_table_map(cls, table_map: TableMapEvent, place: str) -> TableSchema:
+        """Read the schema out of TABLE_MAP's optional metadata; `place` is `file:position`.
 
         Raises UnsupportedChange when the metadata has no column names.
         """
         name = f"{table_map.schema}.{table_map.table}"
-        if any(column.name is None for column in table_map.columns):
+        columns = tuple(
+            _schema_column(column.name, column)
+            for column in table_map.columns
+            if column.name is not None
+        )
+        if len(columns) < len(table_map.columns):
             reason = (
-                f"the log has no column names for table {name}: "
-                "SET GLOBAL binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), then "
-                "start the pipeline behind the rows that were logged without"
+                f"{place}: the log has no column names for table {name}: "
+                "SET GLOBAL binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), and "
+                "continue behind the rows that were logged without them: give the pipeline a new "
+                "name and set source.start"
             )
             raise UnsupportedChange(reason)
-        columns = tuple(_schema_column(column) for column in table_map.columns)
         keyed = [n for n, column in enumerate(columns) if column["key"]]
         keyed.sort(key=lambda n: columns[n]["key"])
         return cls(
@@ -86,3 +92,35 @@ def schema_topic(prefix: str) -> str:
 def _schema_id(name: str, columns: tuple[SchemaColumn, ...]) -> str:
     canonical = json.dumps([name, columns], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_ID_DIGITS]
+
+
+_WITH_LENGTH = frozenset({"char", "varchar", "binary", "varbinary", "bit"})
+_WITH_SIGN = frozenset(
+    {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"}
+)
+_CHARACTER = frozenset({"char", "varchar", "text"})
+
+
+def _schema_column(name: str, column: Column) -> SchemaColumn:
+    kind = column.type_name
+    result: SchemaColumn = {
+        "name": name,
+        "type": kind,
+        "nullable": column.nullable,
+        "key": column.primary_key,
+    }
+    if kind in _WITH_SIGN:
+        result["unsigned"] = column.unsigned
+    if column.precision is not None and column.scale is not None:
+        result["precision"] = column.precision
+        result["scale"] = column.scale
+    if column.fraction is not None:
+        result["fraction"] = column.fraction
+    if kind in _WITH_LENGTH and column.length is not None:
+        result["length"] = column.length
+    if kind in _CHARACTER and column.collation is not None:
+        result["charset"] = column.charset or ""
+        result["collation"] = column.collation
+    if column.labels is not None:
+        result["labels"] = column.labels
+    return result

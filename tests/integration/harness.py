@@ -1,0 +1,232 @@
+"""The daemon as a user runs it, and what a read_committed consumer sees of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_stack import Endpoint
+
+PATIENCE_SECONDS = 60.0
+LOOK_SECONDS = 0.1
+
+
+def toml_value(value: object) -> str:
+    """Write a string, number, boolean or list of strings as TOML."""
+    return json.dumps(value)
+
+
+def write_config(
+    directory: Path,
+    source: Endpoint,
+    broker: Endpoint,
+    prefix: str,
+    database: str,
+    **changes: object,
+) -> Path:
+    """Write a configuration; `changes` are keys such as `source__password`."""
+    values: dict[str, object] = {
+        "name": prefix,
+        "source__host": source.host,
+        "source__port": source.port,
+        "source__user": source.user,
+        "source__password": source.password,
+        "source__server_id": 5800 + os.getpid() % 50_000,
+        "source__tables": [f"{database}.*"],
+        "source__read_timeout_seconds": 5,
+        "kafka__bootstrap_servers": [broker.bootstrap],
+        "kafka__topic_prefix": prefix,
+        "delivery__commit_interval_ms": 20,
+        "retry__initial_seconds": 0.2,
+        "retry__max_seconds": 1,
+        "log__format": "json",
+    } | changes
+    sections: dict[str, list[str]] = {"": []}
+    for key, value in values.items():
+        section, _, name = key.rpartition("__")
+        sections.setdefault(section, []).append(f"{name} = {toml_value(value)}")
+    text = ""
+    for section, lines in sections.items():
+        text += (f"[{section}]\n" if section else "") + "\n".join(lines) + "\n"
+    path = directory / f"{prefix}.toml"
+    path.write_text(text)
+    return path
+
+
+@dataclass
+class ConnectorProcess:
+    """`binlog-connector run CONFIG` in a process of its own."""
+
+    config: Path
+    process: subprocess.Popen[bytes] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def log(self) -> Path:
+        """Where its standard error goes."""
+        return self.config.with_suffix(".log")
+
+    def start(self) -> Self:
+        """Start it."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "connector", "run", str(self.config)],
+                stderr=log,
+                env=os.environ | self.environment,
+            )
+        return self
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
+        """Return the exit code, once there is one."""
+        assert self.process is not None
+        return self.process.wait(seconds)
+
+    def kill(self) -> None:
+        """End it as the kernel would."""
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def terminate(self) -> int:
+        """Ask it to stop and return its exit code."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def output(self) -> str:
+        """Return everything that it has said."""
+        return self.log.read_text() if self.log.exists() else ""
+
+    def wait_for(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until it has said `text`."""
+        assert self.process is not None
+        wait_until(
+            lambda: text in self.output() or self.process.poll() is not None,  # type: ignore[union-attr]
+            lambda: f"{text!r} was not said in\n{self.output()}",
+            seconds,
+        )
+        assert text in self.output(), self.output()
+
+
+def wait_until(condition: Any, otherwise: Any, seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait until `condition()` holds; fail with the text `otherwise()` gives."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, otherwise()
+        time.sleep(LOOK_SECONDS)
+
+
+def run_to_end(config: Path, **environment: str) -> tuple[int, str]:
+    """Run the daemon until it ends by itself; return its exit code and what it said last."""
+    with ConnectorProcess(config, environment=environment) as connector:
+        code = connector.wait()
+        return code, connector.output().replace(str(config), "CONFIG")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A committed record, as a consumer sees it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: Any
+    value: Any
+    headers: dict[str, str]
+
+    @property
+    def seq(self) -> str:
+        """The header cdc.seq."""
+        return self.headers["cdc.seq"]
+
+    @property
+    def op(self) -> str:
+        """The header cdc.op."""
+        return self.headers["cdc.op"]
+
+
+def read_committed(broker: Endpoint, prefix: str, *, control: bool = False) -> list[Seen]:
+    """Return every committed record of the prefix's row topics, by topic, partition and offset.
+
+    With `control`, those of the control topics instead.
+    """
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    try:
+        topics = [
+            topic
+            for topic in sorted(admin.list_topics())
+            if topic.startswith(f"{prefix}.") and (topic.count(".") == 1) is control
+        ]
+    finally:
+        admin.close()
+    consumer = KafkaConsumer(
+        bootstrap_servers=broker.bootstrap,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        group_id=None,
+        fetch_max_wait_ms=50,
+    )
+    try:
+        seen: list[Seen] = []
+        for topic in topics:
+            partitions = consumer.partitions_for_topic(topic) or set()
+            for partition in sorted(partitions):
+                seen += _read_partition(consumer, TopicPartition(topic, partition))
+        return seen
+    finally:
+        consumer.close()
+
+
+def _read_partition(consumer: KafkaConsumer, place: TopicPartition) -> list[Seen]:
+    consumer.assign([place])
+    consumer.seek_to_beginning(place)
+    end = consumer.end_offsets([place])[place]
+    seen: list[Seen] = []
+    while consumer.position(place) < end:
+        seen += [_seen(record) for record in consumer.poll(timeout_ms=200).get(place, ())]
+    return seen
+
+
+def _seen(record: Any) -> Seen:
+    return Seen(
+        record.topic,
+        record.partition,
+        record.offset,
+        None if record.key is None else _json(record.key),
+        None if record.value is None else json.loads(record.value),
+        {name: value.decode() for name, value in record.headers},
+    )
+
+
+def _json(key: bytes) -> Any:
+    try:
+        return json.loads(key)
+    except ValueError:
+        return key.decode()
+
+
+def changes(records: list[Seen]) -> list[Seen]:
+    """Leave out tombstones, and order the rest by sequence."""
+    return sorted((record for record in records if record.value is not None), key=lambda r: r.seq)

@@ -1,0 +1,93 @@
+"""A proxy between connector and server that may change packets of the server on their way."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import zlib
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from local_stack import Endpoint
+
+HEADER_LENGTH = 4
+CHECKSUM_LENGTH = 4
+# Behind the OK byte: timestamp u32, then the event's type.
+TYPE_OFFSET = 1 + 4
+FLAGS_OFFSET = 1 + 17
+
+
+class PacketProxy:
+    """Listens on a port of 127.0.0.1; `change` gets each packet's payload from the server."""
+
+    def __init__(self, server: Endpoint, change: Callable[[bytes], bytes]) -> None:
+        self._server = server
+        self._change = change
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._sockets: list[socket.socket] = []
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._listener.close()
+        for connection in self._sockets:
+            connection.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection((self._server.host, self._server.port))
+                self._sockets += [client, server]
+                threading.Thread(target=_copy, args=(client, server), daemon=True).start()
+                threading.Thread(
+                    target=self._copy_packets, args=(server, client), daemon=True
+                ).start()
+
+    def _copy_packets(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            reader = server.makefile("rb")
+            while header := reader.read(HEADER_LENGTH):
+                payload = reader.read(int.from_bytes(header[:3], "little"))
+                client.sendall(header + self._change(payload))
+        with suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
+
+
+def flip_bit_behind(marker: bytes) -> Callable[[bytes], bytes]:
+    """Change one bit in every event that holds `marker`."""
+
+    def change(payload: bytes) -> bytes:
+        place = payload.find(marker)
+        if place < 0:
+            return payload
+        return payload[:place] + bytes([payload[place] ^ 1]) + payload[place + 1 :]
+
+    return change
+
+
+def retype(marker: bytes, type_code: int) -> Callable[[bytes], bytes]:
+    """Give every event that holds `marker` another type, with a correct checksum."""
+
+    def change(payload: bytes) -> bytes:
+        if marker not in payload:
+            return payload
+        event = bytearray(payload[1:-CHECKSUM_LENGTH])
+        event[TYPE_OFFSET - 1] = type_code
+        return payload[:1] + event + zlib.crc32(event).to_bytes(CHECKSUM_LENGTH, "little")
+
+    return change
