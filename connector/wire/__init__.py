@@ -1,1 +1,1 @@
-"""The replication conversation, without I/O: commands, responses, packet framing."""
+"""The replication conversation, without I/O: commands, responses, the stream of events."""

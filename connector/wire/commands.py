@@ -1,0 +1,119 @@
+"""Commands of a replica: values to the payload of one packet, its command byte first.
+
+On the wire MySQL says slave and master; these are the names of its documents.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+from struct import Struct
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from connector.gtid import GtidSet
+
+_REGISTER = Struct("<HII")
+_DUMP = Struct("<BIHI")
+_DUMP_GTID = Struct("<BHII")
+_POSITION_AND_LENGTH = Struct("<QI")
+
+# The first byte of a binlog file's first event, behind the magic number.
+FIRST_POSITION = 4
+
+
+class DumpFlags(IntFlag):
+    """Wishes of a dump command.
+
+    Bit 1 is left alone: MySQL 8 reads it as USE_HEARTBEAT_EVENT_V2, MariaDB as
+    SEND_ANNOTATE_ROWS_EVENT. So is bit 2, which servers from 8.3 on read as SKIP_TAGGED_GTIDS.
+    """
+
+    NONE = 0
+    # End with EOF at the end of the log instead of waiting for more.
+    NON_BLOCK = 0x01
+
+
+@dataclass(frozen=True, slots=True)
+class ComRegisterSlave:
+    """Introduces the replica: what SHOW REPLICAS prints.
+
+    ::
+
+        15 | server_id u32 | length u8, host | length u8, user | length u8, password
+           | port u16 | rank u32 | master_id u32
+
+    The server answers with OK or ERR. Rank and master_id are ignored by every server.
+    """
+
+    COMMAND: ClassVar[int] = 0x15
+
+    server_id: int
+    host: str = ""
+    port: int = 0
+
+    def encode(self) -> bytes:
+        """Return the payload; the server reads at most 60 bytes of the host."""
+        host = self.host.encode("utf-8")[:60]
+        return b"".join(
+            (
+                bytes((self.COMMAND,)),
+                self.server_id.to_bytes(4, "little"),
+                bytes((len(host),)),
+                host,
+                # User and password would be shown to others by SHOW REPLICAS.
+                b"\0\0",
+                _REGISTER.pack(self.port, 0, 0),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ComBinlogDump:
+    """Asks for events from a file and position; MariaDB takes GTIDs from a session variable.
+
+    ::
+
+        12 | position u32 | flags u16 | server_id u32 | file, up to the end
+    """
+
+    COMMAND: ClassVar[int] = 0x12
+    # The widest position that the command can name.
+    POSITION_MAX: ClassVar[int] = 2**32 - 1
+
+    server_id: int
+    file: str  # "" asks for the first file
+    position: int = FIRST_POSITION  # at most POSITION_MAX
+    flags: DumpFlags = DumpFlags.NONE
+
+    def encode(self) -> bytes:
+        """Return the payload."""
+        head = _DUMP.pack(self.COMMAND, self.position, self.flags, self.server_id)
+        return head + self.file.encode("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class ComBinlogDumpGtid:
+    """Asks MySQL for every transaction outside `gtid_set`, in the order of its log.
+
+    ::
+
+        1e | flags u16 | server_id u32 | length u32, file | position u64 | length u32, GTID set
+
+    File and position stay at the start of everything: the server finds the first file that holds
+    a transaction outside the set.
+    """
+
+    COMMAND: ClassVar[int] = 0x1E
+
+    server_id: int
+    gtid_set: GtidSet
+    flags: DumpFlags = DumpFlags.NONE
+
+    def encode(self) -> bytes:
+        """Return the payload."""
+        gtids = self.gtid_set.encode()
+        head = _DUMP_GTID.pack(self.COMMAND, self.flags, self.server_id, 0)
+        return head + _POSITION_AND_LENGTH.pack(FIRST_POSITION, len(gtids)) + gtids

@@ -1,0 +1,71 @@
+"""What the server answers beside events: payloads to ERR and EOF.
+
+The first byte of a payload says what it is; it is taken off before these decode.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_response_packets.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from connector.payload import PayloadReader
+
+OK = 0x00
+EOF = 0xFE
+ERR = 0xFF
+
+# A longer payload behind 0xFE would be a length-encoded integer, not an EOF.
+EOF_LENGTH_MAX = 8
+
+_SQLSTATE_MARKER = b"#"
+_SQLSTATE_LENGTH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ErrPacket:
+    """The server refuses, or ends the conversation.
+
+    ::
+
+        ff | code u16 | "#", sqlstate 5 | message, up to the end
+
+    The sqlstate is absent before the login is complete.
+    """
+
+    code: int
+    sqlstate: str  # "" where the server gives none
+    message: str
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> ErrPacket:
+        """Decode what follows 0xFF."""
+        code = body.read_uint16()
+        rest = body.read_rest()
+        sqlstate = b""
+        if rest.startswith(_SQLSTATE_MARKER):
+            sqlstate, rest = rest[1 : 1 + _SQLSTATE_LENGTH], rest[1 + _SQLSTATE_LENGTH :]
+        # A message may quote file names in any charset.
+        return cls(code, sqlstate.decode("ascii", "replace"), rest.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class EofPacket:
+    """The dump is over: the end of the log where NON_BLOCK was asked for, else a shutdown.
+
+    ::
+
+        fe | warnings u16 | status flags u16
+    """
+
+    warnings: int
+    status: int
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> EofPacket:
+        """Decode what follows 0xFE; servers before 4.1 send nothing more."""
+        if not body.remaining:
+            return cls(0, 0)
+        return cls(body.read_uint16(), body.read_uint16())
