@@ -1,0 +1,267 @@
+"""Payloads become events: the one entry into this package.
+
+The state is what earlier events of the same log leave for later ones: the format description, the
+table maps of the current statement, and the place in the log. Nothing that arrives is skipped or
+guessed: an event is decoded, or is unknown and flagged as ignorable by its sender, or is an error
+that names file, position and event.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.checksum import (
+    CHECKSUM_LENGTH,
+    ChecksumAlgorithm,
+    computed_checksum,
+    computed_format_checksum,
+    require_checksum,
+    stored_checksum,
+)
+from connector.binlog.control_events import (
+    FormatDescriptionEvent,
+    HeartbeatEvent,
+    IgnorableEvent,
+    RotateEvent,
+    StopEvent,
+)
+from connector.binlog.event import Event, EventBody
+from connector.binlog.event_types import EventType, event_name
+from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.header import HEADER_LENGTH, EventHeader
+from connector.binlog.log_place import FIRST_POSITION, LogPlace
+from connector.binlog.mariadb_events import (
+    AnnotateRowsEvent,
+    BinlogCheckpointEvent,
+    MariadbGtidEvent,
+    MariadbGtidListEvent,
+)
+from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsHead, RowsKind
+from connector.binlog.statement_events import QueryEvent, RowsQueryEvent
+from connector.binlog.table_map_event import (
+    SHORT_POST_HEADER_LENGTH,
+    SHORT_TABLE_ID_LENGTH,
+    TABLE_ID_LENGTH,
+    TableMapEvent,
+)
+from connector.binlog.transaction_events import (
+    AnonymousGtidEvent,
+    GtidEvent,
+    PreviousGtidsEvent,
+    XidEvent,
+)
+from connector.binlog.unsupported_events import why_unsupported
+from connector.errors import DecodeError, EventError
+from connector.payload import PayloadReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Table maps that are kept decoded; the one decoded first gives way.
+TABLE_MAPS_MAX = 1024
+
+_BODIES: dict[int, Callable[[PayloadReader, EventHeader], EventBody]] = {
+    EventType.QUERY_EVENT: lambda body, _: QueryEvent.decode(body),
+    EventType.STOP_EVENT: lambda body, _: StopEvent.decode(body),
+    EventType.ROTATE_EVENT: lambda body, _: RotateEvent.decode(body),
+    EventType.XID_EVENT: lambda body, _: XidEvent.decode(body),
+    EventType.HEARTBEAT_LOG_EVENT: HeartbeatEvent.decode,
+    EventType.HEARTBEAT_LOG_EVENT_V2: lambda body, _: HeartbeatEvent.decode_v2(body),
+    EventType.ROWS_QUERY_LOG_EVENT: lambda body, _: RowsQueryEvent.decode(body),
+    EventType.GTID_LOG_EVENT: lambda body, _: GtidEvent.decode(body),
+    EventType.ANONYMOUS_GTID_LOG_EVENT: lambda body, _: AnonymousGtidEvent.decode(body),
+    EventType.PREVIOUS_GTIDS_LOG_EVENT: lambda body, _: PreviousGtidsEvent.decode(body),
+    EventType.GTID_TAGGED_LOG_EVENT: lambda body, _: GtidTaggedEvent.decode(body),
+    EventType.ANNOTATE_ROWS_EVENT: lambda body, _: AnnotateRowsEvent.decode(body),
+    EventType.BINLOG_CHECKPOINT_EVENT: lambda body, _: BinlogCheckpointEvent.decode(body),
+    EventType.GTID_EVENT: MariadbGtidEvent.decode,
+    EventType.GTID_LIST_EVENT: lambda body, _: MariadbGtidListEvent.decode(body),
+}
+
+# The kind of change, and the version of the event.
+_ROWS: dict[int, tuple[RowsKind, int]] = {
+    EventType.WRITE_ROWS_EVENT_V1: (RowsKind.INSERT, 1),
+    EventType.UPDATE_ROWS_EVENT_V1: (RowsKind.UPDATE, 1),
+    EventType.DELETE_ROWS_EVENT_V1: (RowsKind.DELETE, 1),
+    EventType.WRITE_ROWS_EVENT: (RowsKind.INSERT, 2),
+    EventType.UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 2),
+    EventType.DELETE_ROWS_EVENT: (RowsKind.DELETE, 2),
+}
+
+# They have a place in the file, unless they are made up.
+_PLACED = (EventType.FORMAT_DESCRIPTION_EVENT, EventType.ROTATE_EVENT)
+_HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
+
+
+class EventDecoder:
+    """Decodes the events of one log, in order, from a file or from a server."""
+
+    def __init__(
+        self,
+        *,
+        file: str = "",
+        position: int = FIRST_POSITION,
+        mariadb: bool | None = None,
+        verify_checksum: bool = True,
+    ) -> None:
+        """Expect the next event at `position` of `file`.
+
+        A server names both in its first event. `mariadb` is read from the format description
+        unless it is given.
+        """
+        self._place = LogPlace(file, position)
+        self._mariadb = mariadb
+        self._verify_checksum = verify_checksum
+        self._format: FormatDescriptionEvent | None = None
+        self._table_maps: dict[int, TableMapEvent] = {}
+        self._decoded_table_maps: dict[bytes, TableMapEvent] = {}
+
+    def decode(self, data: bytes) -> Event:
+        """Decode one whole event, as it is in a file: without the OK byte of the network.
+
+        Raises EventError when that is not possible; the decoder must not be used after it.
+        """
+        place = self._place
+        file = place.file
+        position = place.position
+        name = "an event header"
+        try:
+            header = EventHeader.decode(PayloadReader(data))
+            name = event_name(header.type_code)
+            occupies = _occupies(header)
+            position = place.start_of(header, occupies=occupies)
+            origin = (file, position, name)
+            body, checksum = self._decode_body(header, data, origin)
+        except DecodeError as error:
+            raise EventError(file or "the stream's start", position, name, str(error)) from error
+        next_position = position + header.event_size if occupies else position
+        self._move(body, next_position)
+        return Event(file, position, next_position, header, body, checksum)
+
+    def _decode_body(
+        self, header: EventHeader, data: bytes, origin: tuple[str, int, str]
+    ) -> tuple[EventBody, int | None]:
+        """Return the body and the checksum."""
+        if header.event_size != len(data):
+            reason = f"its header says {header.event_size} bytes, but {len(data)} came"
+            raise DecodeError(reason)
+        if header.type_code == EventType.FORMAT_DESCRIPTION_EVENT:
+            return self._decode_format(data)
+        checksum = self._checksum(header, data)
+        end = len(data) if checksum is None else len(data) - CHECKSUM_LENGTH
+        body = PayloadReader(data, HEADER_LENGTH, end)
+        type_code = header.type_code
+        if self._format is not None and type_code != EventType.ROTATE_EVENT:
+            body.skip(self._format.header_length - HEADER_LENGTH)
+        if type_code == EventType.TABLE_MAP_EVENT:
+            return self._decode_table_map(body), checksum
+        if type_code in _ROWS:
+            return self._decode_rows(type_code, body, origin), checksum
+        decode = _BODIES.get(type_code)
+        if decode is not None:
+            return decode(body, header), checksum
+        if header.ignorable:
+            return IgnorableEvent.decode(body), checksum
+        raise DecodeError(why_unsupported(type_code))
+
+    def _decode_format(self, data: bytes) -> tuple[FormatDescriptionEvent, int | None]:
+        event = FormatDescriptionEvent.decode(PayloadReader(data, HEADER_LENGTH))
+        checksum: int | None = None
+        if event.checksum_algorithm is ChecksumAlgorithm.CRC32:
+            checksum = stored_checksum(data)
+            if self._verify_checksum:
+                require_checksum(computed_format_checksum(data), checksum)
+        self._format = event
+        self._table_maps.clear()
+        self._decoded_table_maps.clear()
+        return event, checksum
+
+    def _checksum(self, header: EventHeader, data: bytes) -> int | None:
+        """Return the event's checksum after verifying it, None when the log has none."""
+        if self._format is None:
+            if header.type_code == EventType.START_EVENT_V3:
+                raise DecodeError(why_unsupported(header.type_code))
+            if header.type_code != EventType.ROTATE_EVENT:
+                reason = "no FORMAT_DESCRIPTION_EVENT came before it, which every log starts with"
+                raise DecodeError(reason)
+            # Sent before anything is known about checksums, and with one only by some servers.
+            checksum = stored_checksum(data)
+            return checksum if computed_checksum(data) == checksum else None
+        if self._format.checksum_algorithm is not ChecksumAlgorithm.CRC32:
+            return None
+        if len(data) < HEADER_LENGTH + CHECKSUM_LENGTH:
+            reason = f"{len(data)} bytes do not hold a header and a checksum"
+            raise DecodeError(reason)
+        checksum = stored_checksum(data)
+        if self._verify_checksum:
+            require_checksum(computed_checksum(data), checksum)
+        return checksum
+
+    def _decode_table_map(self, body: PayloadReader) -> TableMapEvent:
+        raw = body.data[body.offset : body.end]
+        event = self._decoded_table_maps.get(raw)
+        if event is None:
+            event = TableMapEvent.decode(
+                body,
+                table_id_length=self._table_id_length(EventType.TABLE_MAP_EVENT),
+                mariadb=self._is_mariadb(),
+            )
+            if len(self._decoded_table_maps) >= TABLE_MAPS_MAX:
+                del self._decoded_table_maps[next(iter(self._decoded_table_maps))]
+            self._decoded_table_maps[raw] = event
+        self._table_maps[event.table_id] = event
+        return event
+
+    def _decode_rows(
+        self, type_code: int, body: PayloadReader, origin: tuple[str, int, str]
+    ) -> RowsEvent:
+        kind, version = _ROWS[type_code]
+        head = RowsHead.decode(
+            body, table_id_length=self._table_id_length(type_code), version=version
+        )
+        table_map = self._table_maps.get(head.table_id)
+        if table_map is None:
+            if head.table_id != DUMMY_TABLE_ID:
+                reason = f"no TABLE_MAP_EVENT of this statement describes table id {head.table_id}"
+                raise DecodeError(reason)
+            event = RowsEvent.dummy(head, kind, origin)
+        else:
+            event = RowsEvent.decode(body, head, kind, table_map, origin)
+        if event.stmt_end:
+            self._table_maps.clear()
+        return event
+
+    def _is_mariadb(self) -> bool:
+        if self._mariadb is not None:
+            return self._mariadb
+        return self._format is not None and self._format.mariadb
+
+    def _table_id_length(self, type_code: int) -> int:
+        if self._format is not None:
+            length = self._format.post_header_length(type_code)
+            if length == SHORT_POST_HEADER_LENGTH:
+                return SHORT_TABLE_ID_LENGTH
+        return TABLE_ID_LENGTH
+
+    def _move(self, body: EventBody, next_position: int) -> None:
+        """Expect the next event behind this one, or where this one says."""
+        self._place.position = next_position
+        if isinstance(body, RotateEvent):
+            self._place = LogPlace(body.next_file, body.next_position)
+        elif isinstance(body, HeartbeatEvent):
+            if body.file != self._place.file or body.exact:
+                self._place = LogPlace(body.file, body.position)
+            elif body.position:
+                self._place.advance_to(body.position)
+
+
+def _occupies(header: EventHeader) -> bool:
+    """Return whether the event is in the file, not made up for the replica.
+
+    A server that starts in the middle of a file sends its format description without a place.
+    """
+    if header.artificial or header.type_code in _HEARTBEATS:
+        return False
+    return header.log_pos != 0 or header.type_code not in _PLACED

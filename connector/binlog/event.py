@@ -1,0 +1,66 @@
+"""An event: where it is in the log, its header, and its body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import (
+    FormatDescriptionEvent,
+    HeartbeatEvent,
+    IgnorableEvent,
+    RotateEvent,
+    StopEvent,
+)
+from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.mariadb_events import (
+    AnnotateRowsEvent,
+    BinlogCheckpointEvent,
+    MariadbGtidEvent,
+    MariadbGtidListEvent,
+)
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.statement_events import QueryEvent, RowsQueryEvent
+from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.transaction_events import (
+    AnonymousGtidEvent,
+    GtidEvent,
+    PreviousGtidsEvent,
+    XidEvent,
+)
+
+if TYPE_CHECKING:
+    from connector.binlog.header import EventHeader
+
+EventBody = (
+    AnnotateRowsEvent
+    | AnonymousGtidEvent
+    | BinlogCheckpointEvent
+    | FormatDescriptionEvent
+    | GtidEvent
+    | GtidTaggedEvent
+    | HeartbeatEvent
+    | IgnorableEvent
+    | MariadbGtidEvent
+    | MariadbGtidListEvent
+    | PreviousGtidsEvent
+    | QueryEvent
+    | RotateEvent
+    | RowsEvent
+    | RowsQueryEvent
+    | StopEvent
+    | TableMapEvent
+    | XidEvent
+)
+
+
+@dataclass(slots=True)
+class Event:
+    """One event of a log."""
+
+    file: str  # the log it is in; "" before the stream has named it
+    position: int  # of its first byte in the file, our own 64-bit count
+    next_position: int  # of the first byte behind it; equal to `position` when artificial
+    header: EventHeader
+    body: EventBody
+    checksum: int | None = None  # CRC32; None without

@@ -1,0 +1,79 @@
+"""The type code of an event becomes its name, as the servers' sources spell the constants.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/namespacemysql_1_1binlog_1_1event.html
+https://mariadb.com/kb/en/2-binlog-event-header/
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class EventType(IntEnum):
+    """Every event type of MySQL (0 to 42) and of MariaDB (160 to 172)."""
+
+    UNKNOWN_EVENT = 0
+    START_EVENT_V3 = 1
+    QUERY_EVENT = 2
+    STOP_EVENT = 3
+    ROTATE_EVENT = 4
+    INTVAR_EVENT = 5
+    LOAD_EVENT = 6
+    SLAVE_EVENT = 7
+    CREATE_FILE_EVENT = 8
+    APPEND_BLOCK_EVENT = 9
+    EXEC_LOAD_EVENT = 10
+    DELETE_FILE_EVENT = 11
+    NEW_LOAD_EVENT = 12
+    RAND_EVENT = 13
+    USER_VAR_EVENT = 14
+    FORMAT_DESCRIPTION_EVENT = 15
+    XID_EVENT = 16
+    BEGIN_LOAD_QUERY_EVENT = 17
+    EXECUTE_LOAD_QUERY_EVENT = 18
+    TABLE_MAP_EVENT = 19
+    PRE_GA_WRITE_ROWS_EVENT = 20
+    PRE_GA_UPDATE_ROWS_EVENT = 21
+    PRE_GA_DELETE_ROWS_EVENT = 22
+    WRITE_ROWS_EVENT_V1 = 23
+    UPDATE_ROWS_EVENT_V1 = 24
+    DELETE_ROWS_EVENT_V1 = 25
+    INCIDENT_EVENT = 26
+    HEARTBEAT_LOG_EVENT = 27
+    IGNORABLE_LOG_EVENT = 28
+    ROWS_QUERY_LOG_EVENT = 29
+    WRITE_ROWS_EVENT = 30
+    UPDATE_ROWS_EVENT = 31
+    DELETE_ROWS_EVENT = 32
+    GTID_LOG_EVENT = 33
+    ANONYMOUS_GTID_LOG_EVENT = 34
+    PREVIOUS_GTIDS_LOG_EVENT = 35
+    TRANSACTION_CONTEXT_EVENT = 36
+    VIEW_CHANGE_EVENT = 37
+    XA_PREPARE_LOG_EVENT = 38
+    PARTIAL_UPDATE_ROWS_EVENT = 39
+    TRANSACTION_PAYLOAD_EVENT = 40
+    HEARTBEAT_LOG_EVENT_V2 = 41
+    GTID_TAGGED_LOG_EVENT = 42
+
+    ANNOTATE_ROWS_EVENT = 160
+    BINLOG_CHECKPOINT_EVENT = 161
+    GTID_EVENT = 162
+    GTID_LIST_EVENT = 163
+    START_ENCRYPTION_EVENT = 164
+    QUERY_COMPRESSED_EVENT = 165
+    WRITE_ROWS_COMPRESSED_EVENT_V1 = 166
+    UPDATE_ROWS_COMPRESSED_EVENT_V1 = 167
+    DELETE_ROWS_COMPRESSED_EVENT_V1 = 168
+    WRITE_ROWS_COMPRESSED_EVENT = 169
+    UPDATE_ROWS_COMPRESSED_EVENT = 170
+    DELETE_ROWS_COMPRESSED_EVENT = 171
+    PARTIAL_ROW_DATA_EVENT = 172
+
+
+def event_name(type_code: int) -> str:
+    """Return the constant's name, or `event type n` for a number without one."""
+    try:
+        return EventType(type_code).name
+    except ValueError:
+        return f"event type {type_code}"

@@ -1,0 +1,201 @@
+"""The tail of a TABLE_MAP_EVENT becomes names, signs, character sets and keys of its columns.
+
+::
+
+    (type u8 │ length lenenc │ value) …
+
+     1 SIGNEDNESS              1 bit for each numeric column, highest bit first
+     2 DEFAULT_CHARSET         collation │ (place among the character columns │ collation) …
+     3 COLUMN_CHARSET          collation of each character column
+     4 COLUMN_NAME             name of each column
+     5 SET_STR_VALUE           count │ labels, for each SET column
+     6 ENUM_STR_VALUE          count │ labels, for each ENUM column
+     7 GEOMETRY_TYPE           type of each GEOMETRY column
+     8 SIMPLE_PRIMARY_KEY      column of each key part
+     9 PRIMARY_KEY_WITH_PREFIX (column │ prefix length) of each key part
+    10 ENUM_AND_SET_DEFAULT_CHARSET, 11 ENUM_AND_SET_COLUMN_CHARSET   as 2 and 3
+    12 COLUMN_VISIBILITY       1 bit for each column, highest bit first
+    13 VECTOR_DIMENSIONALITY   dimension of each VECTOR column
+
+All numbers are length-encoded. A field that is not known is skipped by its length.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.character_sets import character_decoder
+from connector.binlog.column_types import ColumnType
+from connector.errors import DecodeError
+from connector.payload import PayloadReader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from connector.binlog.column import Column
+
+_SIGNEDNESS = 1
+_DEFAULT_CHARSET = 2
+_COLUMN_CHARSET = 3
+_COLUMN_NAME = 4
+_SET_STR_VALUE = 5
+_ENUM_STR_VALUE = 6
+_GEOMETRY_TYPE = 7
+_SIMPLE_PRIMARY_KEY = 8
+_PRIMARY_KEY_WITH_PREFIX = 9
+_ENUM_AND_SET_DEFAULT_CHARSET = 10
+_ENUM_AND_SET_COLUMN_CHARSET = 11
+_COLUMN_VISIBILITY = 12
+_VECTOR_DIMENSIONALITY = 13
+
+_NUMERIC = frozenset(
+    {
+        ColumnType.TINY,
+        ColumnType.SHORT,
+        ColumnType.INT24,
+        ColumnType.LONG,
+        ColumnType.LONGLONG,
+        ColumnType.DECIMAL,
+        ColumnType.NEWDECIMAL,
+        ColumnType.FLOAT,
+        ColumnType.DOUBLE,
+        ColumnType.YEAR,
+    }
+)
+_CHARACTER = frozenset(
+    {
+        ColumnType.STRING,
+        ColumnType.VAR_STRING,
+        ColumnType.VARCHAR,
+        ColumnType.BLOB,
+        ColumnType.BLOB_COMPRESSED,
+        ColumnType.VARCHAR_COMPRESSED,
+        ColumnType.VECTOR,
+    }
+)
+# In MariaDB, GEOMETRY is a BLOB with the collation `binary`.
+_MARIADB_CHARACTER = _CHARACTER | {ColumnType.GEOMETRY}
+
+_ENUM = frozenset({ColumnType.ENUM})
+_SET = frozenset({ColumnType.SET})
+_GEOMETRY = frozenset({ColumnType.GEOMETRY})
+_VECTOR = frozenset({ColumnType.VECTOR})
+
+
+def read_optional_metadata(body: PayloadReader, columns: list[Column], *, mariadb: bool) -> None:
+    """Read the fields up to the end of `body` into `columns`."""
+    fields: dict[int, PayloadReader] = {}
+    while body.remaining:
+        kind = body.read_uint8()
+        length = body.read_lenenc()
+        start = body.offset
+        body.skip(length)
+        fields[kind] = PayloadReader(body.data, start, body.offset)
+    characters = _MARIADB_CHARACTER if mariadb else _CHARACTER
+    # ENUM and SET labels are read with the character set, so that comes first.
+    for kind, types, read in (
+        (_SIGNEDNESS, _NUMERIC, _read_signs),
+        (_DEFAULT_CHARSET, characters, _read_default_charset),
+        (_COLUMN_CHARSET, characters, _read_charsets),
+        (_ENUM_AND_SET_DEFAULT_CHARSET, _ENUM | _SET, _read_default_charset),
+        (_ENUM_AND_SET_COLUMN_CHARSET, _ENUM | _SET, _read_charsets),
+        (_SET_STR_VALUE, _SET, _read_labels),
+        (_ENUM_STR_VALUE, _ENUM, _read_labels),
+        (_GEOMETRY_TYPE, _GEOMETRY, _read_geometry_types),
+        (_VECTOR_DIMENSIONALITY, _VECTOR, _read_dimensions),
+        (_COLUMN_NAME, None, _read_names),
+        (_COLUMN_VISIBILITY, None, _read_visibility),
+        (_SIMPLE_PRIMARY_KEY, None, _read_primary_key),
+        (_PRIMARY_KEY_WITH_PREFIX, None, _read_prefix_key),
+    ):
+        field = fields.get(kind)
+        if field is not None:
+            read(field, columns if types is None else _of_types(columns, types))
+
+
+def _of_types(columns: list[Column], types: frozenset[ColumnType]) -> list[Column]:
+    return [column for column in columns if column.real_type in types]
+
+
+def _at(columns: Sequence[Column], place: int) -> Column:
+    if place >= len(columns):
+        reason = f"the optional metadata speaks of column {place}, but there are {len(columns)}"
+        raise DecodeError(reason)
+    return columns[place]
+
+
+def _read_bits(field: PayloadReader, count: int) -> list[bool]:
+    """Read `count` bits, the highest bit of each byte first."""
+    octets = field.read_bytes((count + 7) // 8)
+    return [octets[n >> 3] & 0x80 >> (n & 7) != 0 for n in range(count)]
+
+
+def _read_signs(field: PayloadReader, columns: list[Column]) -> None:
+    for column, bit in zip(columns, _read_bits(field, len(columns)), strict=True):
+        column.unsigned = bit
+
+
+def _read_default_charset(field: PayloadReader, columns: list[Column]) -> None:
+    default = field.read_lenenc()
+    for column in columns:
+        column.collation = default
+    while field.remaining:
+        column = _at(columns, field.read_lenenc())
+        column.collation = field.read_lenenc()
+
+
+def _read_charsets(field: PayloadReader, columns: list[Column]) -> None:
+    for column in columns:
+        column.collation = field.read_lenenc()
+
+
+def _read_names(field: PayloadReader, columns: list[Column]) -> None:
+    for column in columns:
+        try:
+            column.name = field.read_lenenc_bytes().decode("utf-8")
+        except UnicodeDecodeError:
+            reason = "the name of a column is not UTF-8"
+            raise DecodeError(reason) from None
+
+
+def _read_labels(field: PayloadReader, columns: list[Column]) -> None:
+    for column in columns:
+        raw = [field.read_lenenc_bytes() for _ in range(field.read_lenenc())]
+        charset = column.charset
+        # Without its character set a label cannot be read; the values stay numbers.
+        if charset is not None:
+            decode = character_decoder(charset)
+            column.labels = [decode(label) for label in raw]
+
+
+def _read_geometry_types(field: PayloadReader, columns: list[Column]) -> None:
+    for column in columns:
+        column.geometry_type = field.read_lenenc()
+
+
+def _read_dimensions(field: PayloadReader, columns: list[Column]) -> None:
+    for column in columns:
+        column.dimension = field.read_lenenc()
+
+
+def _read_visibility(field: PayloadReader, columns: list[Column]) -> None:
+    for column, bit in zip(columns, _read_bits(field, len(columns)), strict=True):
+        column.visible = bit
+
+
+def _read_primary_key(field: PayloadReader, columns: list[Column]) -> None:
+    part = 0
+    while field.remaining:
+        part += 1
+        _at(columns, field.read_lenenc()).primary_key = part
+
+
+def _read_prefix_key(field: PayloadReader, columns: list[Column]) -> None:
+    part = 0
+    while field.remaining:
+        part += 1
+        column = _at(columns, field.read_lenenc())
+        column.primary_key = part
+        column.primary_key_prefix = field.read_lenenc()

@@ -1,0 +1,143 @@
+"""The columns of a table become the steps that read a row image.
+
+::
+
+    row image   null_bitmap, one bit for each column present │ value of each column not NULL
+
+Bit n of a bitmap is bit n % 8 of byte n / 8, the lowest bit first.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.column_types import ColumnType, column_type_name
+from connector.binlog.columns import (
+    bits,
+    decimal,
+    floats,
+    geometry,
+    integers,
+    json,
+    old_temporal,
+    strings,
+    temporal,
+    vector,
+)
+from connector.binlog.values import ABSENT, Value
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.binlog.column import Column
+    from connector.payload import PayloadReader
+
+    ColumnReader = Callable[[PayloadReader], Value]
+
+_READERS: dict[int, Callable[[Column], ColumnReader]] = {
+    ColumnType.TINY: integers.integer_reader,
+    ColumnType.SHORT: integers.integer_reader,
+    ColumnType.INT24: integers.integer_reader,
+    ColumnType.LONG: integers.integer_reader,
+    ColumnType.LONGLONG: integers.integer_reader,
+    ColumnType.YEAR: integers.year_reader,
+    ColumnType.FLOAT: floats.float_reader,
+    ColumnType.DOUBLE: floats.double_reader,
+    ColumnType.NEWDECIMAL: decimal.decimal_reader,
+    ColumnType.DATE: temporal.date_reader,
+    ColumnType.NEWDATE: temporal.date_reader,
+    ColumnType.TIMESTAMP2: temporal.timestamp2_reader,
+    ColumnType.DATETIME2: temporal.datetime2_reader,
+    ColumnType.TIME2: temporal.time2_reader,
+    ColumnType.TIMESTAMP: old_temporal.timestamp_reader,
+    ColumnType.DATETIME: old_temporal.datetime_reader,
+    ColumnType.TIME: old_temporal.time_reader,
+    ColumnType.STRING: strings.char_reader,
+    ColumnType.VARCHAR: strings.varchar_reader,
+    ColumnType.VAR_STRING: strings.varchar_reader,
+    ColumnType.BLOB: strings.blob_reader,
+    ColumnType.TINY_BLOB: strings.blob_reader,
+    ColumnType.MEDIUM_BLOB: strings.blob_reader,
+    ColumnType.LONG_BLOB: strings.blob_reader,
+    ColumnType.BIT: bits.bit_reader,
+    ColumnType.ENUM: bits.enum_reader,
+    ColumnType.SET: bits.set_reader,
+    ColumnType.JSON: json.json_reader,
+    ColumnType.GEOMETRY: geometry.geometry_reader,
+    ColumnType.VECTOR: vector.vector_reader,
+}
+
+
+class RowPlan:
+    """Reads row images of one table; each column's reader is chosen once."""
+
+    __slots__ = ("_columns", "_readers", "_steps")
+
+    def __init__(self, columns: list[Column]) -> None:
+        """Choose the readers of `columns`.
+
+        Raises DecodeError for a column that cannot be read.
+        """
+        self._columns = columns
+        self._readers = [_reader(column, place) for place, column in enumerate(columns)]
+        # By bitmap: statements of one table mostly write the same columns.
+        self._steps: dict[bytes, list[int]] = {}
+
+    def places(self, columns_present: bytes) -> list[int]:
+        """Return the places of the columns whose bit is set."""
+        places = self._steps.get(columns_present)
+        if places is None:
+            places = [
+                place
+                for place in range(len(self._readers))
+                if columns_present[place >> 3] >> (place & 7) & 1
+            ]
+            if len(self._steps) < _STEPS_MAX:
+                self._steps[columns_present] = places
+        return places
+
+    def read_image(self, image: PayloadReader, places: list[int]) -> list[Value]:
+        """Read one row image that holds the columns at `places`.
+
+        Raises DecodeError that names the column.
+        """
+        present = len(places)
+        nulls = int.from_bytes(image.read_bytes((present + 7) // 8), "little")
+        readers = self._readers
+        values: list[Value] = [ABSENT] * len(readers)
+        place = 0
+        try:
+            for place in places:
+                values[place] = None if nulls & 1 else readers[place](image)
+                nulls >>= 1
+        except DecodeError as error:
+            reason = f"{describe(self._columns[place], place)}: {error}"
+            raise DecodeError(reason) from error
+        return values
+
+
+# Bitmaps that one plan remembers; with binlog_row_image=MINIMAL there may be many.
+_STEPS_MAX = 64
+
+
+def _reader(column: Column, place: int) -> ColumnReader:
+    choose = _READERS.get(column.real_type)
+    if choose is None:
+        reason = (
+            f"{describe(column, place)}: values of this type are not supported: exclude the table"
+        )
+        raise DecodeError(reason)
+    try:
+        return choose(column)
+    except DecodeError as error:
+        reason = f"{describe(column, place)}: {error}"
+        raise DecodeError(reason) from error
+
+
+def describe(column: Column, place: int) -> str:
+    """Return how messages call a column: its name, or its place, and its type."""
+    name = column.name if column.name is not None else str(place + 1)
+    return f"column {name} ({column_type_name(column.real_type)})"

@@ -1,0 +1,198 @@
+"""WRITE_ROWS, UPDATE_ROWS and DELETE_ROWS become rows, when they are asked for.
+
+::
+
+    table_id u48 │ flags u16 │ [v2: extra length u16, with itself │ extra data] │
+    column count lenenc │ columns_present bitmap │ [update: columns_present of the after image] │
+    (before image │ after image) …          insert: after only; delete: before only
+
+MySQL writes v2 since 5.6, MariaDB v1.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from connector.binlog.table_map_event import TableMapEvent
+from connector.errors import DecodeError, EventError
+from connector.payload import PayloadReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.binlog.row_plan import RowPlan
+    from connector.binlog.values import Value
+
+# The last rows event of a statement: the table maps before it are of no further use.
+STMT_END_F = 0x0001
+
+# Names no table: the event only ends a statement.
+DUMMY_TABLE_ID = 0xFF_FFFF
+
+_EXTRA_LENGTH_BYTES = 2
+
+
+class RowsKind(Enum):
+    """What happened to the rows."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(slots=True)
+class Row:
+    """One changed row: the columns before and after, in the order of the table.
+
+    An insert has no `before`, a delete no `after`.
+    """
+
+    before: list[Value] | None
+    after: list[Value] | None
+
+
+@dataclass(slots=True)
+class RowsHead:
+    """What a rows event says before its bitmaps; enough to find its table map."""
+
+    table_id: int
+    flags: int
+    extra_data: bytes  # NDB and partition facts; empty in v1
+
+    @classmethod
+    def decode(cls, body: PayloadReader, *, table_id_length: int, version: int) -> RowsHead:
+        """Decode the first part of an event body."""
+        table_id = body.read_uint(table_id_length)
+        flags = body.read_uint16()
+        extra_data = b""
+        if version > 1:
+            extra_data = body.read_bytes(body.read_uint16() - _EXTRA_LENGTH_BYTES)
+        return cls(table_id, flags, extra_data)
+
+
+@dataclass(slots=True)
+class RowsEvent:
+    """Changed rows of one table; `rows()` decodes them."""
+
+    kind: RowsKind
+    table_map: TableMapEvent
+    flags: int
+    extra_data: bytes
+    before_columns_present: bytes | None  # bitmaps, the lowest bit first; None without the image
+    after_columns_present: bytes | None
+    file: str
+    position: int
+    event_name: str
+    _data: bytes
+    _start: int  # of the first row in `_data`
+    _end: int
+
+    @classmethod
+    def decode(
+        cls,
+        body: PayloadReader,
+        head: RowsHead,
+        kind: RowsKind,
+        table_map: TableMapEvent,
+        origin: tuple[str, int, str],
+    ) -> RowsEvent:
+        """Decode what follows `head`; `origin` is file, position and name for error messages."""
+        count = body.read_lenenc()
+        columns = len(table_map.columns)
+        if count != columns:
+            reason = (
+                f"the event has {count} columns, but the table map of "
+                f"{table_map.schema}.{table_map.table} has {columns}"
+            )
+            raise DecodeError(reason)
+        bitmap_length = (count + 7) // 8
+        present = body.read_bytes(bitmap_length)
+        before = None if kind is RowsKind.INSERT else present
+        after = None if kind is RowsKind.DELETE else present
+        if kind is RowsKind.UPDATE:
+            after = body.read_bytes(bitmap_length)
+        start = body.offset
+        body.skip(body.remaining)
+        return cls(
+            kind,
+            table_map,
+            head.flags,
+            head.extra_data,
+            before,
+            after,
+            *origin,
+            body.data,
+            start,
+            body.end,
+        )
+
+    @classmethod
+    def dummy(cls, head: RowsHead, kind: RowsKind, origin: tuple[str, int, str]) -> RowsEvent:
+        """Return the event without rows that only ends a statement."""
+        nothing = TableMapEvent(head.table_id, 0, "", "", [])
+        return cls(
+            kind,
+            nothing,
+            head.flags,
+            head.extra_data,
+            None,
+            None,
+            *origin,
+            _data=b"",
+            _start=0,
+            _end=0,
+        )
+
+    @property
+    def stmt_end(self) -> bool:
+        """Whether this is the last rows event of its statement."""
+        return self.flags & STMT_END_F != 0
+
+    @property
+    def is_dummy(self) -> bool:
+        """Whether the event names no table and only ends a statement."""
+        return self.table_map.table_id == DUMMY_TABLE_ID
+
+    def rows(self) -> Iterator[Row]:
+        """Decode the rows one after the other, in their order.
+
+        Raises EventError for a row that cannot be read.
+        """
+        try:
+            yield from self._rows()
+        except DecodeError as error:
+            table = f"{self.table_map.schema}.{self.table_map.table}"
+            reason = f"table {table}, {error}"
+            raise EventError(self.file, self.position, self.event_name, reason) from error
+
+    def _rows(self) -> Iterator[Row]:
+        plan = self.table_map.row_plan
+        image = PayloadReader(self._data, self._start, self._end)
+        before = _places(plan, self.before_columns_present)
+        after = _places(plan, self.after_columns_present)
+        if not before and not after:
+            # An INSERT of nothing but defaults with binlog_row_image=MINIMAL takes no bytes.
+            if image.remaining:
+                reason = f"{image.remaining} bytes of rows, but no column is present"
+                raise DecodeError(reason)
+            if self.table_map.columns:
+                yield _read_row(plan, image, before, after)
+        while image.offset < image.end:
+            yield _read_row(plan, image, before, after)
+
+
+def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
+    return None if columns_present is None else plan.places(columns_present)
+
+
+def _read_row(
+    plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
+) -> Row:
+    return Row(
+        None if before is None else plan.read_image(image, before),
+        None if after is None else plan.read_image(image, after),
+    )

@@ -1,0 +1,149 @@
+"""TABLE_MAP_EVENT becomes a table's name and columns; rows events refer to it by its table id.
+
+::
+
+    table_id u48 │ flags u16 │ length u8 │ schema │ 0 │ length u8 │ table │ 0 │
+    column count lenenc │ type u8 * count │ length lenenc │ metadata │
+    null bitmap (count + 7) / 8 │ optional metadata
+
+The table id is u32 when FORMAT_DESCRIPTION gives a post-header of 6 bytes.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from connector.binlog.column import Column
+from connector.binlog.column_types import ColumnType
+from connector.binlog.optional_metadata import read_optional_metadata
+from connector.binlog.row_plan import RowPlan
+from connector.errors import DecodeError
+from connector.payload import PayloadReader
+
+# The post-header of servers (5.1.4 and older) whose table ids have four bytes.
+SHORT_POST_HEADER_LENGTH = 6
+SHORT_TABLE_ID_LENGTH = 4
+TABLE_ID_LENGTH = 6
+
+_METADATA_LENGTHS: dict[int, int] = {
+    ColumnType.DECIMAL: 0,
+    ColumnType.TINY: 0,
+    ColumnType.SHORT: 0,
+    ColumnType.LONG: 0,
+    ColumnType.FLOAT: 1,
+    ColumnType.DOUBLE: 1,
+    ColumnType.NULL: 0,
+    ColumnType.TIMESTAMP: 0,
+    ColumnType.LONGLONG: 0,
+    ColumnType.INT24: 0,
+    ColumnType.DATE: 0,
+    ColumnType.TIME: 0,
+    ColumnType.DATETIME: 0,
+    ColumnType.YEAR: 0,
+    ColumnType.NEWDATE: 0,
+    ColumnType.VARCHAR: 2,
+    ColumnType.BIT: 2,
+    ColumnType.TIMESTAMP2: 1,
+    ColumnType.DATETIME2: 1,
+    ColumnType.TIME2: 1,
+    ColumnType.BLOB_COMPRESSED: 1,
+    ColumnType.VARCHAR_COMPRESSED: 2,
+    ColumnType.VECTOR: 1,
+    ColumnType.JSON: 1,
+    ColumnType.NEWDECIMAL: 2,
+    ColumnType.ENUM: 2,
+    ColumnType.SET: 2,
+    ColumnType.TINY_BLOB: 1,
+    ColumnType.MEDIUM_BLOB: 1,
+    ColumnType.LONG_BLOB: 1,
+    ColumnType.BLOB: 1,
+    ColumnType.VAR_STRING: 2,
+    ColumnType.STRING: 2,
+    ColumnType.GEOMETRY: 1,
+}
+# A TYPED_ARRAY has the element's type and metadata; of a VARCHAR, the length has three bytes.
+_TYPED_ARRAY_VARCHAR_LENGTH = 3
+
+
+@dataclass(slots=True)
+class TableMapEvent:
+    """The definition that the rows events of the same statement refer to.
+
+    Equal events give the same object, so that what is derived from it can be kept with it;
+    it must not be changed.
+    """
+
+    table_id: int
+    flags: int
+    schema: str
+    table: str
+    columns: list[Column]
+    _row_plan: RowPlan | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def decode(
+        cls, body: PayloadReader, *, table_id_length: int = TABLE_ID_LENGTH, mariadb: bool = False
+    ) -> TableMapEvent:
+        """Decode an event body; MariaDB lists the character sets of other columns."""
+        table_id = body.read_uint(table_id_length)
+        flags = body.read_uint16()
+        schema = _read_name(body)
+        table = _read_name(body)
+        types = body.read_bytes(body.read_lenenc())
+        if not body.remaining:
+            reason = "it has no column metadata, as before 5.1.18: upgrade the server"
+            raise DecodeError(reason)
+        metadata = PayloadReader(body.read_lenenc_bytes())
+        nullable = body.read_bytes((len(types) + 7) // 8)
+        columns = [
+            Column(
+                type_code=type_code,
+                metadata=_read_metadata(metadata, type_code),
+                nullable=nullable[place >> 3] >> (place & 7) & 1 != 0,
+            )
+            for place, type_code in enumerate(types)
+        ]
+        if metadata.remaining:
+            reason = f"{metadata.remaining} bytes of column metadata belong to no column"
+            raise DecodeError(reason)
+        read_optional_metadata(body, columns, mariadb=mariadb)
+        return cls(table_id, flags, schema, table, columns)
+
+    @property
+    def row_plan(self) -> RowPlan:
+        """The steps that read a row image, made at the first use.
+
+        Raises DecodeError for a column that cannot be read.
+        """
+        if self._row_plan is None:
+            self._row_plan = RowPlan(self.columns)
+        return self._row_plan
+
+
+def _read_name(body: PayloadReader) -> str:
+    raw = body.read_bytes(body.read_uint8())
+    body.skip(1)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        reason = "the name of the schema or the table is not UTF-8"
+        raise DecodeError(reason) from None
+
+
+def _read_metadata(metadata: PayloadReader, type_code: int) -> int:
+    if type_code == ColumnType.TYPED_ARRAY:
+        element = metadata.read_uint8()
+        if element == ColumnType.VARCHAR:
+            return metadata.read_uint(_TYPED_ARRAY_VARCHAR_LENGTH) << 8 | element
+        return metadata.read_uint(_metadata_length(element)) << 8 | element
+    return metadata.read_uint(_metadata_length(type_code))
+
+
+def _metadata_length(type_code: int) -> int:
+    length = _METADATA_LENGTHS.get(type_code)
+    if length is None:
+        reason = f"column type {type_code} is not known: upgrade the connector"
+        raise DecodeError(reason)
+    return length

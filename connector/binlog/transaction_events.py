@@ -1,0 +1,156 @@
+"""Events that name, open and close transactions.
+
+::
+
+    GTID, ANONYMOUS_GTID
+        flags u8 │ uuid 16 │ gno i64 │                                              5.6
+        lt_type u8 = 2 │ last_committed i64 │ sequence_number i64 │                 5.7
+        immediate_commit_timestamp u56 │ [original_commit_timestamp u56] │          8.0.1
+        transaction_length lenenc │                                                 8.0.2
+        immediate_server_version u32 │ [original_server_version u32] │              8.0.14
+        [commit_group_ticket u64]                                                   8.0.27
+    XID             xid u64
+    PREVIOUS_GTIDS  a GTID set
+
+The highest bit of the immediate timestamp and version says that the original one follows; without
+it both are equal.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from connector.gtid import Gtid, GtidSet
+
+if TYPE_CHECKING:
+    from connector.payload import PayloadReader
+
+# The flag of GTID events: the transaction may hold changes logged as statements.
+FLAG_MAY_HAVE_SBR = 0x01
+
+_UUID_LENGTH = 16
+_LOGICAL_TIMESTAMP = 2
+_TIMESTAMP_LENGTH = 7
+_ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
+_ORIGINAL_VERSION_FOLLOWS = 1 << 31
+_TICKET_LENGTH = 8
+
+
+@dataclass(slots=True)
+class CommitFacts:
+    """What the events below tell about a commit; None where the server did not write it."""
+
+    flags: int
+    last_committed: int | None  # transactions of one file with equal numbers may run in parallel
+    sequence_number: int | None  # counts the transactions of one file
+    immediate_commit_timestamp: int | None  # microseconds since the epoch, on this server
+    original_commit_timestamp: int | None  # on the server that committed first; 0: not known
+    transaction_length: int | None  # bytes, with this event
+    immediate_server_version: int | None  # 80031 for 8.0.31
+    original_server_version: int | None
+    commit_group_ticket: int | None
+
+
+@dataclass(slots=True)
+class GtidEvent(CommitFacts):
+    """A transaction with a GTID begins.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
+    """
+
+    gtid: Gtid
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> GtidEvent:
+        """Decode the body of a GTID_LOG_EVENT."""
+        flags = body.read_uint8()
+        gtid = Gtid(UUID(bytes=body.read_bytes(_UUID_LENGTH)), body.read_int(8))
+        return cls(flags, *_read_commit_facts(body), gtid)
+
+
+@dataclass(slots=True)
+class AnonymousGtidEvent(CommitFacts):
+    """A transaction begins on a server with gtid_mode=OFF.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
+    """
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> AnonymousGtidEvent:
+        """Decode the body of an ANONYMOUS_GTID_LOG_EVENT."""
+        flags = body.read_uint8()
+        # The place of the GTID holds zeros.
+        body.skip(_UUID_LENGTH + 8)
+        return cls(flags, *_read_commit_facts(body))
+
+
+def _read_commit_facts(
+    body: PayloadReader,
+) -> tuple[
+    int | None, int | None, int | None, int | None, int | None, int | None, int | None, int | None
+]:
+    """Read what follows the GTID; each server version appended a part."""
+    last_committed = sequence_number = None
+    immediate = original = length = None
+    version = original_version = ticket = None
+    if body.remaining and body.read_uint8() == _LOGICAL_TIMESTAMP:
+        last_committed = body.read_int(8)
+        sequence_number = body.read_int(8)
+        if body.remaining:
+            immediate = original = body.read_uint(_TIMESTAMP_LENGTH)
+            if immediate & _ORIGINAL_TIMESTAMP_FOLLOWS:
+                immediate ^= _ORIGINAL_TIMESTAMP_FOLLOWS
+                original = body.read_uint(_TIMESTAMP_LENGTH)
+        if body.remaining:
+            length = body.read_lenenc()
+        if body.remaining:
+            version = original_version = body.read_uint32()
+            if version & _ORIGINAL_VERSION_FOLLOWS:
+                version ^= _ORIGINAL_VERSION_FOLLOWS
+                original_version = body.read_uint32()
+        if body.remaining >= _TICKET_LENGTH:
+            ticket = body.read_uint64()
+    return (
+        last_committed,
+        sequence_number,
+        immediate,
+        original,
+        length,
+        version,
+        original_version,
+        ticket,
+    )
+
+
+@dataclass(slots=True)
+class XidEvent:
+    """A transaction is committed.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Xid__event.html
+    """
+
+    xid: int
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> XidEvent:
+        """Decode an event body."""
+        return cls(body.read_uint64())
+
+
+@dataclass(slots=True)
+class PreviousGtidsEvent:
+    """Every GTID in the files before this one.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Previous__gtids__event.html
+    """
+
+    gtid_set: GtidSet
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> PreviousGtidsEvent:
+        """Decode an event body."""
+        return cls(GtidSet.decode(body))
