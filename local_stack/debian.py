@@ -1,0 +1,113 @@
+"""Packages of any Debian suite turned into a folder, without apt, root or chroot.
+
+::
+
+    dists/SUITE/InRelease                     SHA-256 of every index
+    └─ main/binary-amd64/by-hash/SHA256/...   Packages.xz: Filename, Size, SHA256 of every package
+       └─ pool/main/...                       the packages
+
+Suites move: nothing is pinned here, each file is compared with the digest that the one above gives,
+and what was unpacked is kept. The mirror is the one that the environment names, else that of the
+system's own apt, else Debian's.
+
+https://wiki.debian.org/DebianRepository/Format
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connector.errors import LocalStackError
+from local_stack.archive import unpack_deb
+from local_stack.download import Artifact, fetch, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from local_stack.cache import Cache
+
+MIRROR_VARIABLE = "BINLOG_CONNECTOR_DEBIAN_MIRROR"
+DEFAULT_MIRROR = "https://deb.debian.org/debian"
+APT = Path("/etc/apt")
+INDEX = "main/binary-amd64/Packages.xz"
+
+# One-line style, `deb [options] URI suite main`, and deb822 style, `URIs: URI`. The archive proper
+# ends in /debian; security updates and other vendors' archives lie elsewhere.
+APT_URI = re.compile(
+    r"^\s*(?:deb\s+(?:\[[^\]]*\]\s+)?|URIs:\s*)(https?://\S+/debian)/?(?:\s|$)", re.MULTILINE
+)
+
+
+def unpack_packages(
+    title: str, suite: str, packages: Sequence[str], directory: Path, cache: Cache
+) -> None:
+    """Unpack `packages` of `suite` (amd64) below `directory`.
+
+    Raises LocalStackError when the mirror cannot be reached or lacks a package.
+    """
+    base = mirror()
+    index = _fetch_index(base, suite, cache)
+    found = find_packages(lzma.decompress(index.read_bytes()).decode("utf-8"), packages)
+    missing = [name for name in packages if name not in found]
+    if missing:
+        reason = (
+            f"{base}: suite {suite} has no package {', '.join(missing)}; "
+            f"set {MIRROR_VARIABLE} to a complete mirror"
+        )
+        raise LocalStackError(reason)
+    artifacts = []
+    for fields in found.values():
+        path = fields["Filename"]
+        artifacts.append(
+            Artifact(f"{base}/{path}", f"debian/{path}", int(fields["Size"]), fields["SHA256"])
+        )
+    for deb in fetch(title, artifacts, cache):
+        unpack_deb(deb, directory)
+
+
+def find_packages(index: str, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the fields of each package of `names` that the text of a Packages file lists."""
+    found = {}
+    for name in names:
+        match = re.search(rf"^Package: {re.escape(name)}\n(?:.+\n)*", index, re.MULTILINE)
+        if match:
+            lines = re.findall(r"^(\S+): (.*)$", match[0], re.MULTILINE)
+            found[name] = dict(lines)
+    return found
+
+
+def mirror(environment: Mapping[str, str] = os.environ, apt: Path = APT) -> str:
+    """Return the base URL of the mirror to fetch from, without a slash at its end."""
+    if chosen := environment.get(MIRROR_VARIABLE):
+        return chosen.rstrip("/")
+    lists = apt / "sources.list.d"
+    for file in (
+        *sorted(lists.glob("*.sources")),
+        apt / "sources.list",
+        *sorted(lists.glob("*.list")),
+    ):
+        if file.is_file() and (match := APT_URI.search(file.read_text(errors="replace"))):
+            return match[1]
+    return DEFAULT_MIRROR
+
+
+def _fetch_index(base: str, suite: str, cache: Cache) -> Path:
+    release = read_text(f"{base}/dists/{suite}/InRelease")
+    # In the SHA256 paragraph only; MD5 digests are shorter.
+    match = re.search(rf"^ ([0-9a-f]{{64}})\s+(\d+) {re.escape(INDEX)}$", release, re.MULTILINE)
+    if match is None:
+        reason = f"{base}/dists/{suite}/InRelease: lists no {INDEX}; choose another mirror"
+        raise LocalStackError(reason)
+    sha256, size = match[1], int(match[2])
+    folder = INDEX.rpartition("/")[0]
+    # By digest, so that an index that is replaced meanwhile is still the one that was listed.
+    url = f"{base}/dists/{suite}/{folder}/by-hash/SHA256/{sha256}"
+    name = f"debian/dists/{suite}/{folder}/{sha256}.xz"
+    (file,) = fetch(
+        f"the package list of Debian {suite}", [Artifact(url, name, size, sha256)], cache
+    )
+    return file

@@ -1,0 +1,258 @@
+"""Published files turned into verified files of the cache.
+
+A file is fetched over HTTP(S) into `NAME.part`, resumed there after a break (Range, RFC 9110 §14),
+compared with its SHA-256 and only then renamed to its name. A file that has its name is never
+asked for again. Certificates: OpenSSL's own variables (SSL_CERT_FILE, SSL_CERT_DIR), and the
+bundles that other tools are pointed to; proxies: the usual variables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    sleep_using_event,
+    stop_after_attempt,
+    stop_when_event_set,
+    wait_exponential,
+)
+
+from connector.errors import LocalStackError
+from local_stack.progress import meter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from local_stack.cache import Cache
+    from local_stack.progress import Meter
+
+PARALLEL_DOWNLOADS = 6
+ATTEMPTS = 5
+TIMEOUT_SECONDS = 30.0
+CHUNK_BYTES = 256 * 1024
+BUNDLE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file that is published somewhere, and what it must be."""
+
+    url: str
+    name: str  # its path in the cache
+    size: int  # bytes
+    sha256: str  # lower-case hexadecimal
+
+
+class NotPublished(LocalStackError):
+    """The repository answers that it does not have the file."""
+
+
+class _Broken(Exception):
+    """The transfer broke; another attempt may succeed."""
+
+
+def fetch(title: str, artifacts: Sequence[Artifact], cache: Cache) -> list[Path]:
+    """Return the files of `artifacts`, in order; those that are missing are fetched, in parallel.
+
+    `title` names them all in the progress display. Raises NotPublished when a repository does not
+    have a file, and LocalStackError when it cannot be reached or gives other bytes.
+    """
+    missing = [artifact for artifact in artifacts if not cache.file(artifact.name).exists()]
+    if missing:
+        total = sum(artifact.size for artifact in missing)
+        given_up = threading.Event()
+        with meter(title, total) as show, ThreadPoolExecutor(PARALLEL_DOWNLOADS) as pool:
+            futures = [
+                pool.submit(_fetch_one, artifact, cache, show, given_up) for artifact in missing
+            ]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                # Of one failure or Ctrl-C, all end; their parts are kept for the next attempt.
+                given_up.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+    return [cache.file(artifact.name) for artifact in artifacts]
+
+
+def read_text(url: str) -> str:
+    """Return the text published at `url`; raises NotPublished or LocalStackError."""
+    try:
+        return _attempts(threading.Event())(_read_text, url)
+    except _Broken as error:
+        raise _unreachable(url, error) from error
+
+
+def _read_text(url: str) -> str:
+    with _network(_open, url, {}) as response:
+        text: bytes = _network(response.read)
+    return text.decode("utf-8")
+
+
+def _fetch_one(artifact: Artifact, cache: Cache, show: Meter, given_up: threading.Event) -> None:
+    final = cache.file(artifact.name)
+    with cache.lock(f"files/{artifact.name}"):
+        if final.exists():
+            show(artifact.size)
+            return
+        final.parent.mkdir(parents=True, exist_ok=True)
+        part = final.with_name(f"{final.name}.part")
+        transfer = _Transfer(artifact, part, show, given_up)
+        try:
+            _attempts(given_up)(transfer.run)
+        except _Broken as error:
+            raise _unreachable(artifact.url, error) from error
+        except OSError as error:
+            reason = f"{part}: cannot be written: {error.strerror}; make room in the cache"
+            raise LocalStackError(reason) from error
+        part.rename(final)
+
+
+class _Transfer:
+    """One file on its way: what was shown as done, and what the part file holds."""
+
+    def __init__(
+        self, artifact: Artifact, part: Path, show: Meter, given_up: threading.Event
+    ) -> None:
+        self._artifact = artifact
+        self._part = part
+        self._show = show
+        self._given_up = given_up
+        self._shown = 0
+
+    def run(self) -> None:
+        """Fetch what the part file lacks, and compare the whole."""
+        digest = hashlib.sha256()
+        begin = self._read_part(digest)
+        self._progress(begin)
+        if begin < self._artifact.size:
+            begin = self._receive(begin, digest)
+        found = digest.hexdigest()
+        if found == self._artifact.sha256:
+            return
+        self._part.unlink()
+        if begin:
+            # The first bytes are from another day or another mirror: begin anew.
+            reason = "the parts do not fit together"
+            raise _Broken(reason)
+        reason = (
+            f"{self._artifact.url}: the file has SHA-256 {found}, "
+            f"but {self._artifact.sha256} was expected; it was not used. Choose another repository"
+        )
+        raise LocalStackError(reason)
+
+    def _read_part(self, digest: Any) -> int:
+        size = 0
+        with suppress(FileNotFoundError), self._part.open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                digest.update(chunk)
+                size += len(chunk)
+        return size
+
+    def _receive(self, begin: int, digest: Any) -> int:
+        """Append the rest; return where it began, 0 if the server sent the whole."""
+        headers = {"Range": f"bytes={begin}-"} if begin else {}
+        done = begin
+        with _network(_open, self._artifact.url, headers) as response:
+            if begin and response.status != HTTPStatus.PARTIAL_CONTENT:
+                self._part.unlink()
+                reason = "the server cannot resume"
+                raise _Broken(reason)
+            with self._part.open("ab") as file:
+                while chunk := _network(response.read, CHUNK_BYTES):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    done += len(chunk)
+                    self._progress(done)
+                    if self._given_up.is_set():
+                        reason = "another download of the same set failed"
+                        raise LocalStackError(reason)
+        if done < self._artifact.size:
+            reason = f"the connection ended after {done} of {self._artifact.size} bytes"
+            raise _Broken(reason)
+        return begin
+
+    def _progress(self, done: int) -> None:
+        self._show(done - self._shown)
+        self._shown = done
+
+
+def _attempts(given_up: threading.Event) -> Retrying:
+    return Retrying(
+        retry=retry_if_exception_type(_Broken),
+        stop=stop_after_attempt(ATTEMPTS) | stop_when_event_set(given_up),
+        wait=wait_exponential(multiplier=0.5, max=10),
+        sleep=sleep_using_event(given_up),
+        reraise=True,
+    )
+
+
+def _unreachable(url: str, error: _Broken) -> LocalStackError:
+    return LocalStackError(
+        f"{url}: cannot be fetched: {error}; "
+        "check the network (proxy and certificate variables are honoured) and try again"
+    )
+
+
+def _network(call: Callable[..., Any], *arguments: object) -> Any:
+    """Call what may fail because of the network, and nothing that may fail because of the disk."""
+    try:
+        return call(*arguments)
+    except urllib.error.URLError as error:
+        raise _Broken(str(error.reason)) from error
+    except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
+        raise _Broken(str(error) or type(error).__name__) from error
+
+
+def _open(url: str, headers: dict[str, str]) -> Any:
+    """Return the response; a definite answer against us is not a transient error."""
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see _opener
+    try:
+        return _opener().open(request, timeout=TIMEOUT_SECONDS)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+            reason = f"{url}: the repository does not have it (HTTP {error.code})"
+            raise NotPublished(reason) from error
+        if error.code < HTTPStatus.INTERNAL_SERVER_ERROR and error.code not in (
+            HTTPStatus.REQUEST_TIMEOUT,
+            HTTPStatus.TOO_MANY_REQUESTS,
+            HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+        ):
+            reason = f"{url}: the repository refuses it: HTTP {error.code} {error.reason}"
+            raise LocalStackError(reason) from error
+        raise
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Speak HTTP and HTTPS and nothing else: no file: and no ftp: URLs."""
+    context = ssl.create_default_context()
+    for variable in BUNDLE_VARIABLES:
+        if bundle := os.environ.get(variable):
+            context.load_verify_locations(cafile=bundle)
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(context=context),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPErrorProcessor(),
+    ):
+        opener.add_handler(handler)
+    return opener

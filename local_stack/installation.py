@@ -1,0 +1,114 @@
+"""An unpacked MySQL or MariaDB: how it is called, and which version it says it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.errors import LocalStackError
+from local_stack.libraries import FOLDERS, library_environment, library_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_stack.cache import Cache
+
+Version = tuple[int, int, int]
+
+# "mysqld  Ver 8.0.31 for Linux", "mariadbd  Ver 11.8.6-MariaDB", "mysqld  Ver 9.7.4-1 for ..."
+VERSION = re.compile(r"\bVer (\d+)\.(\d+)\.(\d+)")
+LOADER = "ld-linux-x86-64.so.2"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """A server program with its surroundings."""
+
+    command: tuple[str, ...]  # the program, behind a loader where it brings a libc of its own
+    options: tuple[str, ...]  # where its parts lie; before any other option
+    share: Path | None  # its SQL scripts, where known
+    library_path: str  # what it needs on LD_LIBRARY_PATH
+    version: Version
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment that the program must be started with."""
+        return library_environment(self.library_path)
+
+    def run(self, options: list[str], log: Path, script: str = "") -> None:
+        """Run the program to its end, `script` on its input; its output goes to `log`.
+
+        Raises LocalStackError, with the end of the log, when it fails.
+        """
+        with log.open("ab") as output:
+            run = subprocess.run(  # noqa: S603 - the server of this installation
+                [*self.command, *self.options, *options],
+                env=self.environment(),
+                input=script.encode(),
+                stdout=output,
+                stderr=output,
+                check=False,
+            )
+        if run.returncode:
+            end = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+            reason = f"{self.command[-1]} cannot make a data directory. The end of {log}:\n{end}"
+            raise LocalStackError(reason)
+
+
+def program_installation(program: Path, cache: Cache, basedir: Path | None = None) -> Installation:
+    """Describe a `program` that runs with this system's libc, unpacked in `basedir` or installed.
+
+    Raises LocalStackError when it is missing, is no server, or lacks libraries.
+    """
+    if not (program.is_file() and os.access(program, os.X_OK)):
+        reason = f"{program}: there is no program; give the path of mysqld itself"
+        raise LocalStackError(reason)
+    libraries = library_path(program, cache)
+    options = ["--no-defaults"]
+    if basedir is not None:
+        options += _locations(basedir, basedir / "share")
+    command = (str(program),)
+    share = None if basedir is None else basedir / "share"
+    return Installation(command, tuple(options), share, libraries, _version(command, libraries))
+
+
+def rooted_installation(root: Path, program: str) -> Installation:
+    """Describe `program` of Debian packages unpacked in `root`, run through their own libc."""
+    folders = [root / folder for folder in FOLDERS]
+    loader = next(folder / LOADER for folder in folders if (folder / LOADER).exists())
+    libraries = os.pathsep.join(str(folder) for folder in folders)
+    command = (str(loader), "--library-path", libraries, str(root / program))
+    share = next(
+        path for path in (root / "usr/share/mariadb", root / "usr/share/mysql") if path.is_dir()
+    )
+    plugins = f"--plugin-dir={root / 'usr/lib/mysql/plugin'}"
+    options = ("--no-defaults", *_locations(root / "usr", share), plugins)
+    return Installation(command, options, share, "", _version(command, ""))
+
+
+def _locations(basedir: Path, share: Path) -> list[str]:
+    return [
+        f"--basedir={basedir}",
+        f"--lc-messages-dir={share}",
+        f"--character-sets-dir={share / 'charsets'}",
+    ]
+
+
+def _version(command: tuple[str, ...], libraries: str) -> Version:
+    run = subprocess.run(  # noqa: S603 - the program that was just checked
+        [*command, "--no-defaults", "--version"],
+        env=library_environment(libraries),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    match = VERSION.search(run.stdout)
+    if match is None:
+        said = (run.stderr or run.stdout).strip() or "nothing"
+        reason = (
+            f"{command[-1]} does not tell its version, it says: {said}; give the path of mysqld"
+        )
+        raise LocalStackError(reason)
+    return int(match[1]), int(match[2]), int(match[3])

@@ -1,0 +1,170 @@
+"""A private Kafka broker that is its own controller (KRaft).
+
+::
+
+    DIRECTORY
+    ├── data/              topics; formatted at the first start
+    ├── server.properties  written anew at each start
+    ├── server.log         what the broker writes, over all starts
+    ├── port               the port of its clients, since the first start
+    └── controller_port    the port on which it talks to itself, since the first start
+
+https://kafka.apache.org/43/configuration/broker-configs/
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+from typing import TYPE_CHECKING
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from connector.errors import LocalStackError
+from local_stack.cache import Cache
+from local_stack.endpoint import Endpoint
+from local_stack.java import java_runtime
+from local_stack.kafka_jars import KAFKA_JARS, KAFKA_VERSION
+from local_stack.managed_server import HOST, ManagedServer, free_port
+from local_stack.maven import fetch_jars
+from local_stack.process import log_tail
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+# One broker, so one replica of everything; small, and quick to start and to stop.
+BROKER_SETTINGS: Mapping[str, str] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    # After a SIGKILL the broker waits for its own former session to end: 9 s by default.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "500",
+    "controller.quorum.election.timeout.ms": "300",
+    "controller.quorum.fetch.timeout.ms": "500",
+    "log.cleaner.dedupe.buffer.size": "16777216",
+    "log.cleaner.threads": "1",
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+}
+JVM_OPTIONS = (
+    "-Xms64m",
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
+)
+CLUSTER_ID_BYTES = 16
+
+
+class KafkaBroker(ManagedServer):
+    """A Kafka broker of our own in one folder; knows no users and no encryption."""
+
+    name = f"Kafka {KAFKA_VERSION}"
+    port_taken = "Address already in use"
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        java: Path | None = None,
+        settings: Mapping[str, str | None] | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        """Serve `directory`, with this `java` or the one that `java_runtime` finds.
+
+        `settings` go over those of the broker, by their names in server.properties; None drops one.
+        """
+        super().__init__(directory)
+        self._java = java
+        self._settings = dict(settings or {})
+        self._cache = cache or Cache.of_environment()
+        self._class_path = ""
+
+    def _prepare(self) -> None:
+        if self._java is None:
+            self._java = java_runtime(self._cache)
+        jars = fetch_jars(self.name, KAFKA_JARS, self._cache)
+        self._class_path = os.pathsep.join(str(jar) for jar in jars)
+
+    def _command(self, port: int) -> list[str]:
+        properties = self._write_properties(port)
+        data = self.directory / "data"
+        if not data.exists():
+            self._format(data, properties)
+        return [*self._call(*JVM_OPTIONS), "kafka.Kafka", str(properties)]
+
+    def _reach(self, port: int) -> Endpoint | None:
+        try:
+            socket.create_connection((HOST, port), timeout=1).close()
+            # The port opens before the broker knows its controller.
+            admin = KafkaAdminClient(
+                bootstrap_servers=f"{HOST}:{port}",
+                request_timeout_ms=2000,
+                reconnect_backoff_max_ms=200,
+            )
+        except (OSError, KafkaError):
+            return None
+        try:
+            admin.list_topics()
+        except KafkaError:
+            return None
+        finally:
+            admin.close()
+        return Endpoint(HOST, port)
+
+    def _call(self, *options: str) -> list[str]:
+        return [str(self._java), *options, "-cp", self._class_path]
+
+    def _write_properties(self, port: int) -> Path:
+        controller = self._controller_port()
+        settings: dict[str, str | None] = {
+            **BROKER_SETTINGS,
+            "controller.quorum.bootstrap.servers": f"{HOST}:{controller}",
+            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller}",
+            "log.dir": str(self.directory / "data"),
+            **self._settings,
+        }
+        lines = [f"{name}={value}\n" for name, value in settings.items() if value is not None]
+        path = self.directory / "server.properties"
+        path.write_text("".join(lines))
+        return path
+
+    def _controller_port(self) -> int:
+        """Return the port that the formatted data names as the quorum's, or choose it."""
+        kept = self.directory / "controller_port"
+        if not kept.exists():
+            kept.write_text(str(free_port()))
+        return int(kept.read_text())
+
+    def _format(self, data: Path, properties: Path) -> None:
+        cluster = base64.urlsafe_b64encode(os.urandom(CLUSTER_ID_BYTES)).rstrip(b"=").decode()
+        command = [*self._call("-Xmx64m", "-XX:TieredStopAtLevel=1"), "kafka.tools.StorageTool"]
+        command += ["format", "--standalone", "-t", cluster, "-c", str(properties)]
+        with self.log.open("ab") as log:
+            run = subprocess.run(  # noqa: S603 - the java that was found, our own arguments
+                command, stdout=log, stderr=log, check=False
+            )
+        if run.returncode:
+            shutil.rmtree(data, ignore_errors=True)
+            reason = (
+                f"{self.name} cannot format {data}. The end of {self.log}:\n{log_tail(self.log)}"
+            )
+            raise LocalStackError(reason)

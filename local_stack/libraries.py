@@ -1,0 +1,82 @@
+"""The shared libraries that a MySQL build needs and a machine may lack.
+
+libaio and libnuma are part of no minimal system, and Debian 13 and Ubuntu 24.04 renamed libaio's
+soname. Where the loader does not find one, Debian 12's package of it (33 kB, needs no newer libc)
+goes into the cache and on LD_LIBRARY_PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+from connector.errors import LocalStackError
+from local_stack.debian import unpack_packages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_stack.cache import Cache
+
+SUITE = "bookworm"
+PACKAGES = {"libaio.so.1": "libaio1", "libnuma.so.1": "libnuma1"}
+FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
+MISSING = re.compile(r"^\s*(\S+) => not found$", re.MULTILINE)
+
+
+def library_path(program: Path, cache: Cache) -> str:
+    """Return what LD_LIBRARY_PATH must add for `program` to start; empty where all is there.
+
+    Raises LocalStackError naming the libraries that are missing and cannot be fetched.
+    """
+    missing = missing_libraries(program)
+    if not missing:
+        return ""
+    path = ""
+    if not missing.difference(PACKAGES):
+        packages = sorted(PACKAGES.values())
+        root = cache.folder(
+            f"servers/libraries-{SUITE}",
+            lambda folder: unpack_packages("libaio, libnuma", SUITE, packages, folder, cache),
+        )
+        path = os.pathsep.join(str(root / folder) for folder in FOLDERS)
+        missing = missing_libraries(program, path)
+    if missing:
+        reason = (
+            f"{program} needs {', '.join(sorted(missing))}, which this system lacks; "
+            "install the package that has it (apt-get install libaio1 libnuma1, or "
+            "libaio1t64 libnuma1; dnf install libaio numactl-libs)"
+        )
+        raise LocalStackError(reason)
+    return path
+
+
+def missing_libraries(program: Path, library_path: str = "") -> set[str]:
+    """Return the sonames that the loader does not find for `program`."""
+    ldd = shutil.which("ldd")
+    if ldd is None:
+        reason = f"the libraries of {program} cannot be checked without ldd; install libc-bin"
+        raise LocalStackError(reason)
+    run = subprocess.run(  # noqa: S603 - a fixed program on a path of ours
+        [ldd, str(program)],
+        env=library_environment(library_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        reason = f"{program} is no program for this system: {(run.stderr or run.stdout).strip()}"
+        raise LocalStackError(reason)
+    return set(MISSING.findall(run.stdout))
+
+
+def library_environment(library_path: str) -> dict[str, str]:
+    """Return the environment with `library_path` before the LD_LIBRARY_PATH that is set."""
+    environment = dict(os.environ)
+    if library_path:
+        paths = [library_path, environment.get("LD_LIBRARY_PATH", "")]
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, paths))
+    return environment

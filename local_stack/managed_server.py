@@ -1,0 +1,177 @@
+"""The life of a private server: prepared once, started on a port that stays, ended with its owner.
+
+`ManagedServer` is what MySQL, MariaDB and Kafka have in common. A subclass says how its folder is
+prepared, which command serves a port, and what question shows that the server answers.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Self
+
+from connector.errors import LocalStackError
+from local_stack.process import GuardedProcess, log_tail
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from local_stack.endpoint import Endpoint
+
+HOST = "127.0.0.1"
+START_SECONDS = 120.0
+LOOK_SECONDS = 0.05
+# Between the choice of a free port and its use, another process may take it.
+PORT_ATTEMPTS = 3
+
+
+class ManagedServer(ABC):
+    """A server process of ours, with everything that it writes in one folder."""
+
+    # What the server calls itself in messages.
+    name: str
+    # What its log says when another process has its port.
+    port_taken: str
+
+    def __init__(self, directory: Path) -> None:
+        """Keep data, log and port in `directory`, which is created at the first start."""
+        self.directory = directory.absolute()
+        self.log = self.directory / "server.log"
+        self._process: GuardedProcess | None = None
+        self._endpoint: Endpoint | None = None
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Fetch the server and fill the folder, where that was not done before."""
+
+    @abstractmethod
+    def _command(self, port: int) -> list[str]:
+        """Return the command that serves `port`."""
+
+    @abstractmethod
+    def _reach(self, port: int) -> Endpoint | None:
+        """Return the endpoint if the server answers there, None if it does not yet."""
+
+    def _environment(self) -> dict[str, str]:
+        return dict(os.environ)
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server; raises LocalStackError when it is down."""
+        if self._process is None or not self._process.is_running:
+            reason = f"{self.name} in {self.directory} is not running; start it first"
+            raise LocalStackError(reason)
+        return self._process.pid
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the server answers; raises LocalStackError before the first start."""
+        if self._endpoint is None:
+            reason = f"{self.name} in {self.directory} was not started yet; start it first"
+            raise LocalStackError(reason)
+        return self._endpoint
+
+    def start(self) -> Endpoint:
+        """Start the server, prepared first where needed; return its endpoint once it answers.
+
+        A folder that has data is served as it is. Raises LocalStackError, with the end of the
+        server's log, when the server ends or does not answer within two minutes.
+        """
+        if self._process is not None and self._process.is_running:
+            return self.endpoint
+        _require_platform()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._prepare()
+        kept = self.directory / "port"
+        chosen = int(kept.read_text()) if kept.exists() else None
+        for _ in range(PORT_ATTEMPTS):
+            port = chosen or free_port()
+            endpoint = self._serve(port)
+            if endpoint is not None:
+                kept.write_text(str(port))
+                self._endpoint = endpoint
+                return endpoint
+            if chosen is not None:
+                break
+        reason = (
+            f"{self.name}: port {chosen or 'chosen by the system'} was taken by another process; "
+            f"end that one, or delete {kept} for another port"
+        )
+        raise LocalStackError(reason)
+
+    def stop(self) -> None:
+        """Shut the server down cleanly; its data stays in the folder."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process = None
+
+    def kill(self) -> None:
+        """End the server with SIGKILL, as a power cut would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def restart(self) -> Endpoint:
+        """Stop the server where it runs, and start it on the same port and data."""
+        self.stop()
+        return self.start()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _serve(self, port: int) -> Endpoint | None:
+        """Return the endpoint, or None if the port was taken by another process."""
+        start_of_log = self.log.stat().st_size if self.log.exists() else 0
+        process = GuardedProcess(self._command(port), self.log, self._environment())
+        self._process = process
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            endpoint = self._reach(port)
+            # The answer counts only while our process lives: a stranger may sit on the port.
+            if process.wait(0):
+                break
+            if endpoint is not None:
+                return endpoint
+            time.sleep(LOOK_SECONDS)
+        self._process = None
+        if process.is_running:
+            process.kill()
+            problem = f"did not answer on port {port} within {START_SECONDS:.0f} seconds"
+        else:
+            with self.log.open("rb") as log:
+                log.seek(start_of_log)
+                if self.port_taken.encode() in log.read():
+                    return None
+            problem = "ended while starting"
+        reason = f"{self.name} {problem}. The end of {self.log}:\n{log_tail(self.log)}"
+        raise LocalStackError(reason)
+
+
+def free_port() -> int:
+    """Return a TCP port of 127.0.0.1 that nobody listens on now."""
+    with socket.create_server((HOST, 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _require_platform() -> None:
+    system, machine = platform.system(), platform.machine()
+    if (system, machine) != ("Linux", "x86_64"):
+        reason = (
+            f"private servers are available for Linux on x86_64, this is {system} on {machine}; "
+            "start Docker, or give the address of a server of your own"
+        )
+        raise LocalStackError(reason)

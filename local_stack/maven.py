@@ -1,0 +1,82 @@
+"""Maven coordinates turned into jars of the cache.
+
+`group:artifact:version` is published at `REPOSITORY/group/with/slashes/artifact/version/
+artifact-version.jar`. The repository is the one that the environment names, else a mirror of Maven
+Central in the user's `settings.xml`, else Maven Central.
+
+https://maven.apache.org/repositories/layout.html
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from connector.errors import LocalStackError
+from local_stack.download import Artifact, fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from local_stack.cache import Cache
+
+REPOSITORY_VARIABLE = "BINLOG_CONNECTOR_MAVEN_REPOSITORY"
+MAVEN_CENTRAL = "https://repo.maven.apache.org/maven2"
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """A jar of a Maven repository, pinned by its digest."""
+
+    group: str
+    artifact: str
+    version: str
+    size: int
+    sha256: str
+
+    @property
+    def path(self) -> str:
+        """Where it lies in a repository."""
+        folder = f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}"
+        return f"{folder}/{self.artifact}-{self.version}.jar"
+
+
+def fetch_jars(title: str, jars: Sequence[Jar], cache: Cache) -> list[Path]:
+    """Return the files of `jars`, in order; those that are missing are fetched.
+
+    Raises NotPublished when the repository lacks one, LocalStackError when it cannot be had.
+    """
+    base = repository()
+    artifacts = [
+        Artifact(f"{base}/{jar.path}", f"maven/{jar.path}", jar.size, jar.sha256) for jar in jars
+    ]
+    return fetch(title, artifacts, cache)
+
+
+def repository(environment: Mapping[str, str] = os.environ, settings: Path | None = None) -> str:
+    """Return the base URL of the repository to fetch from, without a slash at its end."""
+    if chosen := environment.get(REPOSITORY_VARIABLE):
+        return chosen.rstrip("/")
+    mirror = _mirror_of_central(settings or Path.home() / ".m2" / "settings.xml")
+    return (mirror or MAVEN_CENTRAL).rstrip("/")
+
+
+def _mirror_of_central(settings: Path) -> str | None:
+    if not settings.is_file():
+        return None
+    try:
+        root = ET.parse(settings).getroot()  # noqa: S314 - the user's own file
+    except ET.ParseError as error:
+        reason = f"{settings}: not valid XML: {error}; repair it, or set {REPOSITORY_VARIABLE}"
+        raise LocalStackError(reason) from error
+    for mirror in root.iterfind(".//{*}mirrors/{*}mirror"):
+        names = (mirror.findtext("{*}mirrorOf") or "").replace(" ", "").split(",")
+        url = (mirror.findtext("{*}url") or "").strip()
+        covers = {"*", "central", "external:*"}.intersection(names) and "!central" not in names
+        # Others, such as the blocker that Maven itself ships, cover no repository of ours.
+        if covers and url.startswith(("http://", "https://")):
+            return url
+    return None

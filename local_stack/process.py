@@ -1,0 +1,104 @@
+"""A command turned into a process that cannot outlive the one that started it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connector.errors import LocalStackError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+GUARD = Path(__file__).with_name("guard.py")
+STOP_SECONDS = 60.0
+TAIL_LINES = 20
+TAIL_BYTES = 8192
+
+
+class GuardedProcess:
+    """A running command, its output appended to a log; ends with its owner (see `guard`)."""
+
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+        """Start `command`; raises LocalStackError when it cannot even be executed."""
+        self.log = log
+        # -I -S: the guard needs nothing from the owner's environment, and starts in 20 ms.
+        guarded = [sys.executable, "-I", "-S", str(GUARD), str(log), "--", *command]
+        self._guard = subprocess.Popen(  # noqa: S603 - our own script, the caller's command
+            guarded,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            start_new_session=True,
+        )
+        assert self._guard.stdout is not None
+        with self._guard.stdout as answer:
+            line = answer.readline()
+        if not line:
+            reason = f"{command[0]}: cannot be executed: {self._complaint()}"
+            raise LocalStackError(reason)
+        self.pid = int(line)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the command still runs."""
+        return self._guard.poll() is None
+
+    def terminate(self) -> None:
+        """Ask the command to end and wait; after a minute it is killed."""
+        self._order(b"T")
+        try:
+            self._guard.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._close()
+
+    def kill(self) -> None:
+        """End the command at once."""
+        self._order(b"K")
+        self._guard.wait()
+        self._close()
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait for the command to end by itself; return whether it did in time."""
+        try:
+            self._guard.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        self._close()
+        return True
+
+    def _order(self, order: bytes) -> None:
+        if self.is_running:
+            assert self._guard.stdin is not None
+            try:
+                self._guard.stdin.write(order)
+                self._guard.stdin.flush()
+            except BrokenPipeError:
+                # It ended between the question and the order, which is what was wanted.
+                return
+
+    def _complaint(self) -> str:
+        _, complaint = self._guard.communicate()
+        lines = complaint.decode(errors="replace").splitlines()
+        return lines[-1] if lines else "no reason given"
+
+    def _close(self) -> None:
+        for pipe in (self._guard.stdin, self._guard.stderr):
+            if pipe is not None and not pipe.closed:
+                pipe.close()
+
+
+def log_tail(log: Path) -> str:
+    """Return the last lines of `log`, for an error message."""
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return "(no log was written)"
+    return "\n".join(text.splitlines()[-TAIL_LINES:]) or "(the log is empty)"

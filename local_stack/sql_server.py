@@ -1,0 +1,171 @@
+"""What MySQL and MariaDB have in common as private servers.
+
+::
+
+    DIRECTORY
+    ├── data/         the data directory: a copy of the cache's template at the first start
+    ├── server.log    what the server writes, over all starts
+    └── port          the port that it has had since the first start
+
+The administrator is root with a password of no secrecy: the server listens on 127.0.0.1 alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import pymysql
+
+from local_stack.cache import Cache
+from local_stack.endpoint import Endpoint, connect
+from local_stack.managed_server import HOST, ManagedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from local_stack.installation import Installation
+
+ADMINISTRATOR = "root"
+ADMINISTRATOR_PASSWORD = "local-stack"  # noqa: S105 - not a secret, see above
+
+# Logs in over TCP without a look at the machine's host names, hence the address. MariaDB's scripts
+# have made that account already.
+CREATE_ADMINISTRATOR = f"""\
+CREATE USER IF NOT EXISTS '{ADMINISTRATOR}'@'{HOST}';
+ALTER USER '{ADMINISTRATOR}'@'{HOST}' IDENTIFIED BY '{ADMINISTRATOR_PASSWORD}';
+GRANT ALL PRIVILEGES ON *.* TO '{ADMINISTRATOR}'@'{HOST}' WITH GRANT OPTION;
+"""
+
+# Settings that a data directory is made with, and cannot be served without.
+INITIAL_SETTINGS = frozenset(
+    {"lower_case_table_names", "innodb_page_size", "innodb_data_file_path"}
+)
+
+# Of both products: small and fast rather than safe against a power cut of the machine. A SIGKILL
+# loses nothing.
+SMALL_SETTINGS: Mapping[str, str] = {
+    "innodb_buffer_pool_size": "64M",
+    "innodb_flush_log_at_trx_commit": "2",
+    "sync_binlog": "0",
+    "performance_schema": "OFF",
+    "skip_name_resolve": "ON",
+}
+
+
+class SqlServer(ManagedServer):
+    """A private server that speaks MySQL's protocol."""
+
+    product: str
+    port_taken = "Bind on TCP/IP port"
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        settings: Mapping[str, str | None] | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        """Serve `directory`; see the subclasses."""
+        super().__init__(directory)
+        self._chosen = dict(settings or {})
+        self._cache = cache or Cache.of_environment()
+        self._installed: Installation | None = None
+
+    @abstractmethod
+    def _install(self) -> Installation:
+        """Return the server's program, fetched where needed."""
+
+    @abstractmethod
+    def _small_settings(self) -> dict[str, str]:
+        """Return the settings that make a server of this version small and fast."""
+
+    @abstractmethod
+    def _source_settings(self) -> dict[str, str]:
+        """Return the settings that make a server of this version a source."""
+
+    @abstractmethod
+    def _initialise(self, folder: Path, options: list[str]) -> None:
+        """Make the data directory `folder/data`, with the administrator in it."""
+
+    @property
+    def version(self) -> tuple[int, int, int]:
+        """The version that the program says it is; fetched where needed."""
+        return self._installation.version
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that the server is started with, by their names in an option file."""
+        merged = {**self._small_settings(), **self._source_settings(), **self._chosen}
+        return {name: value for name, value in merged.items() if value is not None}
+
+    @property
+    def _installation(self) -> Installation:
+        if self._installed is None:
+            self._installed = self._install()
+        return self._installed
+
+    def _prepare(self) -> None:
+        data = self.directory / "data"
+        if data.exists():
+            return
+        template = self._cache.folder(self._template_name(), self._fill_template)
+        unfinished = data.with_name("data.part")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.copytree(template / "data", unfinished)
+        # The file has the server_uuid: each server makes its own.
+        (unfinished / "auto.cnf").unlink(missing_ok=True)
+        unfinished.rename(data)
+
+    def _template_name(self) -> str:
+        version = ".".join(str(part) for part in self.version)
+        made_of = [*self._installation.command, *_options(self._initial_settings())]
+        digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:8]
+        return f"templates/{self.product.lower()}-{version}-{digest}"
+
+    def _fill_template(self, folder: Path) -> None:
+        self._initialise(folder, [*_options(self._initial_settings()), *_as_user()])
+
+    def _initial_settings(self) -> dict[str, str]:
+        chosen = {name: value for name, value in self.settings.items() if name in INITIAL_SETTINGS}
+        return {**self._small_settings(), **chosen}
+
+    def _command(self, port: int) -> list[str]:
+        installation = self._installation
+        return [
+            *installation.command,
+            *installation.options,
+            f"--datadir={self.directory / 'data'}",
+            f"--pid-file={self.directory / 'server.pid'}",
+            # In the data directory: as an absolute path it may exceed the 107 bytes allowed.
+            "--socket=server.sock",
+            f"--bind-address={HOST}",
+            f"--port={port}",
+            *_options(self.settings),
+            *_as_user(),
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        return self._installation.environment()
+
+    def _reach(self, port: int) -> Endpoint | None:
+        endpoint = Endpoint(HOST, port, ADMINISTRATOR, ADMINISTRATOR_PASSWORD)
+        try:
+            connect(endpoint).close()
+        except pymysql.err.OperationalError:
+            return None
+        return endpoint
+
+
+def _options(settings: Mapping[str, str]) -> list[str]:
+    """Spell settings as options; an empty value is an option without one."""
+    return [f"--{name}={value}" if value else f"--{name}" for name, value in settings.items()]
+
+
+def _as_user() -> list[str]:
+    """Both servers refuse to run as root unless told that this is meant."""
+    return ["--user=root"] if os.geteuid() == 0 else []
