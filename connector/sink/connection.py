@@ -11,6 +11,11 @@ from connector.errors import ConnectorError, SinkRefused, SinkUnavailable
 if TYPE_CHECKING:
     from connector.config import KafkaSettings
 
+_TOO_LARGE = (
+    "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of "
+    "the topic where it existed before"
+)
+
 # Repeating cannot help with these; the text says what will.
 _REFUSALS: dict[type[errors.KafkaError], str] = {
     errors.TopicAuthorizationFailedError: (
@@ -38,6 +43,8 @@ _REFUSALS: dict[type[errors.KafkaError], str] = {
     errors.InvalidPartitionsError: "check kafka.partitions",
     errors.PolicyViolationError: "a create.topic.policy of the brokers forbids it",
     errors.InvalidTopicError: "Kafka does not accept the topic's name: check kafka.topic_prefix",
+    errors.MessageSizeTooLargeError: _TOO_LARGE,
+    errors.RecordListTooLargeError: _TOO_LARGE,
     errors.UnsupportedVersionError: "the brokers are too old: Kafka 2.5 or newer is needed",
 }
 
@@ -74,13 +81,13 @@ def connector_error(
     """Return our error for kafka-python's, raised while `doing` something."""
     where = f"kafka {','.join(settings.bootstrap_servers)}: cannot {doing}"
     for kind, fix in _REFUSALS.items():
-        if isinstance(error, kind):
+        if _is(error, kind):
             return SinkRefused(f"{where}: {fix}")
-    if isinstance(error, (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)):
-        return SinkRefused(
-            f"{where}: a record is larger than Kafka takes: raise kafka.record_bytes_max, and "
-            "max.message.bytes of the topic where it existed before"
-        )
     return SinkUnavailable(
         f"{where}: {error}; check kafka.bootstrap_servers and that the brokers are up"
     )
+
+
+def _is(error: Exception, kind: type[errors.KafkaError]) -> bool:
+    """Return whether `error` is of `kind`; the transaction manager puts only its name in a text."""
+    return isinstance(error, kind) or kind.__name__ in str(error)

@@ -71,6 +71,11 @@ class KafkaSink:
         """What Kafka fences by."""
         return f"binlog-connector.{self._settings.topic_prefix}.{self._name}"
 
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes of records that Kafka may not have acknowledged."""
+        return self._in_flight_bytes
+
     def recover(self) -> tuple[Progress | None, list[str]]:
         """Return the last committed progress, and the keys of all schema records."""
         return read_progress(self._settings, self._name), read_schema_keys(self._settings)

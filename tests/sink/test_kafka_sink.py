@@ -1,0 +1,208 @@
+"""Kafka transactions, progress and fencing, against a real broker."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from connector.config import KafkaSettings
+from connector.envelope.progress import Progress
+from connector.envelope.record import Record
+from connector.errors import Fenced, SinkRefused, SinkUnavailable
+from connector.sink.kafka import KafkaSink
+from connector.sink.recovery import read_progress
+from local_stack.managed_server import free_port
+from tests.integration.harness import read_committed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local_stack import KafkaBroker
+
+pytestmark = pytest.mark.kafka
+
+IN_FLIGHT_BYTES_MAX = 1 << 20
+
+
+@pytest.fixture
+def settings(kafka_broker: KafkaBroker) -> KafkaSettings:
+    return KafkaSettings(
+        bootstrap_servers=[kafka_broker.endpoint.bootstrap],
+        topic_prefix=f"sink{uuid.uuid4().hex[:8]}",
+        partitions=3,
+        request_timeout_seconds=10,
+    )
+
+
+class Opener:
+    """Opens sinks and closes them all at the end."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._sinks: list[KafkaSink] = []
+
+    def __call__(self, instance: str, **changed: Any) -> KafkaSink:
+        settings = self._settings.model_copy(update=changed)
+        self._sinks.append(KafkaSink(settings, "pipe", instance, IN_FLIGHT_BYTES_MAX))
+        return self._sinks[-1]
+
+    def close(self) -> None:
+        for sink in self._sinks:
+            sink.close()
+
+
+@pytest.fixture
+def open_sink(settings: KafkaSettings) -> Iterator[Opener]:
+    opener = Opener(settings)
+    yield opener
+    opener.close()
+
+
+def progress(instance: str, position: int = 4) -> Progress:
+    return Progress(
+        flavour="mysql",
+        gtid_set="",
+        file="binlog.000001",
+        position=position,
+        epoch=1,
+        seq="",
+        server_uuid="u",
+        instance=instance,
+        host="there",
+        pid=77,
+        committed_at_ms=1,
+    )
+
+
+def record(settings: KafkaSettings, number: int, size: int = 10) -> Record:
+    return Record(
+        topic=f"{settings.topic_prefix}.db.t",
+        key=b'{"id":%d}' % number,
+        value=b'"' + b"x" * size + b'"',
+        headers=[("cdc.seq", b"%038d" % number)],
+        timestamp_ms=1_700_000_000_000,
+    )
+
+
+def keys(settings: KafkaSettings, broker: KafkaBroker) -> list[int]:
+    seen = read_committed(broker.endpoint, settings.topic_prefix)
+    return sorted(one.key["id"] for one in seen)
+
+
+def test_a_new_pipeline_has_no_progress(open_sink: Opener) -> None:
+    assert open_sink("a").recover() == (None, [])
+
+
+def test_records_become_visible_with_their_progress(
+    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+) -> None:
+    sink = open_sink("a")
+    for number in range(50):
+        sink.publish(record(settings, number))
+    assert keys(settings, kafka_broker) == []
+    assert read_progress(settings, "pipe") is None
+    sink.commit(progress("a", 900))
+    assert keys(settings, kafka_broker) == list(range(50))
+    assert sink.recover() == (progress("a", 900), [])
+
+
+def test_what_was_aborted_is_never_seen(
+    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+) -> None:
+    sink = open_sink("a")
+    sink.publish(record(settings, 1))
+    sink.abort()
+    sink.publish(record(settings, 2))
+    sink.commit(progress("a"))
+    assert keys(settings, kafka_broker) == [2]
+
+
+def test_the_last_progress_of_this_pipeline_is_found_among_others(
+    settings: KafkaSettings, open_sink: Opener
+) -> None:
+    sink = open_sink("a")
+    sink.commit(progress("a", 111))
+    other = KafkaSink(settings, "other", "b", IN_FLIGHT_BYTES_MAX)
+    for position in range(4, 250):
+        other.commit(progress("b", position))
+    other.close()
+    found = read_progress(settings, "pipe")
+    assert found is not None
+    assert found.position == 111
+
+
+def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
+    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+) -> None:
+    old = open_sink("old")
+    old.commit(progress("old", 50))
+    old.publish(record(settings, 1))
+    new = open_sink("new")
+    last, _ = new.recover()
+    assert last is not None
+    assert last.position == 50
+    new.commit(progress("new", 50))
+    with pytest.raises(Fenced) as caught:
+        old.commit(progress("old", 99))
+    assert str(caught.value) == (
+        "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
+        "give this one another name"
+    )
+    new.publish(record(settings, 2))
+    new.commit(progress("new", 99))
+    assert keys(settings, kafka_broker) == [2]
+
+
+def test_memory_is_bounded_while_a_transaction_is_larger_than_the_limit(
+    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+) -> None:
+    sink = open_sink("a")
+    for number in range(60):
+        sink.publish(record(settings, number, size=100_000))
+        assert sink.in_flight_bytes <= IN_FLIGHT_BYTES_MAX
+    sink.commit(progress("a"))
+    assert keys(settings, kafka_broker) == list(range(60))
+
+
+def test_a_record_above_the_limit_is_refused_with_the_setting_to_raise(
+    settings: KafkaSettings, open_sink: Opener
+) -> None:
+    sink = open_sink("a", record_bytes_max=100_000)
+    with pytest.raises(SinkRefused) as caught:
+        sink.publish(record(settings, 1, size=200_000))
+    where = f"kafka {settings.bootstrap_servers[0]}"
+    assert str(caught.value) == (
+        f"{where}: cannot write to topic {settings.topic_prefix}.db.t: a record is larger than "
+        "Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of the topic where it "
+        "existed before"
+    )
+
+
+def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Opener) -> None:
+    with pytest.raises(SinkRefused) as caught:
+        open_sink("a", replication_factor=3)
+    assert str(caught.value).endswith(
+        ": kafka.replication_factor is above the number of brokers: lower it"
+    )
+
+
+def test_a_transaction_timeout_above_the_brokers_limit_is_refused(open_sink: Opener) -> None:
+    with pytest.raises(SinkRefused) as caught:
+        open_sink("a", transaction_timeout_seconds=3600.0)
+    assert str(caught.value).endswith(
+        "kafka.transaction_timeout_seconds is above the brokers' transaction.max.timeout.ms: "
+        "lower the one or raise the other"
+    )
+
+
+def test_a_broker_that_is_not_there_is_unavailable(settings: KafkaSettings) -> None:
+    port = free_port()
+    absent = settings.model_copy(
+        update={"bootstrap_servers": [f"127.0.0.1:{port}"], "request_timeout_seconds": 0.5}
+    )
+    with pytest.raises(SinkUnavailable) as caught:
+        KafkaSink(absent, "pipe", "a", IN_FLIGHT_BYTES_MAX)
+    assert f"kafka 127.0.0.1:{port}: cannot create topic" in str(caught.value)
+    assert "check kafka.bootstrap_servers and that the brokers are up" in str(caught.value)
