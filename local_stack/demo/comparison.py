@@ -1,0 +1,213 @@
+"""A table of the source and its mirror become a verdict: equal row by row, or where they differ.
+
+The source is asked by SQL, in UTC. The mirror is read by delta-rs, an implementation of Delta that
+did not write it. Both sides are held in memory.
+
+https://delta-io.github.io/delta-rs/
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+from pymysql.converters import encoders
+
+from connector.errors import LocalStackError
+from local_stack.demo.canonical import Family, family_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pymysql.cursors import Cursor
+
+    from local_stack.endpoint import Endpoint
+
+# Columns of the mirror that the source does not have begin so.
+OWN_PREFIX = "_cdc_"
+# How many differences are told; all are counted.
+TOLD_MAX = 5
+
+Key = tuple[object, ...]
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row that is not the same on both sides; its text names the key and what differs."""
+
+    key: Key
+    problem: str
+
+    def __str__(self) -> str:
+        """Return `(7, 'b') is missing from the mirror`."""
+        shown = ", ".join(repr(part) for part in self.key)
+        return f"({shown}) {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableComparison:
+    """What comparing one table has found."""
+
+    table: str  # database.table
+    source_rows: int
+    mirror_rows: int
+    column_problems: tuple[str, ...]
+    difference_count: int
+    differences: tuple[Difference, ...]  # the first ones
+
+    @property
+    def equal(self) -> bool:
+        """Whether the mirror has the source's columns and exactly its rows."""
+        return not self.column_problems and not self.difference_count
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    key: int  # 1-based place in the primary key, 0 outside it
+    family: Family
+
+
+def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> TableComparison:
+    """Compare `database.table` of a server at rest with the Delta table at `mirror`.
+
+    A table that never had a row has no mirror, and equals a missing one. Raises LocalStackError
+    for a table without a primary key, or with a column that nobody compares yet.
+    """
+    name = f"{database}.{table}"
+    with closing(_open(source)) as connection, connection.cursor() as cursor:
+        columns = _columns(cursor, database, table)
+        source_rows = _source_rows(cursor, database, table, columns)
+    try:
+        arrow = DeltaTable(mirror).to_pyarrow_table()
+    except TableNotFoundError:
+        missing = ("there is no mirror",) if source_rows else ()
+        return TableComparison(name, len(source_rows), 0, missing, 0, ())
+    problems = _column_problems([column.name for column in columns], arrow.column_names)
+    differences: list[Difference] = []
+    # Rows are compared where the columns are the same; without, each of them would differ.
+    if not problems:
+        differences = compare_rows(
+            source_rows,
+            _mirror_rows(arrow, columns),
+            [column.name for column in columns],
+            [column.name for column in sorted(columns, key=_place_in_key) if column.key],
+        )
+    return TableComparison(
+        name,
+        len(source_rows),
+        arrow.num_rows,
+        problems,
+        len(differences),
+        tuple(differences[:TOLD_MAX]),
+    )
+
+
+def compare_rows(
+    source: Sequence[Row], mirror: Sequence[Row], columns: Sequence[str], key: Sequence[str]
+) -> list[Difference]:
+    """Return where two sets of rows with the same `columns` differ, by the columns of `key`."""
+    places = [columns.index(name) for name in key]
+
+    def key_of(row: Row) -> Key:
+        return tuple(row[place] for place in places)
+
+    wanted = {key_of(row): row for row in source}
+    found = {key_of(row): row for row in mirror}
+    copies = Counter(map(key_of, mirror))
+    differences = [
+        Difference(row_key, "is missing from the mirror") for row_key in wanted.keys() - found
+    ]
+    for row_key, row in found.items():
+        if copies[row_key] > 1:
+            differences.append(Difference(row_key, f"is in the mirror {copies[row_key]} times"))
+        elif row_key not in wanted:
+            differences.append(Difference(row_key, "is in the mirror alone"))
+        elif row != wanted[row_key]:
+            pairs = zip(columns, row, wanted[row_key], strict=True)
+            unequal = ", ".join(name for name, ours, theirs in pairs if ours != theirs)
+            differences.append(Difference(row_key, f"differs in {unequal}"))
+    return sorted(differences, key=lambda difference: repr(difference.key))
+
+
+def _open(source: Endpoint) -> pymysql.Connection[Cursor]:
+    return pymysql.connect(
+        host=source.host,
+        port=source.port,
+        user=source.user,
+        password=source.password,
+        charset="utf8mb4",
+        init_command="SET time_zone = '+00:00'",
+        # Encoders alone: values arrive as the server's own text or bytes.
+        conv=dict(encoders.items()),
+    )
+
+
+def _columns(cursor: Cursor, database: str, table: str) -> list[_Column]:
+    cursor.execute(
+        "SELECT c.column_name, c.data_type, COALESCE(k.ordinal_position, 0)"
+        " FROM information_schema.columns c"
+        " LEFT JOIN information_schema.key_column_usage k"
+        "   ON k.table_schema = c.table_schema AND k.table_name = c.table_name"
+        "   AND k.column_name = c.column_name AND k.constraint_name = 'PRIMARY'"
+        " WHERE c.table_schema = %s AND c.table_name = %s ORDER BY c.ordinal_position",
+        (database, table),
+    )
+    columns = [
+        _Column(name, int(key), family_of(data_type)) for name, data_type, key in cursor.fetchall()
+    ]
+    if not any(column.key for column in columns):
+        reason = f"{database}.{table} does not exist or has no primary key: no mirror is kept of it"
+        raise LocalStackError(reason)
+    return columns
+
+
+def _source_rows(
+    cursor: Cursor, database: str, table: str, columns: Sequence[_Column]
+) -> list[Row]:
+    selected = ", ".join(
+        column.family.expression.format(_quoted(column.name)) for column in columns
+    )
+    cursor.execute(f"SELECT {selected} FROM {_quoted(database)}.{_quoted(table)}")  # noqa: S608 - quoted names
+    rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    return [
+        tuple(
+            None if value is None else column.family.from_source(value)
+            for column, value in zip(columns, row, strict=True)
+        )
+        for row in rows
+    ]
+
+
+def _mirror_rows(mirror: pa.Table, columns: Sequence[_Column]) -> list[Row]:
+    values = (
+        [
+            None if value is None else column.family.from_mirror(value)
+            for value in mirror.column(column.name).to_pylist()
+        ]
+        for column in columns
+    )
+    return list(zip(*values, strict=True))
+
+
+def _place_in_key(column: _Column) -> int:
+    return column.key
+
+
+def _quoted(name: str) -> str:
+    return "`{}`".format(name.replace("`", "``"))
+
+
+def _column_problems(source: Sequence[str], mirror: Sequence[str]) -> tuple[str, ...]:
+    ours = [name for name in mirror if not name.startswith(OWN_PREFIX)]
+    missing = [f"column {name} is missing from the mirror" for name in source if name not in ours]
+    alone = [f"column {name} is in the mirror alone" for name in ours if name not in source]
+    return tuple(missing + alone)

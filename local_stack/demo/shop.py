@@ -1,0 +1,77 @@
+"""The shop's tables on a source: created from `shop.sql`, read by the least of users.
+
+`shop.sql` has five tables with primary keys and `page_views` without one. On the way the workload
+adds a column to `orders`.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connector.errors import LocalStackError
+from local_stack.endpoint import connect
+
+if TYPE_CHECKING:
+    from local_stack.endpoint import Endpoint
+
+DATABASE = "shop"
+MIRRORED_TABLES = ("customers", "products", "orders", "order_lines", "payments")
+KEYLESS_TABLE = "page_views"
+TABLES = (*MIRRORED_TABLES, KEYLESS_TABLE)
+
+READER = "cdc"
+SCHEMA = Path(__file__).with_name("shop.sql")
+ADD_COLUMN = (
+    f"ALTER TABLE {DATABASE}.orders"
+    " ADD COLUMN channel VARCHAR(16) NOT NULL DEFAULT 'web' AFTER status"
+)
+
+
+def create_shop(endpoint: Endpoint, reader_password: str) -> None:
+    """Create the tables, and the user that the connector logs in as.
+
+    Raises LocalStackError when the server has a database or a user of that name: they are someone
+    else's.
+    """
+    with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM mysql.user WHERE user = %s", (READER,))
+        taken = [f"user {READER}"] if cursor.fetchone() != (0,) else []
+        if cursor.execute("SHOW DATABASES LIKE %s", (DATABASE,)):
+            taken.append(f"database {DATABASE}")
+        if taken:
+            reason = (
+                f"{endpoint.host}:{endpoint.port} already has a {' and a '.join(taken)}: drop them "
+                "there, or give a server that the demo may use"
+            )
+            raise LocalStackError(reason)
+        for statement in statements(SCHEMA.read_text("utf-8")):
+            cursor.execute(statement)
+        cursor.execute(f"CREATE USER {READER}@'%%' IDENTIFIED BY %s", (reader_password,))
+        cursor.execute(f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {READER}@'%'")
+        cursor.execute(f"GRANT SELECT ON {DATABASE}.* TO {READER}@'%'")
+
+
+def drop_shop(endpoint: Endpoint) -> None:
+    """Remove what `create_shop` made."""
+    with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+        cursor.execute(f"DROP USER IF EXISTS {READER}@'%'")
+
+
+def count_rows(endpoint: Endpoint) -> dict[str, int]:
+    """Return how many rows each table has."""
+    counts = {}
+    with closing(connect(endpoint, DATABASE)) as connection, connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"SELECT COUNT(*) FROM {table}")  # noqa: S608 - our own names
+            (counts[table],) = cursor.fetchone() or (0,)
+    return counts
+
+
+def statements(script: str) -> list[str]:
+    """Return the statements of a script whose comments have lines of their own."""
+    lines = [line for line in script.splitlines() if not line.lstrip().startswith("--")]
+    parts = "\n".join([*lines, ""]).split(";\n")
+    return [part.strip() for part in parts if part.strip()]

@@ -1,0 +1,129 @@
+"""Customers of the shop: a thread that keeps one connection to the source busy.
+
+It commits `rate` transactions a second as long as the source can, rolls some back, and counts what
+it committed: the record of each row change must be found in Kafka, no more and no fewer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from contextlib import closing
+from random import Random
+from typing import TYPE_CHECKING
+
+import pymysql
+
+from connector.errors import LocalStackError
+from local_stack.demo.shop import ADD_COLUMN, DATABASE
+from local_stack.demo.transactions import Shop
+from local_stack.endpoint import connect
+
+if TYPE_CHECKING:
+    from pymysql.cursors import Cursor
+
+    from local_stack.endpoint import Endpoint
+
+CUSTOMERS = 200
+PRODUCTS = 60
+# Of so many transactions one is rolled back.
+ROLLBACK_EVERY = 25
+
+
+class Workload:
+    """Transactions on a shop at a steady rate, until stopped."""
+
+    def __init__(self, endpoint: Endpoint, rate: float, seed: int = 1) -> None:
+        """Run on the shop of `endpoint`; the same seed makes the same changes."""
+        self._endpoint = endpoint
+        self._rate = rate
+        self._random = Random(seed)  # noqa: S311 - no secrets are drawn
+        self._stop = threading.Event()
+        self._column_wanted = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="workload", daemon=True)
+        self._error: pymysql.err.Error | None = None
+        self._lock = threading.Lock()
+        self._records: Counter[str] = Counter()
+        self._last_change_ms: dict[str, int] = {}
+        self.transactions = 0
+        self.rollbacks = 0
+
+    def start(self) -> None:
+        """Open the shop, then begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the transaction at hand end; returns when no more changes will come."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def add_column(self) -> None:
+        """Add a column to `orders` between two transactions."""
+        self._column_wanted.set()
+
+    def check(self) -> None:
+        """Raise LocalStackError when the source refused a statement."""
+        if self._error is not None:
+            reason = f"the workload was refused by the source: {self._error}"
+            raise LocalStackError(reason) from self._error
+
+    @property
+    def records(self) -> dict[str, int]:
+        """How many records the committed changes lead to, by table."""
+        with self._lock:
+            return dict(self._records)
+
+    @property
+    def last_change_ms(self) -> dict[str, int]:
+        """When each table was changed last, in milliseconds since 1970."""
+        with self._lock:
+            return dict(self._last_change_ms)
+
+    def _run(self) -> None:
+        try:
+            with (
+                closing(connect(self._endpoint, DATABASE)) as connection,
+                connection.cursor() as cursor,
+            ):
+                self._trade(connection, cursor)
+        except pymysql.err.Error as error:
+            self._error = error
+
+    def _trade(self, connection: pymysql.Connection[Cursor], cursor: Cursor) -> None:
+        shop = Shop(cursor, self._random)
+        # TIMESTAMP values of the workload are UTC, wherever the server is.
+        cursor.execute("SET time_zone = '+00:00'")
+        connection.autocommit(False)
+        shop.open(CUSTOMERS, PRODUCTS)
+        self._commit(connection, shop)
+        actions, weights = list(shop.transactions), list(shop.transactions.values())
+        begin = time.monotonic()
+        attempts = 0
+        while not self._stop.wait(max(0.0, begin + attempts / self._rate - time.monotonic())):
+            attempts += 1
+            if self._column_wanted.is_set():
+                self._column_wanted.clear()
+                cursor.execute(ADD_COLUMN)
+                shop.learn_channel()
+            if attempts % ROLLBACK_EVERY == 0:
+                shop.regret()
+                connection.rollback()
+                shop.pending.clear()
+                self.rollbacks += 1
+                continue
+            (action,) = self._random.choices(actions, weights)
+            action()
+            self._commit(connection, shop)
+
+    def _commit(self, connection: pymysql.Connection[Cursor], shop: Shop) -> None:
+        connection.commit()
+        now_ms = time.time_ns() // 10**6
+        with self._lock:
+            self._records.update(shop.pending)
+            self._last_change_ms.update(
+                {table: now_ms for table, number in shop.pending.items() if number}
+            )
+            self.transactions += 1
+        shop.pending.clear()

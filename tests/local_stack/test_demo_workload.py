@@ -1,0 +1,143 @@
+"""The workload of the demo keeps a real source busy, and counts what it did."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.errors import LocalStackError
+from local_stack import connect
+from local_stack.demo.shop import (
+    DATABASE,
+    MIRRORED_TABLES,
+    TABLES,
+    count_rows,
+    create_shop,
+    drop_shop,
+    statements,
+)
+from local_stack.demo.workload import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local_stack import Endpoint, MariadbServer, MysqlServer
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(params=["mysql_server", "mariadb_server"])
+def shop(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    """A server of each product, with an empty shop."""
+    server: MysqlServer | MariadbServer = request.getfixturevalue(request.param)
+    create_shop(server.endpoint, "secret")
+    yield server.endpoint
+    drop_shop(server.endpoint)
+
+
+def ask(endpoint: Endpoint, question: str) -> list[tuple[object, ...]]:
+    with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
+        cursor.execute(question)
+        return list(cursor.fetchall())
+
+
+def wait(workload: Workload, transactions: int) -> None:
+    while workload.transactions < transactions:
+        workload.check()
+        time.sleep(0.01)
+
+
+def work(workload: Workload, transactions: int) -> None:
+    """Run until so many transactions were committed."""
+    workload.start()
+    wait(workload, transactions // 2)
+    workload.add_column()
+    wait(workload, transactions)
+    workload.stop()
+    workload.check()
+
+
+def test_the_shop_has_five_tables_with_a_key_and_one_without(shop: Endpoint) -> None:
+    assert shop.port
+    keyed = ask(
+        shop,
+        "SELECT DISTINCT table_name FROM information_schema.statistics"
+        f" WHERE table_schema = '{DATABASE}' AND index_name = 'PRIMARY'",
+    )
+    assert {name for (name,) in keyed} == set(MIRRORED_TABLES)
+    assert set(TABLES) - set(MIRRORED_TABLES) == {"page_views"}
+
+
+def test_the_shop_has_more_than_ten_column_types_and_a_composite_key(shop: Endpoint) -> None:
+    types = ask(
+        shop,
+        "SELECT DISTINCT data_type FROM information_schema.columns"
+        f" WHERE table_schema = '{DATABASE}'",
+    )
+    assert len(types) > 20
+    key = ask(
+        shop,
+        "SELECT column_name FROM information_schema.statistics WHERE index_name = 'PRIMARY'"
+        f" AND table_schema = '{DATABASE}' AND table_name = 'order_lines' ORDER BY seq_in_index",
+    )
+    assert key == [("order_id",), ("line",)]
+
+
+def test_it_changes_every_table_and_counts_the_rows(shop: Endpoint) -> None:
+    workload = Workload(shop, rate=10_000)
+    work(workload, 400)
+    rows = count_rows(shop)
+    records = workload.records
+    assert set(rows) == set(records) == set(workload.last_change_ms) == set(TABLES)
+    assert all(0 < rows[table] <= records[table] for table in TABLES)
+    assert workload.rollbacks
+
+
+def test_a_column_is_added_on_the_way_and_used(shop: Endpoint) -> None:
+    work(Workload(shop, rate=10_000), 400)
+    channels = {
+        channel for (channel,) in ask(shop, f"SELECT DISTINCT channel FROM {DATABASE}.orders")
+    }
+    assert channels == {"web", "shop", "phone"}
+
+
+def test_what_was_rolled_back_is_nowhere_to_be_seen(shop: Endpoint) -> None:
+    work(Workload(shop, rate=10_000), 400)
+    seen = ask(shop, f"SELECT COUNT(*) FROM {DATABASE}.orders WHERE note = 'never seen'")
+    assert seen == [(0,)]
+
+
+def test_the_same_seed_makes_the_same_rows(shop: Endpoint) -> None:
+    work(Workload(shop, rate=10_000, seed=7), 1)
+    first = ask(shop, f"SELECT * FROM {DATABASE}.customers ORDER BY id LIMIT 50")
+    drop_shop(shop)
+    create_shop(shop, "secret")
+    work(Workload(shop, rate=10_000, seed=7), 1)
+    assert ask(shop, f"SELECT * FROM {DATABASE}.customers ORDER BY id LIMIT 50") == first
+
+
+def test_a_source_that_refuses_is_told(shop: Endpoint) -> None:
+    drop_shop(shop)
+    workload = Workload(shop, rate=1)
+    workload.start()
+    workload.stop()
+    with pytest.raises(LocalStackError, match="the workload was refused by the source: "):
+        workload.check()
+
+
+def test_a_shop_that_is_there_already_is_not_touched(shop: Endpoint) -> None:
+    with pytest.raises(LocalStackError) as caught:
+        create_shop(shop, "secret")
+    assert str(caught.value) == (
+        f"127.0.0.1:{shop.port} already has a user cdc and a database shop: drop them there, or "
+        "give a server that the demo may use"
+    )
+    assert count_rows(shop) == dict.fromkeys(TABLES, 0)
+
+
+def test_a_script_is_cut_into_statements_and_its_comments_are_left_out() -> None:
+    script = "-- One.\nCREATE TABLE a (\n  -- Two.\n  b INT\n);\n\nDROP TABLE a;\n"
+    assert statements(script) == ["CREATE TABLE a (\n  b INT\n)", "DROP TABLE a"]
