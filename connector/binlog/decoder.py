@@ -137,7 +137,7 @@ class EventDecoder:
         except DecodeError as error:
             raise EventError(file or "the stream's start", position, name, str(error)) from error
         next_position = position + header.event_size if occupies else position
-        self._move(body, next_position)
+        self._move(header, body, next_position)
         return Event(file, position, next_position, header, body, checksum)
 
     def _decode_body(
@@ -245,22 +245,22 @@ class EventDecoder:
                 return SHORT_TABLE_ID_LENGTH
         return TABLE_ID_LENGTH
 
-    def _move(self, body: EventBody, next_position: int) -> None:
+    def _move(self, header: EventHeader, body: EventBody, next_position: int) -> None:
         """Expect the next event behind this one, or where this one says."""
         self._place.position = next_position
         if isinstance(body, RotateEvent):
             self._place = LogPlace(body.next_file, body.next_position)
-        elif isinstance(body, HeartbeatEvent):
-            if body.file != self._place.file or body.exact:
-                self._place = LogPlace(body.file, body.position)
-            elif body.position:
-                self._place.advance_to(body.position)
+        elif isinstance(body, HeartbeatEvent) and body.exact:
+            self._place = LogPlace(body.file, body.position)
+        elif header.log_pos and not _occupies(header):
+            # A heartbeat, or MariaDB's artificial GTID list: the server has skipped up to there.
+            self._place.advance_to(header.log_pos)
 
 
 def _occupies(header: EventHeader) -> bool:
     """Return whether the event is in the file, not made up for the replica.
 
-    A server that starts in the middle of a file sends its format description without a place.
+    A server that starts in the middle of a file sends the format description without its place.
     """
     if header.artificial or header.type_code in _HEARTBEATS:
         return False

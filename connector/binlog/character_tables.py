@@ -1,0 +1,123 @@
+"""Single-byte character sets as tables: the text of each byte, where Python has no equal codec.
+
+A hole, U+FFFE, is a byte that stands for nothing. Where the server leaves a byte open and Python's
+codec does not, Python's mapping is kept.
+
+https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
+"""
+
+from __future__ import annotations
+
+HOLE = "\ufffe"
+
+# Python's codec, and the bytes for which the server has another character.
+_PATCHES: dict[str, tuple[str, dict[int, str]]] = {
+    "cp866": ("cp866", {0xFC: "\u207f", 0xFD: "\u00b2"}),
+    "dec8": (
+        "latin_1",
+        {
+            0xA8: "\u00a4",
+            0xD7: "\u0152",
+            0xDD: "\u0178",
+            0xF7: "\u0153",
+            0xFD: "\u00ff",
+            **dict.fromkeys(b"\xa4\xa6\xac\xad\xae\xaf\xb4\xb8\xbe\xd0\xde\xf0\xfe\xff", HOLE),
+        },
+    ),
+    "greek": ("iso8859_7", {0xA1: "\u02bd", 0xA2: "\u02bc"}),
+    "hebrew": ("iso8859_8", {0xAF: "\u203e"}),
+    "koi8u": ("koi8_u", {0x95: "\u2022"}),
+    # Windows code page 1252, with the control characters of ISO 8859-1 in its five holes.
+    "latin1": ("cp1252", {byte: chr(byte) for byte in b"\x81\x8d\x8f\x90\x9d"}),
+    "swe7": (
+        "ascii",
+        {
+            0x40: "\u00c9",
+            0x5B: "\u00c4",
+            0x5C: "\u00d6",
+            0x5D: "\u00c5",
+            0x5E: "\u00dc",
+            0x60: "\u00e9",
+            0x7B: "\u00e4",
+            0x7C: "\u00f6",
+            0x7D: "\u00e5",
+            0x7E: "\u00fc",
+        },
+    ),
+}
+
+# Bytes 0x80 to 0xFF; those below are ASCII.
+_UPPER_HALVES: dict[str, str] = {
+    "armscii8": (
+        "\u0080\u0081\u0082\u0083\u0084\u0085\u0086\u0087"
+        "\u0088\u0089\u008a\u008b\u008c\u008d\u008e\u008f"
+        "\u0090\u0091\u0092\u0093\u0094\u0095\u0096\u0097"
+        "\u0098\u0099\u009a\u009b\u009c\u009d\u009e\u009f"
+        "\u00a0\u2741\u00a7\u0589\u0029\u0028\u00bb\u00ab"
+        "\u2014\u002e\u055d\u002c\u002d\u055f\u2026\u055c"
+        "\u055b\u055e\u0531\u0561\u0532\u0562\u0533\u0563"
+        "\u0534\u0564\u0535\u0565\u0536\u0566\u0537\u0567"
+        "\u0538\u0568\u0539\u0569\u053a\u056a\u053b\u056b"
+        "\u053c\u056c\u053d\u056d\u053e\u056e\u053f\u056f"
+        "\u0540\u0570\u0541\u0571\u0542\u0572\u0543\u0573"
+        "\u0544\u0574\u0545\u0575\u0546\u0576\u0547\u0577"
+        "\u0548\u0578\u0549\u0579\u054a\u057a\u054b\u057b"
+        "\u054c\u057c\u054d\u057d\u054e\u057e\u054f\u057f"
+        "\u0550\u0580\u0551\u0581\u0552\u0582\u0553\u0583"
+        "\u0554\u0584\u0555\u0585\u0556\u0586\u2019\u0027"
+    ),
+    "geostd8": (
+        "\u20ac\ufffe\u201a\ufffe\u201e\u2026\u2020\u2021"
+        "\ufffe\u2030\ufffe\u2039\ufffe\ufffe\ufffe\ufffe"
+        "\ufffe\u2018\u2019\u201c\u201d\u2022\u2013\u2014"
+        "\ufffe\ufffe\ufffe\u203a\ufffe\ufffe\ufffe\ufffe"
+        "\u00a0\u00a1\u00a2\u00a3\u00a4\u00a5\u00a6\u00a7"
+        "\u00a8\u00a9\u00aa\u00ab\u00ac\u00ad\u00ae\u00af"
+        "\u00b0\u00b1\u00b2\u00b3\u00b4\u00b5\u00b6\u00b7"
+        "\u00b8\u00b9\u00ba\u00bb\u00bc\u00bd\u00be\u00bf"
+        "\u10d0\u10d1\u10d2\u10d3\u10d4\u10d5\u10d6\u10f1"
+        "\u10d7\u10d8\u10d9\u10da\u10db\u10dc\u10f2\u10dd"
+        "\u10de\u10df\u10e0\u10e1\u10e2\u10f3\u10e3\u10e4"
+        "\u10e5\u10e6\u10e7\u10e8\u10e9\u10ea\u10eb\u10ec"
+        "\u10ed\u10ee\u10f4\u10ef\u10f0\u10f5\ufffe\ufffe"
+        "\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe"
+        "\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe"
+        "\ufffe\ufffe\ufffe\ufffe\ufffe\u2116\ufffe\ufffe"
+    ),
+    "keybcs2": (
+        "\u010c\u00fc\u00e9\u010f\u00e4\u010e\u0164\u010d"
+        "\u011b\u011a\u0139\u00cd\u013e\u013a\u00c4\u00c1"
+        "\u00c9\u017e\u017d\u00f4\u00f6\u00d3\u016f\u00da"
+        "\u00fd\u00d6\u00dc\u0160\u013d\u00dd\u0158\u0165"
+        "\u00e1\u00ed\u00f3\u00fa\u0148\u0147\u016e\u00d4"
+        "\u0161\u0159\u0155\u0154\u00bc\u00a1\u00ab\u00bb"
+        "\u2591\u2592\u2593\u2502\u2524\u2561\u2562\u2556"
+        "\u2555\u2563\u2551\u2557\u255d\u255c\u255b\u2510"
+        "\u2514\u2534\u252c\u251c\u2500\u253c\u255e\u255f"
+        "\u255a\u2554\u2569\u2566\u2560\u2550\u256c\u2567"
+        "\u2568\u2564\u2565\u2559\u2558\u2552\u2553\u256b"
+        "\u256a\u2518\u250c\u2588\u2584\u258c\u2590\u2580"
+        "\u03b1\u00df\u0393\u03c0\u03a3\u03c3\u00b5\u03c4"
+        "\u03a6\u0398\u03a9\u03b4\u221e\u03c6\u03b5\u2229"
+        "\u2261\u00b1\u2265\u2264\u2320\u2321\u00f7\u2248"
+        "\u00b0\u2219\u00b7\u221a\u207f\u00b2\u25a0\u00a0"
+    ),
+}
+
+
+def _patched(codec: str, patches: dict[int, str]) -> str:
+    characters = [
+        patches.get(byte) or bytes([byte]).decode(codec, "replace").replace("\ufffd", HOLE)
+        for byte in range(256)
+    ]
+    return "".join(characters)
+
+
+# The character of each byte, by MySQL's name of the character set.
+TABLES: dict[str, str] = {
+    **{charset: _patched(codec, patches) for charset, (codec, patches) in _PATCHES.items()},
+    **{
+        charset: bytes(range(0x80)).decode("ascii") + upper
+        for charset, upper in _UPPER_HALVES.items()
+    },
+}

@@ -1,0 +1,59 @@
+"""The log of a running server, read from its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connector.binlog.decoder import EventDecoder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pymysql import Connection
+    from pymysql.cursors import Cursor
+
+    from connector.binlog.event import Event
+
+MAGIC = b"\xfebin"
+
+
+def split(data: bytes) -> Iterator[bytes]:
+    """Yield the events of a log file, by the sizes in their headers."""
+    assert data[:4] == MAGIC
+    offset = 4
+    while offset < len(data):
+        size = int.from_bytes(data[offset + 9 : offset + 13], "little")
+        yield data[offset : offset + size]
+        offset += size
+
+
+class SourceLog:
+    """A connection to a server, and the events that its statements wrote."""
+
+    def __init__(self, connection: Connection[Cursor]) -> None:
+        self.connection = connection
+        self.execute("SET time_zone = '+00:00'")
+        self.execute("SET SESSION sql_mode = ''")
+        self._file, self._offset = self._end()
+
+    def execute(self, sql: str) -> tuple[tuple[object, ...], ...]:
+        """Run a statement and return its rows."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    def events(self) -> list[Event]:
+        """Return the events since the last call, read from the server's file."""
+        data = self._file.read_bytes()
+        decoder = EventDecoder(file=self._file.name)
+        first = next(split(data))
+        decoder.decode(first)
+        new = [decoder.decode(event) for event in split(MAGIC + data[self._offset :])]
+        self._offset = len(data)
+        return new
+
+    def _end(self) -> tuple[Path, int]:
+        name, position, *_ = self.execute("SHOW MASTER STATUS")[0]
+        base = self.execute("SELECT @@log_bin_basename")[0][0]
+        return Path(str(base)).with_name(str(name)), int(str(position))

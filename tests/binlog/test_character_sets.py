@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.binlog.character_sets import character_decoder, decode_leniently
+from connector.binlog.collations import charset_of
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from tests.binlog.source_log import SourceLog
+
+# fmt: off
+SINGLE_BYTE = [
+    "armscii8", "ascii", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "dec8",
+    "geostd8", "greek", "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin1", "latin2", "latin5",
+    "latin7", "macce", "macroman", "swe7", "tis620",
+]
+MULTI_BYTE = [
+    "big5", "cp932", "euckr", "gb18030", "gb2312", "gbk", "sjis", "ujis", "utf8mb3", "utf8mb4",
+]
+# fmt: on
+
+
+def test_latin1_is_windows_1252_with_control_characters_in_its_holes() -> None:
+    decode = character_decoder("latin1")
+    assert decode(b"caf\xe9 \x80 \x81\x8d\x8f\x90\x9d") == "caf\u00e9 \u20ac \x81\x8d\x8f\x90\x9d"
+
+
+@pytest.mark.parametrize(
+    ("charset", "data", "message"),
+    [
+        ("utf8mb4", b"ab\xff", "byte 2 of the value is not utf8mb4"),
+        ("ascii", b"\x80", "byte 0 of the value is not ascii"),
+        ("big5", b"\xa4\xa4\xf9\xff", "byte 2 of the value is not big5"),
+        ("dec8", b"a\xa4", "byte 1 of the value is not dec8"),
+        ("utf16", b"\x00a\xd8\x00", "byte 2 of the value is not utf16"),
+    ],
+)
+def test_bytes_outside_of_the_character_set_are_an_error(
+    charset: str, data: bytes, message: str
+) -> None:
+    decode = character_decoder(charset)
+    with pytest.raises(DecodeError) as caught:
+        decode(data)
+    assert str(caught.value) == message
+
+
+def test_a_character_set_without_decoder_is_refused_by_name() -> None:
+    with pytest.raises(DecodeError) as caught:
+        character_decoder("eucjpms")
+    assert str(caught.value) == "character set eucjpms is not supported: exclude the table"
+
+
+@pytest.mark.parametrize(
+    ("charset", "data", "text"),
+    [
+        ("utf8mb4", b"a\xffb", "a\\xffb"),
+        ("latin1", b"\xe9", "\u00e9"),
+        ("swe7", b"\x80[", "\\x80\u00c4"),
+        ("sjis", b"\x81\x5f", "\\"),
+        ("binary", b"\xc3\xa9\xff", "\u00e9\\xff"),
+    ],
+)
+def test_a_lenient_text_shows_foreign_bytes_as_escapes(
+    charset: str, data: bytes, text: str
+) -> None:
+    assert decode_leniently(data, charset) == text
+
+
+@pytest.mark.parametrize(
+    ("collation", "charset"),
+    [
+        (8, "latin1"),
+        (33, "utf8mb3"),
+        (45, "utf8mb4"),
+        (63, "binary"),
+        (255, "utf8mb4"),
+        (323, "utf8mb4"),
+        (576, "utf8mb3"),
+        (1069, "utf8mb4"),
+        (2048, "utf8mb3"),
+        (2304, "utf8mb4"),
+        (3327, "utf32"),
+        (3328, None),
+        (0, None),
+        (400, None),
+    ],
+)
+def test_a_collation_has_one_character_set(collation: int, charset: str | None) -> None:
+    assert charset_of(collation) == charset
+
+
+@pytest.mark.server
+def test_every_collation_of_the_server_is_known(source_log: SourceLog) -> None:
+    # MariaDB gives the numbers of the UCA 14.0 collations in the other table only.
+    table = "COLLATIONS"
+    if "MariaDB" in str(source_log.execute("SELECT VERSION()")):
+        table = "COLLATION_CHARACTER_SET_APPLICABILITY"
+    rows = source_log.execute(f"SELECT ID, CHARACTER_SET_NAME FROM information_schema.{table}")
+    assert len(rows) > 200
+    assert {number: charset_of(int(str(number))) for number, _ in rows} == dict(rows)
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("charset", SINGLE_BYTE)
+def test_a_single_byte_set_reads_every_byte_as_the_server_does(
+    source_log: SourceLog, charset: str
+) -> None:
+    columns = ", ".join(f"HEX(CONVERT(_{charset} x'{n:02x}' USING utf8mb4))" for n in range(256))
+    (row,) = source_log.execute(f"SELECT {columns}")
+    expected = {n: bytes.fromhex(str(value)).decode() for n, value in enumerate(row)}
+    # A question mark or U+FFFD: the server knows no character.
+    known = {n: c for n, c in expected.items() if n == ord("?") or c not in ("?", "\ufffd")}
+    decode = character_decoder(charset)
+    assert {n: decode(bytes([n])) for n in known} == known
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("charset", MULTI_BYTE)
+def test_a_multi_byte_set_reads_every_character_as_the_server_does(
+    source_log: SourceLog, charset: str
+) -> None:
+    if charset not in {row[0] for row in source_log.execute("SHOW CHARACTER SET")}:
+        pytest.skip(f"the server has no {charset}")
+    # Every character of the Basic Multilingual Plane that the set has, and some above.
+    source_log.execute("CREATE TABLE t (n INT PRIMARY KEY, c VARCHAR(4) CHARACTER SET utf8mb4)")
+    points = [n for n in range(1, 0xFFFD) if not 0xD800 <= n < 0xE000]
+    points += list(range(0x10000, 0x10FFFF, 997))
+    for start in range(0, len(points), 8000):
+        values = ", ".join(
+            f"({n}, x'{chr(n).encode().hex()}')" for n in points[start : start + 8000]
+        )
+        source_log.execute(f"INSERT INTO t VALUES {values}")
+    rows = source_log.execute(
+        f"SELECT n, HEX(CONVERT(c USING {charset})), "
+        f"HEX(CONVERT(CONVERT(c USING {charset}) USING utf8mb4)) FROM t"
+    )
+    decode = character_decoder(charset)
+    wrong = {}
+    characters = 0
+    for n, stored, back in rows:
+        character = chr(int(str(n)))
+        if bytes.fromhex(str(back)).decode() != character:
+            continue
+        characters += 1
+        try:
+            text = decode(bytes.fromhex(str(stored)))
+        except DecodeError as error:
+            text = str(error)
+        if text != character:
+            wrong[f"{character}: {stored}"] = text
+    assert characters > 5000
+    assert wrong == {}
