@@ -1,0 +1,221 @@
+"""One micro-batch becomes changed tables: what foreachBatch runs.
+
+    records ─▶ summary ─▶ mirrors ready ─▶ for each table, in parallel:   ─▶ positions
+               (1 job)    (DDL, floors)    latest, typed, checked, merged     (last)
+
+A crash at any point runs the same batch again, and every step may be repeated: columns that exist
+are not added again, floors delete what is below them, merges compare sequences row by row, and
+positions are replaced by the same positions.
+
+Spark's transaction identifiers make the repetition cheap: a table whose merge of this batch is
+committed skips it. The identifier names the checkpoint, so a new checkpoint, whose batch numbers
+begin again, skips nothing. Only the merges carry it, one commit a table and batch, because a
+second commit with the same version would be skipped without a word.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark import StorageLevel, inheritable_thread_target
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
+
+from connector.envelope.contract import OP_DELETE
+from stream_jobs.latest_changes import (
+    OP,
+    PLACE,
+    PROBLEM,
+    SOURCE_TS_MS,
+    SUPERSEDED,
+    latest_changes,
+    typed_changes,
+)
+from stream_jobs.mirrors import TableRows
+from stream_jobs.records import Place, summarize, typed_records
+from stream_jobs.sequence import HI, LO, PackedSequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from stream_jobs.mirrors import Mirrors, ReadyTable
+    from stream_jobs.positions import Positions
+    from stream_jobs.records import PartitionSummary
+    from stream_jobs.settings import Settings
+
+_TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
+_TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What a batch did to one table."""
+
+    changes: int  # records of the batch, without tombstones
+    upserts: int  # keys whose last change is an insert or an update
+    deletes: int  # keys whose last change is a delete
+    skipped: int  # changes that were applied before, are below a floor, or have no mirror
+    source_ts_ms: int | None  # when the source committed the latest of the applied changes
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What a batch did."""
+
+    seconds: float
+    records: int  # tombstones included
+    tables: dict[str, TableReport]  # by `database.table`
+    keyless_topics: list[str]  # of which no mirror is kept
+
+
+class BatchApplier:
+    """Applies the micro-batches of one stream to the mirrors."""
+
+    def __init__(self, settings: Settings, mirrors: Mirrors, positions: Positions) -> None:
+        """Apply to `mirrors`, continuing behind `positions`."""
+        self._settings = settings
+        self._mirrors = mirrors
+        self._positions = positions
+
+    def apply(self, kafka: DataFrame, batch_id: int, checkpoint_id: str) -> BatchReport:
+        """Apply a batch of Kafka records completely, or raise.
+
+        `checkpoint_id` is unique to the stream's checkpoint.
+
+        Raises StreamJobError when the batch cannot be applied; its positions are not stored then.
+        """
+        began = time.monotonic()
+        session = kafka.sparkSession
+        with _persisted(typed_records(kafka)) as records:
+            batch = summarize(records)
+            raised = self._positions.raise_floors(batch)
+            ready: dict[str, ReadyTable] = {}
+            for topic in sorted({part.topic for part in batch}):
+                rows = self._rows(topic, batch, floor_is_new=topic in raised)
+                ready[topic] = self._mirrors.prepare(session, rows)
+            with _transaction(session, f"{self._settings.name}/{checkpoint_id}", batch_id):
+                reports = self._merge_all(session, records, batch, ready)
+        if any(part.highest is not None for part in batch):
+            self._positions.advance(session, batch_id, batch)
+        return BatchReport(
+            seconds=time.monotonic() - began,
+            records=sum(part.records for part in batch),
+            tables=reports,
+            keyless_topics=[topic for topic, table in ready.items() if table.mirror is None],
+        )
+
+    def _rows(self, topic: str, batch: list[PartitionSummary], *, floor_is_new: bool) -> TableRows:
+        floor = self._positions.floor(topic)
+        parts = [part for part in batch if part.topic == topic]
+        highest: dict[str, PackedSequence] = {}
+        for part in parts:
+            row = part.highest_row
+            if row is not None and (floor is None or row > floor):
+                highest[part.schema_id] = max(row, highest.get(part.schema_id, row))
+        schema_ids = frozenset(part.schema_id for part in parts)
+        return TableRows(topic, schema_ids, highest, floor, floor_is_new)
+
+    def _merge_all(
+        self,
+        session: SparkSession,
+        records: DataFrame,
+        batch: list[PartitionSummary],
+        ready: dict[str, ReadyTable],
+    ) -> dict[str, TableReport]:
+        """Merge each table in a thread of its own; a failure lets the others end first."""
+
+        def merge(topic: str) -> TableReport:
+            # FAIR scheduling is between pools: a large table does not hold up the small ones.
+            session.sparkContext.setLocalProperty("spark.scheduler.pool", topic)
+            parts = [part for part in batch if part.topic == topic]
+            stale = self._positions.stale(topic, parts)
+            return self._merge(records, parts, ready[topic], stale)
+
+        with ThreadPoolExecutor(self._settings.mirror.tables_in_parallel) as pool:
+            # Each call carries the stream's own job group into its thread.
+            futures = {
+                topic: pool.submit(inheritable_thread_target(session)(merge), topic)
+                for topic in ready
+            }
+        return {ready[topic].schema.name: future.result() for topic, future in futures.items()}
+
+    def _merge(
+        self,
+        records: DataFrame,
+        parts: list[PartitionSummary],
+        table: ReadyTable,
+        stale: Column | None,
+    ) -> TableReport:
+        changes = sum(part.changes for part in parts)
+        if table.mirror is None:
+            return TableReport(changes, 0, 0, changes, None)
+        keyless = next((part.keyless for part in parts if part.keyless is not None), None)
+        if keyless is not None:
+            reason = "the record has no key, but its schema has a primary key"
+            raise keyless.corrupt(reason)
+        if not table.parses:
+            return TableReport(changes, 0, 0, sum(part.rows for part in parts), None)
+        topic = parts[0].topic
+        typed = typed_changes(
+            latest_changes(records, topic, stale),
+            table.schema,
+            table.parses,
+            self._settings.mirror.zero_dates,
+        )
+        # Kept by the job that counts it. Not `persist`: Delta refuses a cached merge source, because
+        # it could be evicted between its two readings; a checkpoint cannot.
+        winners = typed.localCheckpoint(eager=False)
+        totals = winners.agg(
+            F.count(F.when(F.col(OP) != OP_DELETE, 1)).alias("upserts"),
+            F.count(F.when(F.col(OP) == OP_DELETE, 1)).alias("deletes"),
+            F.sum(SUPERSEDED).alias("applied"),
+            F.max(SOURCE_TS_MS).alias("source_ts_ms"),
+            F.min(F.when(F.col(PROBLEM).isNotNull(), F.struct(PLACE, HI, LO, PROBLEM))).alias(
+                "problem"
+            ),
+        ).collect()[0]
+        problem = totals["problem"]
+        if problem is not None:
+            place = Place(
+                topic,
+                problem[PLACE]["partition"],
+                problem[PLACE]["offset"],
+                PackedSequence(problem[HI], problem[LO]),
+            )
+            raise place.corrupt(problem[PROBLEM])
+        applied = totals["applied"] or 0
+        if applied:
+            table.mirror.merge(winners, table.schema)
+        return TableReport(
+            changes=changes,
+            upserts=totals["upserts"],
+            deletes=totals["deletes"],
+            skipped=sum(part.rows for part in parts) - applied,
+            source_ts_ms=totals["source_ts_ms"],
+        )
+
+
+@contextmanager
+def _persisted(data: DataFrame) -> Iterator[DataFrame]:
+    data.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield data
+    finally:
+        data.unpersist()
+
+
+@contextmanager
+def _transaction(session: SparkSession, app_id: str, version: int) -> Iterator[None]:
+    """Mark the commits of this session as `version` of `app_id`."""
+    session.conf.set(_TXN_APP_ID, app_id)
+    session.conf.set(_TXN_VERSION, version)
+    try:
+        yield
+    finally:
+        session.conf.unset(_TXN_APP_ID)
+        session.conf.unset(_TXN_VERSION)

@@ -1,0 +1,189 @@
+"""The life of the job: start the stream, wait, and stop it between two batches.
+
+*Stopping.* Spark's own `stop` interrupts the batch that runs. Here the running batch ends first,
+and Spark commits it; a batch that would begin after that is refused, and runs after the next start.
+
+*Failing.* An error in a batch ends the stream; its text goes to the `failed` line, and the exit
+code is 1. Nothing is retried here: whoever runs the job starts it again, and it continues.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
+from pyspark.errors import PySparkException
+
+from stream_jobs.batch import BatchApplier
+from stream_jobs.errors import StreamJobError
+from stream_jobs.kafka_source import read_rows, row_topic_pattern
+from stream_jobs.mirrors import Mirrors
+from stream_jobs.positions import Positions
+from stream_jobs.session import start_session
+from stream_jobs.status import ProgressListener, StatusLines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from stream_jobs.settings import Settings
+
+_POLL_SECONDS = 0.2
+# Spark's listeners are called behind the stream; how long their last line is waited for.
+_LISTENER_SECONDS = 10.0
+_QUERY_ID = "sql.streaming.queryId"
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+
+
+class StopRequested(StreamJobError):
+    """A batch was about to begin after a stop was requested; it runs after the next start."""
+
+
+class StreamJob:
+    """One run of the job."""
+
+    def __init__(self, settings: Settings, lines: StatusLines) -> None:
+        """Run by `settings`, and write status to `lines`."""
+        self._settings = settings
+        self._lines = lines
+        self._listener = ProgressListener(lines)
+        self._stop = threading.Event()
+        self._running = threading.Lock()  # held while a batch is applied
+        self._is_closed = False
+        self._last_batch_id = -1
+        self._failure: Exception | None = None
+        self._announced: set[str] = set()
+
+    def stop(self) -> None:
+        """Ask the job to stop behind the batch at hand; returns at once."""
+        self._stop.set()
+
+    def run(self, session: SparkSession) -> int:
+        """Apply batches until there is nothing left, a stop is requested, or one fails.
+
+        Returns the exit code.
+        """
+        session.streams.addListener(self._listener)
+        try:
+            return self._run(session)
+        finally:
+            session.streams.removeListener(self._listener)
+
+    def _run(self, session: SparkSession) -> int:
+        try:
+            query = self._start(session)
+            try:
+                self._await(query)
+            finally:
+                query.stop()
+        except (StreamJobError, PySparkException, Py4JError) as error:
+            cause = self._failure or error
+            if not isinstance(cause, StopRequested):
+                self._lines.write("failed", error=_sentence(cause))
+                return EXIT_FAILED
+        self._listener.wait_for_end(_LISTENER_SECONDS)
+        self._lines.write("stopped", end_offsets=self._listener.end_offsets)
+        return EXIT_OK
+
+    def _start(self, session: SparkSession) -> StreamingQuery:
+        settings = self._settings
+        positions = Positions(settings.mirror.path)
+        positions.load(session)
+        applier = BatchApplier(settings, Mirrors(settings), positions)
+
+        def apply(kafka: DataFrame, batch_id: int) -> None:
+            with self._batch():
+                checkpoint_id = session.sparkContext.getLocalProperty(_QUERY_ID) or ""
+                report = applier.apply(kafka, batch_id, checkpoint_id)
+                for topic in sorted(set(report.keyless_topics) - self._announced):
+                    self._announced.add(topic)
+                    self._lines.write(
+                        "no_mirror",
+                        topic=topic,
+                        reason="the table has no primary key; its changes stay in Kafka only",
+                    )
+                self._listener.add_report(batch_id, report)
+                self._last_batch_id = batch_id
+
+        writer = (
+            read_rows(session, settings.kafka)
+            .writeStream.foreachBatch(apply)
+            .option("checkpointLocation", settings.mirror.checkpoint)
+        )
+        trigger = settings.trigger
+        if trigger.kind == "availableNow":
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(
+                processingTime=f"{round(trigger.interval_seconds * 1000)} milliseconds"
+            )
+        query = writer.start()
+        self._listener.watch(query)
+        self._lines.write(
+            "started",
+            name=settings.name,
+            topics=row_topic_pattern(settings.kafka.topic_prefix),
+            mirror=settings.mirror.path,
+            checkpoint=settings.mirror.checkpoint,
+            trigger=trigger.kind,
+        )
+        return query
+
+    def _await(self, query: StreamingQuery) -> None:
+        while not query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type] # takes a float
+            if self._stop.is_set():
+                with self._running:
+                    self._is_closed = True
+                if self._last_batch_id >= 0 and query.isActive:
+                    self._listener.wait_for_batch(self._last_batch_id, _LISTENER_SECONDS)
+                return
+
+    @contextmanager
+    def _batch(self) -> Iterator[None]:
+        """Let a batch run unless the job is closed, and keep its error in its own type."""
+        with self._running:
+            if self._is_closed:
+                self._failure = StopRequested()
+                raise self._failure
+            try:
+                yield
+            except Exception as error:
+                # Spark turns it into text; the job's own report needs the error itself.
+                self._failure = error
+                raise
+
+
+def run(settings: Settings, lines: StatusLines) -> int:
+    """Start Spark, run the job until it ends or a signal comes, and return the exit code."""
+    job = StreamJob(settings, lines)
+    _stop_on_signals(job)
+    try:
+        session = start_session(settings)
+    except (PySparkException, Py4JError) as error:
+        lines.write("failed", error=f"Spark did not start: {_sentence(error)}")
+        return EXIT_FAILED
+    # Again, because Spark installs a handler for SIGINT of its own.
+    _stop_on_signals(job)
+    try:
+        return job.run(session)
+    finally:
+        session.stop()
+
+
+def _stop_on_signals(job: StreamJob) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: job.stop())
+
+
+def _sentence(error: BaseException) -> str:
+    """Return the error's own text; of Spark's errors without the stack traces that follow."""
+    if isinstance(error, StreamJobError):
+        return str(error)
+    return f"{type(error).__name__}: {str(error).split('JVM stacktrace:', maxsplit=1)[0].strip()}"

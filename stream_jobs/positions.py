@@ -1,0 +1,121 @@
+"""What has been applied, in one small Delta table that each batch replaces as its last step.
+
+    kind         topic        partition  hi  lo    meaning
+    high_water   shop.a.b     0          …   …     every change of this partition up to here
+    floor        shop.a.b     NULL       …   …     rows of this table below it are gone (TRUNCATE)
+
+*Why dropping what is not above the high-water mark is right.* The connector writes each partition
+in the order of its sequences, and all changes of one key into one partition. So a record that is
+not above the mark was applied, together with everything before it. After a restart, or with a new
+checkpoint that reads the topics from their start, such records are dropped; without the mark, an
+old insert of a row that was deleted since would come back until the replay reaches the delete.
+
+*Why the marks may be written last.* A batch that was interrupted before is run again with the old
+marks. Its merges compare sequences row by row: what had been applied is not applied twice. A row
+that the interrupted run deleted is deleted by the same batch again, because the last change of its
+key is chosen before anything is applied. With another batch boundary (a new checkpoint after the
+interruption) the row may come back for a batch, and is deleted when the replay reaches its delete.
+
+*Why floors are kept.* A truncate is one record in one partition; older rows can still come in a
+later batch from the others.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from delta.tables import DeltaTable
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
+
+from stream_jobs.sequence import PackedSequence, is_above
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import Column, SparkSession
+
+    from stream_jobs.records import PartitionSummary
+
+_HIGH_WATER = "high_water"
+_FLOOR = "floor"
+_COLUMNS = "kind STRING, topic STRING, partition INT, hi BIGINT, lo BIGINT, batch_id BIGINT"
+
+
+class Positions:
+    """The high-water marks of partitions and the floors of tables."""
+
+    def __init__(self, base: str) -> None:
+        """Keep the positions of the mirror under `base`; nothing is read before `load`."""
+        self._path = f"{base.rstrip('/')}/_cdc/positions"
+        self._high_water: dict[tuple[str, int], PackedSequence] = {}
+        self._floors: dict[str, PackedSequence] = {}
+
+    def load(self, session: SparkSession) -> None:
+        """Read what earlier batches stored."""
+        if not DeltaTable.isDeltaTable(session, self._path):
+            return
+        for row in session.read.format("delta").load(self._path).collect():
+            position = PackedSequence(row["hi"], row["lo"])
+            if row["kind"] == _FLOOR:
+                self._floors[row["topic"]] = position
+            else:
+                self._high_water[row["topic"], row["partition"]] = position
+
+    def floor(self, topic: str) -> PackedSequence | None:
+        """Return the sequence below which rows of `topic` are gone."""
+        return self._floors.get(topic)
+
+    def raise_floors(self, batch: Iterable[PartitionSummary]) -> set[str]:
+        """Take up the truncates of a batch, and return the topics that have new ones."""
+        raised: set[str] = set()
+        for part in batch:
+            floor = self._floors.get(part.topic)
+            if part.truncated is not None and (floor is None or part.truncated > floor):
+                self._floors[part.topic] = part.truncated
+                raised.add(part.topic)
+        return raised
+
+    def stale(self, topic: str, batch: Iterable[PartitionSummary]) -> Column | None:
+        """Return the condition on typed records of `topic` that must not be applied.
+
+        None when there can be no such record in `batch`, which is the rule.
+        """
+        hi, lo = F.col("hi"), F.col("lo")
+        conditions: list[Column] = []
+        floor = self._floors.get(topic)
+        for part in batch:
+            if part.topic != topic or part.lowest is None:
+                continue
+            mark = self._high_water.get((topic, part.partition))
+            if mark is not None and part.lowest <= mark:
+                conditions.append((F.col("partition") == part.partition) & ~is_above(hi, lo, mark))
+            if floor is not None and part.lowest <= floor:
+                conditions.append((F.col("partition") == part.partition) & ~is_above(hi, lo, floor))
+        return reduce(lambda left, right: left | right, conditions) if conditions else None
+
+    def advance(
+        self, session: SparkSession, batch_id: int, batch: Iterable[PartitionSummary]
+    ) -> None:
+        """Store that `batch` has been applied."""
+        for part in batch:
+            place = (part.topic, part.partition)
+            if part.highest is not None:
+                self._high_water[place] = max(
+                    part.highest, self._high_water.get(place, part.highest)
+                )
+        rows: list[tuple[str, str, int | None, int, int, int]] = [
+            (_HIGH_WATER, topic, partition, *position, batch_id)
+            for (topic, partition), position in sorted(self._high_water.items())
+        ]
+        rows += [
+            (_FLOOR, topic, None, *position, batch_id)
+            for topic, position in sorted(self._floors.items())
+        ]
+        (
+            session.createDataFrame(rows, _COLUMNS)
+            .coalesce(1)
+            .write.format("delta")
+            .mode("overwrite")
+            .save(self._path)
+        )

@@ -1,0 +1,157 @@
+"""Records of Spark's Kafka source become changes with typed headers, and a summary of a batch.
+
+    topic  partition  offset  key  value  headers {cdc.seq, cdc.op, cdc.schema}
+      ▼
+    topic  partition  offset  key  value  op  schema_id  hi  lo  problem
+
+`problem` says what is wrong with the headers; it is NULL for a record that follows the contract.
+A tombstone repeats the headers of its `d`; it is kept here with `op` NULL, and never applied.
+
+https://spark.apache.org/docs/latest/streaming/structured-streaming-kafka-integration.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
+
+from connector.envelope.contract import (
+    HEADER_OP,
+    HEADER_SCHEMA,
+    HEADER_SEQ,
+    OP_CREATE,
+    OP_DELETE,
+    OP_TRUNCATE,
+    OP_UPDATE,
+)
+from stream_jobs.errors import CorruptRecord
+from stream_jobs.sequence import PackedSequence, pack_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row
+
+ROW_OPS = (OP_CREATE, OP_UPDATE, OP_DELETE)
+
+
+def typed_records(kafka: DataFrame) -> DataFrame:
+    """Return one row for each record of `kafka`, with its headers as columns."""
+    seq, op, schema_id = map(_header, (HEADER_SEQ, HEADER_OP, HEADER_SCHEMA))
+    hi, lo = pack_columns(seq)
+    is_tombstone = F.col("value").isNull() & (op == OP_DELETE)
+    problem = (
+        F.when(is_tombstone, None)
+        .when(seq.isNull(), f"there is no header {HEADER_SEQ}")
+        .when(hi.isNull(), f"the header {HEADER_SEQ} is not a sequence")
+        .when(op.isNull(), f"there is no header {HEADER_OP}")
+        .when(~op.isin(*ROW_OPS, OP_TRUNCATE), f"the header {HEADER_OP} is not c, u, d or t")
+        .when(F.col("value").isNull(), f"there is no value, and {HEADER_OP} is not d")
+        .when(schema_id.isNull(), f"there is no header {HEADER_SCHEMA}")
+    )
+    return kafka.select(
+        "topic",
+        "partition",
+        "offset",
+        "key",
+        "value",
+        F.when(~is_tombstone, op).alias("op"),
+        schema_id.alias("schema_id"),
+        hi.alias("hi"),
+        lo.alias("lo"),
+        problem.alias("problem"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record lies."""
+
+    topic: str
+    partition: int
+    offset: int
+    seq: PackedSequence | None
+
+    def corrupt(self, reason: str) -> CorruptRecord:
+        """Return the error that names this record."""
+        seq = None if self.seq is None else self.seq.unpack()
+        return CorruptRecord(self.topic, self.partition, self.offset, seq, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSummary:
+    """What a batch holds of one partition under one schema id."""
+
+    topic: str
+    partition: int
+    schema_id: str
+    records: int
+    changes: int  # without tombstones
+    rows: int  # changes to one row: without tombstones and truncates
+    lowest: PackedSequence | None  # of the changes
+    highest: PackedSequence | None
+    highest_row: PackedSequence | None  # of the changes to one row
+    truncated: PackedSequence | None  # of the latest `t`
+    keyless: Place | None  # the first row without a key
+
+
+def summarize(records: DataFrame) -> list[PartitionSummary]:
+    """Count the typed `records` of a batch.
+
+    Raises CorruptRecord for the first record, by topic, partition and offset, with a problem.
+    """
+    place = F.struct("offset", "hi", "lo", "problem")
+    seq = F.struct("hi", "lo")
+    is_row = F.col("op").isin(*ROW_OPS)
+    rows = (
+        records.groupBy("topic", "partition", "schema_id")
+        .agg(
+            F.count(F.lit(1)).alias("records"),
+            F.count("op").alias("changes"),
+            F.count(F.when(is_row, 1)).alias("rows"),
+            F.min(F.when(F.col("op").isNotNull(), seq)).alias("lowest"),
+            F.max(F.when(F.col("op").isNotNull(), seq)).alias("highest"),
+            F.max(F.when(is_row, seq)).alias("highest_row"),
+            F.max(F.when(F.col("op") == OP_TRUNCATE, seq)).alias("truncated"),
+            F.min(F.when(is_row & F.col("key").isNull(), place)).alias("keyless"),
+            F.min(F.when(F.col("problem").isNotNull(), place)).alias("corrupt"),
+        )
+        .collect()
+    )
+    corrupt = [row for row in rows if row["corrupt"] is not None]
+    if corrupt:
+        first = min(corrupt, key=lambda row: (row["topic"], row["partition"], row["corrupt"][0]))
+        raise _place(first, "corrupt").corrupt(first["corrupt"]["problem"])
+    return [
+        PartitionSummary(
+            topic=row["topic"],
+            partition=row["partition"],
+            schema_id=row["schema_id"],
+            records=row["records"],
+            changes=row["changes"],
+            rows=row["rows"],
+            lowest=_packed(row["lowest"]),
+            highest=_packed(row["highest"]),
+            highest_row=_packed(row["highest_row"]),
+            truncated=_packed(row["truncated"]),
+            keyless=None if row["keyless"] is None else _place(row, "keyless"),
+        )
+        for row in rows
+    ]
+
+
+def _header(name: str) -> Column:
+    """Return the text of the first header with that name, NULL where there is none."""
+    matching = F.filter("headers", lambda header: header["key"] == name)
+    return F.get(matching, 0)["value"].cast("string")
+
+
+def _packed(row: Row | None) -> PackedSequence | None:
+    if row is None or row["hi"] is None:
+        return None
+    return PackedSequence(row["hi"], row["lo"])
+
+
+def _place(row: Row, column: str) -> Place:
+    found = row[column]
+    return Place(row["topic"], row["partition"], found["offset"], _packed(found))

@@ -1,0 +1,94 @@
+"""The schema topic becomes the schemas that a batch needs, and their history.
+
+A schema record is committed in the same Kafka transaction as the first row that uses it, but a
+transaction's commit marker reaches each partition on its own: for a moment the row can be visible
+and its schema record not. So an id that is missing is waited for before it is an error.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from connector.envelope.contract import row_topic
+from stream_jobs.errors import SchemaMissing, StreamJobError
+from stream_jobs.kafka_source import read_schema_values, schema_topic
+from stream_jobs.table_schema import TableSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql import SparkSession
+
+    from connector.envelope.contract import SchemaColumn
+    from stream_jobs.settings import KafkaSettings
+
+WAIT_SECONDS = 30.0
+POLL_SECONDS = 0.5
+
+
+class SchemaRegistry:
+    """Every schema of every table, read again whenever an unknown id appears."""
+
+    def __init__(self, kafka: KafkaSettings, wait_seconds: float = WAIT_SECONDS) -> None:
+        """Know nothing yet."""
+        self._kafka = kafka
+        self._wait_seconds = wait_seconds
+        self._schemas: dict[str, dict[str, TableSchema]] = {}
+
+    def require(
+        self, session: SparkSession, needed: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], TableSchema]:
+        """Return the schema of each (topic, schema id) in `needed`.
+
+        Raises SchemaMissing when one does not appear in time, StreamJobError for a schema record
+        that cannot be read.
+        """
+        deadline = time.monotonic() + self._wait_seconds
+        while missing := self._missing(needed):
+            if time.monotonic() >= deadline:
+                raise SchemaMissing(
+                    *min(missing), schema_topic(self._kafka.topic_prefix), self._wait_seconds
+                )
+            self._read(session)
+            if self._missing(needed):
+                time.sleep(POLL_SECONDS)
+        return {(topic, schema_id): self._schemas[topic][schema_id] for topic, schema_id in needed}
+
+    def history(self, topic: str) -> list[TableSchema]:
+        """Return the schemas of `topic` that have been read, oldest first."""
+        return sorted(self._schemas.get(topic, {}).values(), key=lambda schema: schema.first)
+
+    def defaults_between(
+        self, topic: str, older: TableSchema, newer: TableSchema
+    ) -> dict[str, SchemaColumn]:
+        """Return the columns of `newer` that `older` lacks, as the schema that added each has them.
+
+        That schema knows the value that rows had at the time in the added column.
+        """
+        added: dict[str, SchemaColumn] = {}
+        for schema in self.history(topic):
+            if not older.first < schema.first <= newer.first:
+                continue
+            for column in schema.columns:
+                name = column["name"]
+                if name in newer.by_name and name not in older.by_name:
+                    added.setdefault(name, column)
+        return added
+
+    def _missing(self, needed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [place for place in needed if place[1] not in self._schemas.get(place[0], {})]
+
+    def _read(self, session: SparkSession) -> None:
+        for value in read_schema_values(session, self._kafka):
+            try:
+                schema = TableSchema.decode(value)
+            except (ValueError, KeyError, TypeError) as error:
+                reason = (
+                    f"{schema_topic(self._kafka.topic_prefix)}: a record is not a schema record "
+                    f"({type(error).__name__}). The job and the connector must be of one version"
+                )
+                raise StreamJobError(reason) from error
+            topic = row_topic(self._kafka.topic_prefix, schema.database, schema.table)
+            # Of an id that was published twice the first record says when it began.
+            self._schemas.setdefault(topic, {}).setdefault(schema.schema_id, schema)

@@ -1,0 +1,122 @@
+"""A schema record becomes the columns of a mirror, and two of them become what was added.
+
+Only added columns can be followed; everything else about the columns must stay as it is. What may
+change without a trace in the mirror: NULL and NOT NULL, lengths, character sets, labels, the order
+of columns, and types with the same JSON form and Spark type (VARCHAR to TEXT).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from connector.envelope.contract import COLUMN_TYPES, Sequence
+from stream_jobs.column_types import ColumnType, type_text
+from stream_jobs.errors import StreamJobError
+from stream_jobs.sequence import PackedSequence
+
+if TYPE_CHECKING:
+    from connector.envelope.contract import SchemaColumn, SchemaRecord
+
+# Column names with this prefix are the mirror's own.
+OWN_PREFIX = "_cdc_"
+# Delta without column mapping cannot name these.
+_NAMES_FORBID = frozenset(" ,;{}()\n\t=")
+
+
+class AddedColumn(NamedTuple):
+    """A column that a newer schema has, and the column that it stands behind (None: first)."""
+
+    column: SchemaColumn
+    after: str | None
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of a source table from the sequence `first` on."""
+
+    database: str
+    table: str
+    schema_id: str
+    first: PackedSequence  # of the first row that uses it
+    columns: tuple[SchemaColumn, ...]
+
+    @classmethod
+    def decode(cls, value: bytes) -> TableSchema:
+        """Read the value of a record in `<prefix>.schema`.
+
+        Raises ValueError, KeyError or TypeError for a value that is not such a record.
+        """
+        record: SchemaRecord = json.loads(value)
+        return cls(
+            record["database"],
+            record["table"],
+            record["schema_id"],
+            PackedSequence.pack(Sequence.parse(record["seq"])),
+            tuple(record["columns"]),
+        )
+
+    @property
+    def name(self) -> str:
+        """`database.table`."""
+        return f"{self.database}.{self.table}"
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """The names of the primary key's columns, in key order; empty without a key."""
+        keyed = sorted((column["key"], column["name"]) for column in self.columns if column["key"])
+        return tuple(name for _, name in keyed)
+
+    @cached_property
+    def by_name(self) -> dict[str, SchemaColumn]:
+        """The columns by name."""
+        return {column["name"]: column for column in self.columns}
+
+    def refuse_unknown(self) -> None:
+        """Raise StreamJobError when a column cannot be stored under its name or type."""
+        for column in self.columns:
+            name = column["name"]
+            if column["type"] not in COLUMN_TYPES:
+                reason = (
+                    f"{self.name}: column {name} has type {column['type']}, which this version of "
+                    "the job does not know. Use the version that belongs to the connector"
+                )
+                raise StreamJobError(reason)
+            if name.lower().startswith(OWN_PREFIX) or _NAMES_FORBID & set(name):
+                reason = (
+                    f"{self.name}: a mirror cannot have a column named {name!r}: names that begin "
+                    f"with {OWN_PREFIX} are the job's own, and Delta refuses space, tab, newline "
+                    "and ,;{}()= in names. Exclude the table in the connector's "
+                    "source.exclude_tables, or rename the column before the first row is read"
+                )
+                raise StreamJobError(reason)
+
+    def added_since(self, older: TableSchema) -> list[AddedColumn]:
+        """Return the columns that this schema has and `older` has not, in this one's order.
+
+        Raises ValueError, with the change in words, when anything else differs.
+        """
+        if self.key != older.key:
+            before, now = (", ".join(key) or "none" for key in (older.key, self.key))
+            reason = f"the primary key changed from ({before}) to ({now})"
+            raise ValueError(reason)
+        for column in older.columns:
+            name, old_type = column["name"], type_text(column)
+            now_column = self.by_name.get(name)
+            if now_column is None:
+                reason = f"column {name} of type {old_type} was dropped or renamed"
+                raise ValueError(reason)
+            if ColumnType.of(now_column) != ColumnType.of(column):
+                reason = (
+                    f"column {name} changed its type from {old_type} to {type_text(now_column)}"
+                )
+                raise ValueError(reason)
+        added: list[AddedColumn] = []
+        after: str | None = None
+        for column in self.columns:
+            if column["name"] not in older.by_name:
+                added.append(AddedColumn(column, after))
+            after = column["name"]
+        return added
