@@ -6,7 +6,9 @@ Real servers from package registries, as processes on 127.0.0.1 that end with th
         connect(mysql.endpoint), kafka.endpoint.bootstrap
 """
 
+from local_stack.choice import SourceChoice, source_server
 from local_stack.endpoint import Endpoint, Server, connect
+from local_stack.external import ExternalServer
 from local_stack.java import java_runtime
 from local_stack.kafka import KafkaBroker
 from local_stack.mariadb import MariadbServer
@@ -18,11 +20,14 @@ __all__ = [
     "MARIADB_SOURCE_SETTINGS",
     "MYSQL_SOURCE_SETTINGS",
     "Endpoint",
+    "ExternalServer",
     "KafkaBroker",
     "MariadbServer",
     "MysqlServer",
     "Server",
+    "SourceChoice",
     "connect",
     "java_runtime",
+    "source_server",
     "spark_jars",
 ]

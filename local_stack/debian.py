@@ -8,7 +8,7 @@
 
 Suites move: nothing is pinned here, each file is compared with the digest that the one above gives,
 and what was unpacked is kept. The mirror is the one that the environment names, else that of the
-system's own apt, else Debian's.
+system's own apt, else Debian's; a suite that has left it is looked for in Debian's archive.
 
 https://wiki.debian.org/DebianRepository/Format
 """
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from connector.errors import LocalStackError
 from local_stack.archive import unpack_deb
-from local_stack.download import Artifact, fetch, read_text
+from local_stack.download import Artifact, NotPublished, fetch, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MIRROR_VARIABLE = "BINLOG_CONNECTOR_DEBIAN_MIRROR"
 DEFAULT_MIRROR = "https://deb.debian.org/debian"
+ARCHIVE = "https://archive.debian.org/debian"
 APT = Path("/etc/apt")
 INDEX = "main/binary-amd64/Packages.xz"
 
@@ -50,7 +51,11 @@ def unpack_packages(
     Raises LocalStackError when the mirror cannot be reached or lacks a package.
     """
     base = mirror()
-    index = _fetch_index(base, suite, cache)
+    try:
+        index = _fetch_index(base, suite, cache)
+    except NotPublished:
+        base = ARCHIVE
+        index = _fetch_index(base, suite, cache)
     found = find_packages(lzma.decompress(index.read_bytes()).decode("utf-8"), packages)
     missing = [name for name in packages if name not in found]
     if missing:

@@ -8,6 +8,7 @@ bundles that other tools are pointed to; proxies: the usual variables.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import http.client
 import os
@@ -221,7 +222,10 @@ def _network(call: Callable[..., Any], *arguments: object) -> Any:
 
 def _open(url: str, headers: dict[str, str]) -> Any:
     """Return the response; a definite answer against us is not a transient error."""
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see _opener
+    if not url.startswith(("https://", "http://")):
+        reason = f"{url}: not an address of a repository; it begins with https:// or http://"
+        raise LocalStackError(reason)
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see above
     try:
         return _opener().open(request, timeout=TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
@@ -239,12 +243,17 @@ def _open(url: str, headers: dict[str, str]) -> Any:
         raise
 
 
+@functools.cache
 def _opener() -> urllib.request.OpenerDirector:
-    """Speak HTTP and HTTPS and nothing else: no file: and no ftp: URLs."""
+    """Speak HTTP and HTTPS and nothing else; made once, for reading a bundle takes its time."""
     context = ssl.create_default_context()
     for variable in BUNDLE_VARIABLES:
         if bundle := os.environ.get(variable):
-            context.load_verify_locations(cafile=bundle)
+            try:
+                context.load_verify_locations(cafile=bundle)
+            except OSError as error:
+                reason = f"{variable} names {bundle}, which is no certificate bundle: {error}"
+                raise LocalStackError(reason) from error
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),

@@ -112,23 +112,8 @@ class KafkaBroker(ManagedServer):
         return [*self._call(*JVM_OPTIONS), "kafka.Kafka", str(properties)]
 
     def _reach(self, port: int) -> Endpoint | None:
-        try:
-            socket.create_connection((HOST, port), timeout=1).close()
-            # The port opens before the broker knows its controller.
-            admin = KafkaAdminClient(
-                bootstrap_servers=f"{HOST}:{port}",
-                request_timeout_ms=2000,
-                reconnect_backoff_max_ms=200,
-            )
-        except (OSError, KafkaError):
-            return None
-        try:
-            admin.list_topics()
-        except KafkaError:
-            return None
-        finally:
-            admin.close()
-        return Endpoint(HOST, port)
+        endpoint = Endpoint(HOST, port)
+        return endpoint if broker_answers(endpoint) else None
 
     def _call(self, *options: str) -> list[str]:
         return [str(self._java), *options, "-cp", self._class_path]
@@ -157,7 +142,7 @@ class KafkaBroker(ManagedServer):
     def _format(self, data: Path, properties: Path) -> None:
         cluster = base64.urlsafe_b64encode(os.urandom(CLUSTER_ID_BYTES)).rstrip(b"=").decode()
         command = [*self._call("-Xmx64m", "-XX:TieredStopAtLevel=1"), "kafka.tools.StorageTool"]
-        command += ["format", "--standalone", "-t", cluster, "-c", str(properties)]
+        command += ["format", "--standalone", f"--cluster-id={cluster}", "-c", str(properties)]
         with self.log.open("ab") as log:
             run = subprocess.run(  # noqa: S603 - the java that was found, our own arguments
                 command, stdout=log, stderr=log, check=False
@@ -168,3 +153,23 @@ class KafkaBroker(ManagedServer):
                 f"{self.name} cannot format {data}. The end of {self.log}:\n{log_tail(self.log)}"
             )
             raise LocalStackError(reason)
+
+
+def broker_answers(endpoint: Endpoint) -> bool:
+    """Return whether a broker serves `endpoint`: its port opens before it knows its controller."""
+    try:
+        socket.create_connection((endpoint.host, endpoint.port), timeout=1).close()
+        admin = KafkaAdminClient(
+            bootstrap_servers=endpoint.bootstrap,
+            request_timeout_ms=2000,
+            reconnect_backoff_max_ms=200,
+        )
+    except (OSError, KafkaError):
+        return False
+    try:
+        admin.list_topics()
+    except KafkaError:
+        return False
+    finally:
+        admin.close()
+    return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import random
 import socket
 import time
 from abc import ABC, abstractmethod
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.05
+# Below the ports of outgoing connections, which begin at 32768 (ip_local_port_range).
+PORTS = range(20000, 32000)
 # Between the choice of a free port and its use, another process may take it.
 PORT_ATTEMPTS = 3
 
@@ -81,7 +84,7 @@ class ManagedServer(ABC):
         A folder that has data is served as it is. Raises LocalStackError, with the end of the
         server's log, when the server ends or does not answer within two minutes.
         """
-        if self._process is not None and self._process.is_running:
+        if self._process is not None and not self._process.wait(0):
             return self.endpoint
         _require_platform()
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -136,17 +139,14 @@ class ManagedServer(ABC):
         """Return the endpoint, or None if the port was taken by another process."""
         start_of_log = self.log.stat().st_size if self.log.exists() else 0
         process = GuardedProcess(self._command(port), self.log, self._environment())
-        self._process = process
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            endpoint = self._reach(port)
-            # The answer counts only while our process lives: a stranger may sit on the port.
-            if process.wait(0):
-                break
-            if endpoint is not None:
-                return endpoint
-            time.sleep(LOOK_SECONDS)
-        self._process = None
+        try:
+            endpoint = self._wait_until_it_answers(process, port)
+        except BaseException:
+            process.kill()
+            raise
+        if endpoint is not None:
+            self._process = process
+            return endpoint
         if process.is_running:
             process.kill()
             problem = f"did not answer on port {port} within {START_SECONDS:.0f} seconds"
@@ -159,12 +159,33 @@ class ManagedServer(ABC):
         reason = f"{self.name} {problem}. The end of {self.log}:\n{log_tail(self.log)}"
         raise LocalStackError(reason)
 
+    def _wait_until_it_answers(self, process: GuardedProcess, port: int) -> Endpoint | None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            endpoint = self._reach(port)
+            # The answer counts only while our process lives: a stranger may sit on the port.
+            if process.wait(0):
+                return None
+            if endpoint is not None:
+                return endpoint
+            time.sleep(LOOK_SECONDS)
+        return None
+
 
 def free_port() -> int:
-    """Return a TCP port of 127.0.0.1 that nobody listens on now."""
-    with socket.create_server((HOST, 0)) as listener:
-        port: int = listener.getsockname()[1]
+    """Return a TCP port of 127.0.0.1 that nobody listens on now.
+
+    Not one that the system gives to outgoing connections: while the server is down, a client that
+    keeps trying such a port would in the end be given it as its own, and connect to itself.
+    """
+    for port in random.sample(PORTS, k=len(PORTS)):
+        try:
+            socket.create_server((HOST, port)).close()
+        except OSError:
+            continue
         return port
+    reason = f"no port of {HOST} between {PORTS[0]} and {PORTS[-1]} is free; end a server"
+    raise LocalStackError(reason)
 
 
 def _require_platform() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ class GuardedProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            bufsize=0,
             env=dict(environment),
             start_new_session=True,
         )
@@ -74,12 +76,9 @@ class GuardedProcess:
     def _order(self, order: bytes) -> None:
         if self.is_running:
             assert self._guard.stdin is not None
-            try:
+            # It may end between the question and the order, which is what was wanted.
+            with suppress(BrokenPipeError):
                 self._guard.stdin.write(order)
-                self._guard.stdin.flush()
-            except BrokenPipeError:
-                # It ended between the question and the order, which is what was wanted.
-                return
 
     def _complaint(self) -> str:
         _, complaint = self._guard.communicate()

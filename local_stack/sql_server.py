@@ -161,9 +161,13 @@ class SqlServer(ManagedServer):
         return endpoint
 
 
+def option(name: str, value: str) -> str:
+    """Spell a setting as an option of the command; an empty value is an option without one."""
+    return f"--{name}={value}" if value else f"--{name}"
+
+
 def _options(settings: Mapping[str, str]) -> list[str]:
-    """Spell settings as options; an empty value is an option without one."""
-    return [f"--{name}={value}" if value else f"--{name}" for name, value in settings.items()]
+    return [option(name, value) for name, value in settings.items()]
 
 
 def _as_user() -> list[str]:

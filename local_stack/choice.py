@@ -1,0 +1,63 @@
+"""What the user chose as the source, turned into a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from connector.errors import LocalStackError
+from local_stack.external import ExternalServer, parse_address
+from local_stack.mariadb import MariadbServer
+from local_stack.mysql import MysqlServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_stack.container import MysqlContainer
+    from local_stack.endpoint import Server
+
+Product = Literal["mysql", "mariadb"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChoice:
+    """Which server is the source: a private one, unless one of the last three is given."""
+
+    product: Product = "mysql"
+    executable: Path | None = None  # a mysqld that the user has installed
+    address: str | None = None  # [USER[:PASSWORD]@]HOST[:PORT] of a server that the user runs
+    container: bool = False
+
+
+def source_server(choice: SourceChoice, directory: Path) -> Server:
+    """Return the server of the choice, not started yet; a private one keeps all in `directory`.
+
+    Raises LocalStackError when the choice contradicts itself or cannot be had here.
+    """
+    given = [choice.executable is not None, choice.address is not None, choice.container]
+    if sum(given) > 1:
+        reason = "choose one of: the path of a mysqld, the address of a server, a container"
+        raise LocalStackError(reason)
+    if choice.executable is not None:
+        if choice.product != "mysql":
+            reason = f"the path of a mysqld serves MySQL, but the source is {choice.product}"
+            raise LocalStackError(reason)
+        return MysqlServer(directory, executable=choice.executable)
+    if choice.address is not None:
+        return ExternalServer(parse_address(choice.address))
+    if choice.container:
+        return _container(choice.product)
+    return MysqlServer(directory) if choice.product == "mysql" else MariadbServer(directory)
+
+
+def _container(product: Product) -> MysqlContainer:
+    try:
+        # An extra that only those need who have Docker.
+        from local_stack.container import (  # noqa: PLC0415
+            MariadbContainer,
+            MysqlContainer,
+        )
+    except ImportError as error:
+        reason = f"containers need {error.name}; pip install 'binlog-connector[containers]'"
+        raise LocalStackError(reason) from error
+    return MysqlContainer() if product == "mysql" else MariadbContainer()

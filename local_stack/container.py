@@ -1,0 +1,228 @@
+"""Servers in containers, for machines where a Docker engine answers.
+
+They are the images of the products, told the same settings as the private servers, and removed by
+testcontainers when the owner ends. Inside and outside, a server has the same port, published on
+127.0.0.1 alone: its address is the same for all, and stays over a restart.
+
+https://testcontainers-python.readthedocs.io/
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import pymysql
+
+# Docker's client has no types of its own, and two names are not worth a package of stubs.
+from docker import from_env  # type: ignore[import-untyped]
+from docker.errors import DockerException  # type: ignore[import-untyped]
+from testcontainers.core.container import DockerContainer
+
+from connector.errors import LocalStackError
+from local_stack.endpoint import Endpoint, connect
+from local_stack.kafka import BROKER_SETTINGS, broker_answers
+from local_stack.kafka_jars import KAFKA_VERSION
+from local_stack.managed_server import HOST, START_SECONDS, free_port
+from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
+from local_stack.sql_server import ADMINISTRATOR, ADMINISTRATOR_PASSWORD, option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+LOOK_SECONDS = 0.2
+TAIL_LINES = 20
+
+
+class ContainerServer(ABC):
+    """A server in a container of ours, made at the first start and removed by the stop."""
+
+    def __init__(self, image: str) -> None:
+        """Use `image`, which Docker pulls where it is missing."""
+        self.image = image
+        self._container: DockerContainer | None = None
+        self._endpoint: Endpoint | None = None
+
+    @abstractmethod
+    def _describe(self, container: DockerContainer, port: int) -> None:
+        """Give the container the environment and the command with which it serves `port`."""
+
+    @abstractmethod
+    def _reach(self, port: int) -> Endpoint | None:
+        """Return the endpoint if the server answers there, None if it does not yet."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the server answers; raises LocalStackError before the first start."""
+        if self._endpoint is None:
+            reason = f"the container of {self.image} was not started yet; start it first"
+            raise LocalStackError(reason)
+        return self._endpoint
+
+    @property
+    def pid(self) -> int:
+        """The process id that the server has on the engine's machine."""
+        wrapped = self._wrapped()
+        wrapped.reload()
+        pid: int = wrapped.attrs["State"]["Pid"]
+        return pid
+
+    def start(self) -> Endpoint:
+        """Start the container, made anew where there is none; return where the server answers.
+
+        Raises LocalStackError when no Docker engine answers, or the server does not start.
+        """
+        require_engine()
+        try:
+            if self._container is None:
+                port = free_port()
+                self._container = self._make(port)
+                self._container.start()
+            else:
+                port = self.endpoint.port
+                self._wrapped().start()
+        except DockerException as error:
+            reason = f"{self.image}: Docker cannot start it: {error}"
+            raise LocalStackError(reason) from error
+        self._endpoint = self._wait(port)
+        return self._endpoint
+
+    def stop(self) -> None:
+        """Stop the server and remove its container with its data."""
+        if self._container is not None:
+            self._wrapped().stop()
+            self._container.stop()
+            self._container = None
+
+    def kill(self) -> None:
+        """End the server with SIGKILL; the container keeps its data for the next start."""
+        self._wrapped().kill()
+
+    def restart(self) -> Endpoint:
+        """Stop the server and start it on the same port and data."""
+        self._wrapped().stop()
+        return self.start()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _make(self, port: int) -> DockerContainer:
+        container = DockerContainer(self.image)
+        # Docker's own client takes an address with the port, testcontainers' signature does not.
+        ports: dict[str, Any] = container.ports
+        ports[f"{port}/tcp"] = (HOST, port)
+        self._describe(container, port)
+        return container
+
+    def _wrapped(self) -> Any:
+        if self._container is None:
+            reason = f"the container of {self.image} is not running; start it first"
+            raise LocalStackError(reason)
+        return self._container.get_wrapped_container()
+
+    def _wait(self, port: int) -> Endpoint:
+        deadline = time.monotonic() + START_SECONDS
+        wrapped = self._wrapped()
+        while time.monotonic() < deadline:
+            endpoint = self._reach(port)
+            if endpoint is not None:
+                return endpoint
+            wrapped.reload()
+            if wrapped.status in ("exited", "dead"):
+                break
+            time.sleep(LOOK_SECONDS)
+        log = wrapped.logs(tail=TAIL_LINES).decode(errors="replace")
+        reason = f"{self.image} did not start in its container. The end of its log:\n{log}"
+        raise LocalStackError(reason)
+
+
+class MysqlContainer(ContainerServer):
+    """A MySQL source in a container."""
+
+    root_password = "MYSQL_ROOT_PASSWORD"  # noqa: S105 - the name of a variable
+    source_settings: Mapping[str, str] = MYSQL_SOURCE_SETTINGS
+
+    def __init__(
+        self, version: str = "8.4", *, settings: Mapping[str, str | None] | None = None
+    ) -> None:
+        """Use the official image of `version`; `settings` as of a private server."""
+        super().__init__(f"mysql:{version}")
+        self._settings = {**self.source_settings, **(settings or {})}
+
+    def _describe(self, container: DockerContainer, port: int) -> None:
+        container.with_env(self.root_password, ADMINISTRATOR_PASSWORD)
+        chosen = [
+            option(name, value) for name, value in self._settings.items() if value is not None
+        ]
+        container.with_command([*chosen, f"--port={port}"])
+
+    def _reach(self, port: int) -> Endpoint | None:
+        endpoint = Endpoint(HOST, port, ADMINISTRATOR, ADMINISTRATOR_PASSWORD)
+        try:
+            connect(endpoint).close()
+        except pymysql.err.OperationalError:
+            return None
+        return endpoint
+
+
+class MariadbContainer(MysqlContainer):
+    """A MariaDB source in a container."""
+
+    root_password = "MARIADB_ROOT_PASSWORD"  # noqa: S105 - the name of a variable
+    source_settings = MARIADB_SOURCE_SETTINGS
+
+    def __init__(
+        self, version: str = "11.8", *, settings: Mapping[str, str | None] | None = None
+    ) -> None:
+        """Use the official image of `version`; `settings` as of a private server."""
+        super().__init__(version, settings=settings)
+        self.image = f"mariadb:{version}"
+
+
+class KafkaContainer(ContainerServer):
+    """A Kafka broker in a container."""
+
+    def __init__(self, version: str = KAFKA_VERSION) -> None:
+        """Use the Apache image of `version`."""
+        super().__init__(f"apache/kafka:{version}")
+
+    def _describe(self, container: DockerContainer, port: int) -> None:
+        controller = port + 1
+        settings = {
+            **BROKER_SETTINGS,
+            "controller.quorum.voters": f"1@localhost:{controller}",
+            "listeners": f"PLAINTEXT://:{port},CONTROLLER://:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+            "log.dirs": "/var/lib/kafka/data",
+        }
+        for name, value in settings.items():
+            container.with_env(f"KAFKA_{name.replace('.', '_').upper()}", value)
+
+    def _reach(self, port: int) -> Endpoint | None:
+        endpoint = Endpoint(HOST, port)
+        return endpoint if broker_answers(endpoint) else None
+
+
+def require_engine() -> None:
+    """Raise LocalStackError unless a Docker engine answers."""
+    try:
+        with contextlib.closing(from_env()) as client:
+            client.ping()
+    except DockerException as error:
+        reason = (
+            f"no Docker engine answers: {error}; start Docker, "
+            "or use a private server or the address of a server of your own"
+        )
+        raise LocalStackError(reason) from error
