@@ -1,0 +1,160 @@
+"""The two configuration files of the demo, as a user would write them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from local_stack.demo.shop import DATABASE, READER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from local_stack.endpoint import Endpoint
+
+PIPELINE = "demo"
+TOPIC_PREFIX = "demo"
+SERVER_ID = 5800
+
+CONNECTOR = """\
+# binlog-connector run {path}
+name = {pipeline}
+
+[source]
+host = {host}
+port = {port}
+user = {user}
+password_file = {password_file}
+server_id = {server_id}
+tables = [{tables}]
+start = {start}
+
+[kafka]
+bootstrap_servers = [{bootstrap}]
+topic_prefix = {prefix}
+
+[log]
+format = "json"
+"""
+
+STREAM_JOB = """\
+# python -m stream_jobs {path}
+name = {pipeline}
+
+[kafka]
+bootstrap_servers = [{bootstrap}]
+topic_prefix = {prefix}
+
+[mirror]
+path = {mirror}
+checkpoint = {checkpoint}
+
+[trigger]
+kind = "processingTime"
+interval_seconds = 1.0
+
+[spark]
+jars = {jars}
+
+[spark.settings]
+"spark.driver.memory" = "700m"
+# A small and young JVM: it starts faster than it computes.
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"spark.local.dir" = {scratch}
+"spark.sql.warehouse.dir" = {warehouse}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoDirectory:
+    """Where everything of one demo lies."""
+
+    path: Path
+
+    @property
+    def source(self) -> Path:
+        """The source's data."""
+        return self.path / "source"
+
+    @property
+    def kafka(self) -> Path:
+        """The broker's data."""
+        return self.path / "kafka"
+
+    @property
+    def mirror(self) -> Path:
+        """The Delta tables."""
+        return self.path / "mirror"
+
+    @property
+    def connector_config(self) -> Path:
+        """The connector's configuration."""
+        return self.path / "connector.toml"
+
+    @property
+    def connector_log(self) -> Path:
+        """What the connector logs, over all its starts."""
+        return self.path / "connector.log"
+
+    @property
+    def stream_job_config(self) -> Path:
+        """The Spark job's configuration."""
+        return self.path / "stream_job.toml"
+
+    @property
+    def stream_job_log(self) -> Path:
+        """What Spark logs."""
+        return self.path / "stream_job.log"
+
+    @property
+    def stream_job_status(self) -> Path:
+        """The status lines of the Spark job."""
+        return self.path / "stream_job.status.jsonl"
+
+    def mirror_of(self, table: str) -> Path:
+        """Return where the mirror of a table of the shop lies."""
+        return self.mirror / DATABASE / table
+
+    def write_connector_config(
+        self, source: Endpoint, password: str, start: str, bootstrap: str
+    ) -> None:
+        """Write the connector's configuration, and the password beside it."""
+        password_file = self.path / "source.password"
+        password_file.touch(mode=0o600)
+        password_file.write_text(password, encoding="utf-8")
+        text = CONNECTOR.format(
+            path=self.connector_config,
+            pipeline=_toml(PIPELINE),
+            host=_toml(source.host),
+            port=source.port,
+            user=_toml(READER),
+            password_file=_toml(str(password_file)),
+            server_id=SERVER_ID,
+            tables=_toml(f"{DATABASE}.*"),
+            start=_toml(start),
+            bootstrap=_toml(bootstrap),
+            prefix=_toml(TOPIC_PREFIX),
+        )
+        self.connector_config.write_text(text, encoding="utf-8")
+
+    def write_stream_job_config(self, bootstrap: str, jars: Sequence[Path]) -> None:
+        """Write the Spark job's configuration."""
+        text = STREAM_JOB.format(
+            path=self.stream_job_config,
+            pipeline=_toml(PIPELINE),
+            bootstrap=_toml(bootstrap),
+            prefix=_toml(TOPIC_PREFIX),
+            mirror=_toml(str(self.mirror)),
+            checkpoint=_toml(str(self.path / "checkpoint")),
+            jars=json.dumps([str(jar) for jar in jars], indent=2, ensure_ascii=False),
+            scratch=_toml(str(self.path / "spark")),
+            warehouse=_toml(str(self.path / "warehouse")),
+        )
+        self.stream_job_config.write_text(text, encoding="utf-8")
+
+
+def _toml(text: str) -> str:
+    # A basic string of TOML is written as one of JSON.
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,31 @@
+"""How many rows each mirror has, from the statistics in its Delta log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltalake import DeltaTable
+
+if TYPE_CHECKING:
+    from local_stack.demo.configuration import DemoDirectory
+
+
+class MirrorRows:
+    """Counts the rows of mirrors that grow; looks only at what is new in their logs."""
+
+    def __init__(self, directory: DemoDirectory) -> None:
+        """Count the mirrors of `directory`."""
+        self._directory = directory
+        self._tables: dict[str, DeltaTable] = {}
+
+    def count(self, table: str) -> int:
+        """Return the rows of the mirror of a table, 0 while there is none."""
+        known = self._tables.get(table)
+        if known is None:
+            path = str(self._directory.mirror_of(table))
+            if not DeltaTable.is_deltatable(path):
+                return 0
+            known = self._tables[table] = DeltaTable(path)
+        else:
+            known.update_incremental()
+        return known.count()

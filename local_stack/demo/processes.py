@@ -1,0 +1,152 @@
+"""The connector and the Spark job as processes of their own, run just as a user would run them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from connector.errors import LocalStackError
+from local_stack.demo.json_lines import JsonLines
+from local_stack.process import GuardedProcess, log_tail
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from local_stack.demo.configuration import DemoDirectory
+    from local_stack.demo.topics import Offsets
+
+
+class DemoProcess:
+    """A process of the product, its output in a log of the demo."""
+
+    def __init__(self, name: str, log: Path) -> None:
+        """Call it `name`; append its output to `log`."""
+        self.name = name
+        self._log = log
+        self._process: GuardedProcess | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id, 0 while it does not run."""
+        return self._process.pid if self._process is not None else 0
+
+    def check(self) -> None:
+        """Raise LocalStackError, with the end of the log, when the process ended by itself."""
+        if self._process is not None and not self._process.is_running:
+            reason = f"the {self.name} ended. The end of {self._log}:\n{log_tail(self._log)}"
+            raise LocalStackError(reason)
+
+    def kill(self) -> None:
+        """End the process with SIGKILL: it has no time to clean up."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def stop(self) -> None:
+        """End the process with SIGTERM and wait until it has ended."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process = None
+
+    def _start(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        self._process = GuardedProcess(command, self._log, {**os.environ, **environment})
+
+
+class Connector(DemoProcess):
+    """`binlog-connector run`."""
+
+    def __init__(self, directory: DemoDirectory) -> None:
+        """Run with the configuration of `directory`."""
+        super().__init__("connector", directory.connector_log)
+        self._config = directory.connector_config
+        self._lines = JsonLines(directory.connector_log)
+
+    def start(self) -> None:
+        """Start it, for the first time or after a kill."""
+        self._lines.skip()
+        self._start([sys.executable, "-m", "connector", "run", str(self._config)], {})
+
+    def resumed_behind(self) -> str | None:
+        """Return the GTIDs behind which it streams since this start, None while it does not yet.
+
+        To be asked until it answers: it tells once.
+        """
+        for line in self._lines.read():
+            if line.get("event") == "streaming":
+                return str(line["gtid_set"] or "")
+        return None
+
+
+@dataclass(slots=True)
+class JobStatus:
+    """What the status lines of the Spark job say, all together."""
+
+    started: bool = False
+    batches: int = 0
+    last_batch_seconds: float = 0.0
+    end_offsets: dict[str, dict[str, int]] = field(default_factory=dict)
+    # By table, as `database.table`: when the source committed the latest change applied.
+    applied_ms: dict[str, int] = field(default_factory=dict)
+    without_mirror: list[str] = field(default_factory=list)
+
+    def take(self, line: dict[str, Any]) -> None:
+        """Take in one status line."""
+        match line["event"]:
+            case "started":
+                self.started = True
+            case "batch_applied":
+                self.batches += 1
+                self.last_batch_seconds = line["seconds"]
+                self.end_offsets = line["end_offsets"]
+                for table, report in line["tables"].items():
+                    if report["source_ts_ms"] is not None:
+                        latest = max(report["source_ts_ms"], self.applied_ms.get(table, 0))
+                        self.applied_ms[table] = latest
+            case "idle":
+                self.end_offsets = line["end_offsets"]
+            case "no_mirror":
+                self.without_mirror.append(line["topic"])
+            case "failed":
+                reason = f"the Spark job failed: {line['error']}"
+                raise LocalStackError(reason)
+
+    def reaches(self, ends: Offsets) -> bool:
+        """Return whether everything before `ends` is in the tables."""
+        return all(
+            self.end_offsets.get(topic, {}).get(str(partition), 0) >= end
+            for topic, partitions in ends.items()
+            for partition, end in partitions.items()
+        )
+
+
+class StreamJob(DemoProcess):
+    """The Spark job."""
+
+    def __init__(self, directory: DemoDirectory, java: Path) -> None:
+        """Run with the configuration of `directory` and the runtime that `java` belongs to."""
+        super().__init__("Spark job", directory.stream_job_log)
+        self._directory = directory
+        self._java_home = java.parent.parent
+        self._lines = JsonLines(directory.stream_job_status)
+        self._status = JobStatus()
+
+    def start(self) -> None:
+        """Start it."""
+        job = [sys.executable, "-m", "stream_jobs", str(self._directory.stream_job_config)]
+        status = shlex.quote(str(self._directory.stream_job_status))
+        # Status lines and Spark's log come from two file descriptors, and go to two files.
+        command = ["sh", "-c", f"exec {shlex.join(job)} > {status}"]
+        self._start(command, {"JAVA_HOME": str(self._java_home)})
+
+    def status(self) -> JobStatus:
+        """Return what the status lines say by now.
+
+        Raises LocalStackError when the job said that it failed.
+        """
+        for line in self._lines.read():
+            self._status.take(line)
+        return self._status

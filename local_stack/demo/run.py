@@ -1,0 +1,247 @@
+"""The demo as a story: servers, shop, pipeline, a kill on the way, and a verdict.
+
+Everything is a process of its own, run just as a user would run it; the demo itself only watches.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pymysql
+from deltalake.exceptions import DeltaError
+from kafka.errors import KafkaError
+
+from connector.errors import ConnectorError, LocalStackError
+from local_stack.demo.configuration import DemoDirectory
+from local_stack.demo.display import Display
+from local_stack.demo.shop import ADD_COLUMN, DATABASE, KEYLESS_TABLE, MIRRORED_TABLES, TABLES
+from local_stack.demo.stage import Stage
+from local_stack.demo.verdict import Verdict, judge
+from local_stack.demo.visit import invitation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from local_stack.demo.options import DemoOptions
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+# Shares of the workload's duration.
+ADD_COLUMN_AT = 0.3
+KILL_AT = 0.5
+DOWN_SECONDS = 2.0
+LOOK_SECONDS = 1.0
+START_SECONDS = 120.0
+CATCH_UP_SECONDS = 180.0
+
+
+def run_demo(options: DemoOptions, display: Display | None = None) -> int:
+    """Run the demo; return 0 when the mirror equals the source, else another exit code.
+
+    Ends everything that it started, also on Ctrl-C and SIGTERM.
+    """
+    display = display or Display()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    directory: Path | None = None
+    try:
+        directory = _make_directory(options.directory)
+        with Stage(options, DemoDirectory(directory)) as stage:
+            code = _Story(options, stage, display).tell()
+    except KeyboardInterrupt:
+        display.say("interrupted; everything is stopped")
+        code = EXIT_INTERRUPTED
+    except (ConnectorError, pymysql.err.Error, KafkaError, DeltaError) as error:
+        display.print(f"error: {error}", "bold red")
+        code = EXIT_FAILED
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if directory is not None and options.directory is None and code != EXIT_FAILED:
+        shutil.rmtree(directory, ignore_errors=True)
+    elif directory is not None:
+        display.print(f"data and logs are in {directory}")
+    return code
+
+
+def _make_directory(wanted: Path | None) -> Path:
+    if wanted is None:
+        return Path(tempfile.mkdtemp(prefix="binlog-connector-demo-"))
+    wanted.mkdir(parents=True, exist_ok=True)
+    if any(wanted.iterdir()):
+        reason = f"{wanted} is not empty; give the demo a directory of its own"
+        raise LocalStackError(reason)
+    return wanted.absolute()
+
+
+class _Story:
+    """One run, from the first server to the verdict."""
+
+    def __init__(self, options: DemoOptions, stage: Stage, display: Display) -> None:
+        self._options = options
+        self._stage = stage
+        self._display = display
+
+    def tell(self) -> int:
+        """Return the exit code."""
+        self._set_the_stage()
+        with self._display.board():
+            self._trade()
+            gtid_set = self._catch_up()
+        self._say("the mirror has caught up; comparing every row and every record")
+        verdict = judge(self._stage, gtid_set)
+        self._pronounce(verdict)
+        if self._options.keep:
+            self._stay()
+        self._say("stopping everything")
+        return EXIT_FAILED if verdict.problems else 0
+
+    def _say(self, text: str, style: str = "") -> None:
+        self._display.say(text, style)
+
+    def _set_the_stage(self) -> None:
+        stage = self._stage
+        self._say(f"starting {self._options.source} and Kafka in {stage.directory.path}")
+        stage.start_servers()
+        self._say(
+            f"{stage.log.name} answers at {stage.source.bootstrap}, "
+            f"{stage.broker.name} at {stage.broker.endpoint.bootstrap}"
+        )
+        stage.start_stream_job()
+        stage.start_connector()
+        self._say(
+            f"database {DATABASE}: {len(MIRRORED_TABLES)} tables with a primary key; "
+            f"{KEYLESS_TABLE} has none: its changes go to Kafka, no mirror is kept"
+        )
+        self._say("starting the connector and the Spark job, each a process of its own")
+        self._wait_until(lambda: stage.connector.resumed_behind() is not None, "connector")
+        stage.connector_state = f"pid {stage.connector.pid}, streaming"
+        self._wait_until(lambda: stage.stream_job.status().started, "Spark job")
+        connector, job = stage.connector.pid, stage.stream_job.pid
+        self._say(f"both are up: connector pid {connector}, Spark job pid {job}")
+
+    def _wait_until(self, there: Callable[[], bool], name: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not there():
+            self._stage.stream_job.check()
+            self._stage.connector.check()
+            if time.monotonic() > deadline:
+                reason = f"the {name} did not start within {START_SECONDS:.0f} seconds; see its log"
+                raise LocalStackError(reason)
+            time.sleep(0.1)
+
+    def _trade(self) -> None:
+        """Run the workload, and what happens on the way."""
+        stage, duration = self._stage, self._options.duration_seconds
+        stage.start_workload()
+        self._say(f"workload: {self._options.rate:g} transactions a second for {duration:g} s")
+        begin = time.monotonic()
+        self._look_until(begin + ADD_COLUMN_AT * duration)
+        stage.workload.add_column()
+        self._say(ADD_COLUMN)
+        self._look_until(begin + KILL_AT * duration)
+        self._kill_connector()
+        self._look_until(begin + duration)
+        stage.workload.stop()
+        stage.workload.check()
+        self._say(f"workload stopped after {stage.workload.transactions:,} transactions")
+
+    def _look_until(self, moment: float, done: Callable[[], bool] = lambda: False) -> None:
+        """Watch and show until the moment has come, or it is done."""
+        while (left := moment - time.monotonic()) > 0 and not done():
+            self._stage.check()
+            self._display.show(self._stage.look("workload"))
+            time.sleep(min(LOOK_SECONDS, left))
+
+    def _kill_connector(self) -> None:
+        stage, connector = self._stage, self._stage.connector
+        pid = connector.pid
+        connector.kill()
+        stage.connector_state = f"pid {pid}, killed"
+        self._say(f"SIGKILL to the connector, pid {pid}", "bold yellow")
+        progress = stage.progress()
+        committed = progress["gtid_set"] if progress is not None else ""
+        self._say(f"its last committed progress: {committed}")
+        self._look_until(time.monotonic() + DOWN_SECONDS)
+        connector.start()
+        stage.connector_state = f"pid {connector.pid}, starting again"
+        resumed: str | None = None
+
+        def streams_again() -> bool:
+            nonlocal resumed
+            resumed = connector.resumed_behind()
+            return resumed is not None
+
+        self._look_until(time.monotonic() + START_SECONDS, streams_again)
+        if resumed != committed:
+            reason = (
+                f"the connector resumed behind {resumed or 'nothing'}, "
+                f"but its committed progress was {committed or 'nothing'}"
+            )
+            raise LocalStackError(reason)
+        stage.connector_state = f"pid {connector.pid}, streaming, resumed where it had committed"
+        self._say(
+            f"connector started again, pid {connector.pid}: resumed behind {resumed}", "bold green"
+        )
+
+    def _catch_up(self) -> str:
+        """Wait until all that the source executed is in the mirror; return those GTIDs."""
+        stage = self._stage
+        executed = stage.log.executed()
+
+        def published() -> bool:
+            progress = stage.progress()
+            return progress is not None and stage.log.contains(progress["gtid_set"], executed)
+
+        self._wait_for("connector", published)
+        ends = stage.topics.ends(DATABASE, TABLES)
+        self._wait_for("Spark job", lambda: stage.stream_job.status().reaches(ends))
+        return executed
+
+    def _wait_for(self, name: str, caught_up: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        while not caught_up():
+            self._stage.check()
+            self._display.show(self._stage.look(f"waiting for the {name} to catch up"))
+            if time.monotonic() > deadline:
+                reason = f"the {name} did not catch up within {CATCH_UP_SECONDS:.0f} seconds"
+                raise LocalStackError(reason)
+            time.sleep(0.2)
+
+    def _pronounce(self, verdict: Verdict) -> None:
+        display = self._display
+        display.print()
+        header = ("table", "source rows", "mirror rows", "records", "verdict")
+        display.print_table(header, verdict.lines())
+        display.print()
+        for problem in verdict.problems:
+            display.print(problem, "red")
+        if verdict.problems:
+            display.print("mirror DIFFERS from source", "bold red")
+        else:
+            display.print("mirror equals source", "bold green")
+            display.print(f"  {verdict.rows:,} rows compared one by one, value by value")
+            display.print(
+                f"  {verdict.records:,} changes in Kafka, each once and in order, "
+                "although the connector was killed"
+            )
+        display.print(f"  GTID set {verdict.gtid_set}")
+        display.print(f"  after {display.seconds:.0f} seconds")
+        display.print()
+
+    def _stay(self) -> None:
+        display, stage = self._display, self._stage
+        display.print("Everything stays up until Ctrl-C; changes go on to arrive. To look at")
+        for what, command in invitation(stage):
+            display.print(f"  {what:12} {command}")
+        display.print()
+        try:
+            while True:
+                stage.check()
+                time.sleep(LOOK_SECONDS)
+        except KeyboardInterrupt:
+            display.print()

@@ -1,0 +1,176 @@
+"""Everything that runs in a demo, started in order, watched together, and ended in reverse."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import deque
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from local_stack.choice import SourceChoice, source_server
+from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory
+from local_stack.demo.display import Board, TableLine
+from local_stack.demo.mirror_rows import MirrorRows
+from local_stack.demo.processes import Connector, StreamJob
+from local_stack.demo.shop import (
+    DATABASE,
+    MIRRORED_TABLES,
+    TABLES,
+    count_rows,
+    create_shop,
+    drop_shop,
+)
+from local_stack.demo.source_log import SourceLog
+from local_stack.demo.topics import TopicReader
+from local_stack.demo.workload import Workload
+from local_stack.java import java_runtime
+from local_stack.kafka import KafkaBroker
+from local_stack.spark import spark_jars
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from connector.envelope.contract import ProgressRecord
+    from local_stack.demo.options import DemoOptions
+    from local_stack.endpoint import Endpoint
+
+# Changes a second are counted over so many looks.
+RATE_LOOKS = 4
+MS = 1000
+
+
+class Stage:
+    """Servers, processes and workload of one demo; a context manager ends them all."""
+
+    def __init__(self, options: DemoOptions, directory: DemoDirectory) -> None:
+        """Prepare what `options` ask for; nothing runs yet."""
+        self.directory = directory
+        self._options = options
+        self._stack = ExitStack()
+        self._looks: deque[tuple[float, dict[str, int]]] = deque(maxlen=RATE_LOOKS)
+        self._mirror_rows = MirrorRows(directory)
+        self.connector_state = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def start_servers(self) -> None:
+        """Start Kafka and the source; whatever is missing is fetched."""
+        options = self._options
+        self.java = java_runtime()
+        self.jars = spark_jars()
+        choice = SourceChoice(options.source, options.mysqld, options.address)
+        self.broker = KafkaBroker(self.directory.kafka, java=self.java)
+        self._stack.callback(self.broker.stop)
+        self.broker.start()
+        self._source = source_server(choice, self.directory.source)
+        self._stack.callback(self._source.stop)
+        self._source.start()
+        self.log = SourceLog(self.source)
+
+    def start_stream_job(self) -> None:
+        """Start the Spark job, which takes some seconds to be there."""
+        self.directory.write_stream_job_config(self.broker.endpoint.bootstrap, self.jars)
+        self.stream_job = StreamJob(self.directory, self.java)
+        self._stack.callback(self.stream_job.stop)
+        self.stream_job.start()
+
+    def start_connector(self) -> None:
+        """Create the shop and start the connector on it."""
+        password, start = secrets.token_urlsafe(16), self.log.start()
+        create_shop(self.source, password)
+        if self._options.address is not None:
+            # A server that is not ours stays as it was.
+            self._stack.callback(drop_shop, self.source)
+        bootstrap = self.broker.endpoint.bootstrap
+        self.directory.write_connector_config(self.source, password, start, bootstrap)
+        self.connector = Connector(self.directory)
+        self._stack.callback(self.connector.stop)
+        self.connector.start()
+        self.connector_state = "starting"
+        self.topics = self._stack.enter_context(TopicReader(bootstrap, TOPIC_PREFIX))
+
+    def start_workload(self) -> None:
+        """Let the customers in."""
+        self.workload = Workload(self.source, self._options.rate)
+        self._stack.callback(self.workload.stop)
+        self.workload.start()
+
+    @property
+    def source_is_private(self) -> bool:
+        """Whether the source is a server of ours, whose password is no secret."""
+        return self._options.address is None
+
+    @property
+    def source(self) -> Endpoint:
+        """Where the source answers."""
+        return self._source.endpoint
+
+    def check(self) -> None:
+        """Raise LocalStackError when a process ended, or the source refused the workload."""
+        servers = [self.broker, self._source] if self.source_is_private else [self.broker]
+        for server in servers:
+            # A server that is down says so when it is asked for its process id.
+            _ = server.pid
+        self.workload.check()
+        # What the job says of itself tells more than that it ended.
+        self.stream_job.status()
+        self.stream_job.check()
+        self.connector.check()
+
+    def progress(self) -> ProgressRecord | None:
+        """Return the connector's committed progress."""
+        return self.topics.progress(PIPELINE)
+
+    def look(self, phase: str) -> Board:
+        """Return the numbers of this moment."""
+        status, records = self.stream_job.status(), self.workload.records
+        self._looks.append((time.monotonic(), records))
+        (earlier, before), (now, _) = self._looks[0], self._looks[-1]
+        source_rows = count_rows(self.source)
+        changed_ms = self.workload.last_change_ms
+        tables = []
+        for table in TABLES:
+            mirrored = table in MIRRORED_TABLES
+            applied_ms = status.applied_ms.get(f"{DATABASE}.{table}")
+            # How much older the newest change in the mirror is than the newest in the source.
+            lag = (
+                max(0, changed_ms[table] - applied_ms) / MS
+                if mirrored and applied_ms is not None and table in changed_ms
+                else None
+            )
+            changes = records.get(table, 0)
+            tables.append(
+                TableLine(
+                    table,
+                    source_rows[table],
+                    self._mirror_rows.count(table) if mirrored else None,
+                    changes,
+                    (changes - before.get(table, 0)) / max(now - earlier, 1.0),
+                    lag,
+                )
+            )
+        workload, job = self.workload, self.stream_job
+        batches = f"{status.batches:,} batches, the last in {status.last_batch_seconds:.1f} s"
+        return Board(
+            phase,
+            tables,
+            (
+                (
+                    "workload",
+                    f"{workload.transactions:,} transactions, {workload.rollbacks:,} rolled back",
+                ),
+                ("connector", self.connector_state),
+                ("Spark job", f"pid {job.pid}, {batches}"),
+            ),
+        )

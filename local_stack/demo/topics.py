@@ -1,0 +1,156 @@
+"""The topics as a consumer with `read_committed` sees them: progress, ends, and every record.
+
+A change must be there once. Records of a table that are not tombstones have a sequence of their
+own, and in each partition the sequences rise; a tombstone repeats the sequence of its delete.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from connector.envelope.contract import HEADER_SEQ, PROGRESS_TOPIC_SUFFIX, row_topic
+from connector.errors import LocalStackError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from connector.envelope.contract import ProgressRecord
+
+# By topic and partition.
+Offsets = dict[str, dict[int, int]]
+
+POLL_MS = 200
+# Polls without a record, while records are known to follow.
+IDLE_POLLS_MAX = 50
+PROBLEMS_TOLD_MAX = 5
+
+
+@dataclass(slots=True)
+class TopicCheck:
+    """What reading a topic from its start to its end has found."""
+
+    topic: str
+    records: int = 0  # without tombstones
+    problem_count: int = 0
+    problems: list[str] = field(default_factory=list)  # the first ones
+
+    def add_problem(self, problem: str) -> None:
+        """Count a problem, and tell it if it is among the first."""
+        self.problem_count += 1
+        if self.problem_count <= PROBLEMS_TOLD_MAX:
+            self.problems.append(f"{self.topic}{problem}")
+
+
+class TopicReader:
+    """Reads the topics of one pipeline; a context manager closes it."""
+
+    def __init__(self, bootstrap: str, prefix: str) -> None:
+        """Read from the broker at `bootstrap`; raises LocalStackError when it does not answer."""
+        self._prefix = prefix
+        self._progress_partition = TopicPartition(f"{prefix}.{PROGRESS_TOPIC_SUFFIX}", 0)
+        self._last_progress: dict[str, ProgressRecord] = {}
+        try:
+            self._progress, self._rows = (
+                KafkaConsumer(
+                    bootstrap_servers=bootstrap,
+                    isolation_level="read_committed",
+                    auto_offset_reset="earliest",
+                    enable_auto_commit=False,
+                    group_id=None,
+                )
+                for _ in range(2)
+            )
+        except KafkaError as error:
+            reason = f"Kafka at {bootstrap} does not answer: {error}"
+            raise LocalStackError(reason) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.close()
+        self._rows.close()
+
+    def progress(self, pipeline: str) -> ProgressRecord | None:
+        """Return the last committed progress of `pipeline`, None before its first."""
+        partition, consumer = self._progress_partition, self._progress
+        if not consumer.partitions_for_topic(partition.topic):
+            return None
+        if partition not in consumer.assignment():
+            consumer.assign([partition])
+            consumer.seek_to_beginning(partition)
+        for record in self._read(consumer, partition):
+            if record.value is not None:
+                self._last_progress[record.key.decode()] = json.loads(record.value)
+        return self._last_progress.get(pipeline)
+
+    def ends(self, database: str, tables: Sequence[str]) -> Offsets:
+        """Return the ends of the tables' topics: behind the last committed record and marker."""
+        offsets: Offsets = {}
+        for table in tables:
+            partitions = self._partitions(row_topic(self._prefix, database, table))
+            for partition, end in self._rows.end_offsets(partitions).items():
+                offsets.setdefault(partition.topic, {})[partition.partition] = end
+        return offsets
+
+    def check(self, database: str, tables: Sequence[str]) -> dict[str, TopicCheck]:
+        """Read the topics of the tables from start to end; return what was found, by table."""
+        seen: set[bytes] = set()
+        checks = {}
+        for table in tables:
+            check = checks[table] = TopicCheck(row_topic(self._prefix, database, table))
+            for partition in self._partitions(check.topic):
+                self._check_partition(check, partition, seen)
+        return checks
+
+    def _check_partition(
+        self, check: TopicCheck, partition: TopicPartition, seen: set[bytes]
+    ) -> None:
+        last = b""
+        self._rows.assign([partition])
+        self._rows.seek_to_beginning(partition)
+        for record in self._read(self._rows, partition):
+            place = f"[{partition.partition}]@{record.offset}"
+            sequence = dict(record.headers).get(HEADER_SEQ)
+            if sequence is None:
+                check.add_problem(f"{place} has no header {HEADER_SEQ}")
+                continue
+            if record.value is None:
+                if sequence != last:
+                    check.add_problem(f"{place} is a tombstone that does not follow its delete")
+                continue
+            check.records += 1
+            if sequence in seen:
+                check.add_problem(f"{place} has a sequence that was there before")
+            elif sequence < last:
+                check.add_problem(f"{place} has a lower sequence than the record before it")
+            seen.add(sequence)
+            last = sequence
+
+    def _partitions(self, topic: str) -> list[TopicPartition]:
+        numbers = self._rows.partitions_for_topic(topic) or set()
+        return [TopicPartition(topic, number) for number in sorted(numbers)]
+
+    def _read(self, consumer: KafkaConsumer, partition: TopicPartition) -> Iterator[Any]:
+        """Yield the committed records from where `consumer` stands to the present end."""
+        (end,) = consumer.end_offsets([partition]).values()
+        idle_polls = 0
+        while (position := consumer.position(partition)) < end:
+            yield from consumer.poll(timeout_ms=POLL_MS).get(partition, [])
+            # Markers and aborted records move the position without being returned.
+            idle_polls = idle_polls + 1 if consumer.position(partition) == position else 0
+            if idle_polls > IDLE_POLLS_MAX:
+                reason = f"Kafka does not deliver {partition.topic} up to its end, offset {end}"
+                raise LocalStackError(reason)

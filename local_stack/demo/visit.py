@@ -1,0 +1,57 @@
+"""How to look at a stack that was left running: one command for each part of it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_stack.demo.configuration import TOPIC_PREFIX
+from local_stack.demo.shop import DATABASE
+
+if TYPE_CHECKING:
+    from local_stack.demo.stage import Stage
+
+PYSPARK = """\
+#!/bin/sh
+# Opens a pyspark shell in which the mirrors can be read.
+export JAVA_HOME={java_home} PYSPARK_PYTHON={python}
+exec {pyspark} --jars {jars} \\
+  --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension \\
+  --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog \\
+  --conf spark.sql.session.timeZone=UTC --conf spark.ui.enabled=false "$@"
+"""
+
+
+def write_pyspark(stage: Stage) -> Path:
+    """Write a script that opens a pyspark shell with the right runtime and jars."""
+    script = stage.directory.path / "pyspark"
+    text = PYSPARK.format(
+        java_home=shlex.quote(str(stage.java.parent.parent)),
+        python=shlex.quote(sys.executable),
+        pyspark=shlex.quote(str(Path(sys.executable).with_name("pyspark"))),
+        jars=shlex.quote(",".join(map(str, stage.jars))),
+    )
+    script.write_text(text, encoding="utf-8")
+    script.chmod(0o755)
+    return script
+
+
+def invitation(stage: Stage) -> list[tuple[str, str]]:
+    """Return what can be looked at, and the command for it."""
+    source, broker = stage.source, stage.broker.endpoint
+    mysql = ["mysql", "--host", source.host, "--port", str(source.port), "--user", source.user]
+    if stage.source_is_private:
+        mysql.append(f"--password={source.password}")
+    consumer = [sys.executable, "-m", "kafka.consumer", "-b", broker.bootstrap]
+    consumer += ["-t", f"{TOPIC_PREFIX}.{DATABASE}.orders"]
+    consumer += ["-C", "isolation_level=read_committed", "-C", "auto_offset_reset=earliest"]
+    mirror = stage.directory.mirror_of("orders")
+    return [
+        ("the source", shlex.join([*mysql, DATABASE])),
+        ("a topic", shlex.join(consumer)),
+        ("the mirror", shlex.quote(str(write_pyspark(stage)))),
+        ("  in pyspark", f'spark.read.format("delta").load("{mirror}").show()'),
+        ("all logs", str(stage.directory.path)),
+    ]
