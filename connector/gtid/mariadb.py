@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _GTID = re.compile(r"([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})")
 _UINT32_MAX = 2**32 - 1
@@ -64,6 +64,14 @@ class MariadbGtidSet:
 
     def __init__(self) -> None:
         self._last: dict[int, MariadbGtid] = {}
+
+    @classmethod
+    def of(cls, gtids: Iterable[MariadbGtid]) -> MariadbGtidSet:
+        """Return the position behind `gtids`, which come in the order of the binlog."""
+        result = cls()
+        for gtid in gtids:
+            result.add(gtid)
+        return result
 
     @classmethod
     def parse(cls, text: str) -> MariadbGtidSet:
