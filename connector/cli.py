@@ -28,6 +28,8 @@ EXIT_STOPPED_HARD = 130
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    # A traceback with local values would show rows and passwords.
+    pretty_exceptions_enable=False,
     help="Streams every change of a MySQL or MariaDB server into Kafka, exactly once and in order.",
 )
 _errors = Console(stderr=True, soft_wrap=True, highlight=False)

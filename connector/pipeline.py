@@ -12,6 +12,7 @@ TCP makes the source wait.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import Committed, RowsChange
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
+from connector.errors import ConnectorError, DefiniteError
 from connector.resume import Standing, added_columns, start_point
 from connector.sink.kafka import KafkaSink
 from connector.source.mysql_server import MysqlServer
@@ -51,9 +53,12 @@ _US = 1_000_000
 class Pipeline:
     """One run of the stream: opened once, never repaired; after an error a new one is opened."""
 
-    def __init__(self, settings: Settings, instance: Instance) -> None:
+    def __init__(
+        self, settings: Settings, instance: Instance, single_transactions: int = 0
+    ) -> None:
         """Fence older instances, check the source, and stand at the committed progress.
 
+        The first `single_transactions` source transactions are committed one by one.
         Raises TransientError or DefiniteError.
         """
         self._log = structlog.get_logger()
@@ -69,15 +74,31 @@ class Pipeline:
             raise
         self._batch_bytes = 0
         self._batch_records = 0
-        self._moved = False
+        # Complete source transactions that are not committed.
+        self._waiting = 0
+        self._single_transactions = single_transactions
         self._batch_started = self._last_commit = self._last_report = time.monotonic()
         self._published = self._transactions = 0
+
+    @property
+    def waiting_transactions(self) -> int:
+        """Complete source transactions of the batch at hand."""
+        return self._waiting
 
     def run(self, stop: StopSignals) -> None:
         """Stream until `stop` asks otherwise.
 
         Raises TransientError or DefiniteError.
         """
+        try:
+            self._stream_until(stop)
+        except DefiniteError:
+            # Until it is aborted, the transaction would hold back every read_committed consumer.
+            with suppress(ConnectorError):
+                self._sink.abort()
+            raise
+
+    def _stream_until(self, stop: StopSignals) -> None:
         drain_until: float | None = None
         while True:
             if stop.requested:
@@ -91,7 +112,7 @@ class Pipeline:
         if self._assembler.in_transaction:
             self._sink.abort()
             self._log.info("stopped inside a transaction; it is read again by the next run")
-        elif self._moved:
+        elif self._waiting:
             self._commit()
 
     def close(self) -> None:
@@ -153,7 +174,7 @@ class Pipeline:
             published = self._encoder.has_published(change.transaction)
             seq = str(self._encoder.sequence(change.transaction)) if published else ""
             self._standing.advance(change, seq)
-            self._moved = True
+            self._waiting += 1
             self._transactions += 1
             return
         now_us = time.time_ns() // 1000
@@ -176,10 +197,12 @@ class Pipeline:
         return min(_POLL_SECONDS, max(0.0, due - time.monotonic()))
 
     def _commit_when_due(self) -> None:
-        if self._assembler.in_transaction or not self._moved:
+        if self._assembler.in_transaction or not self._waiting:
             return
         now = time.monotonic()
-        if self._batch_records:
+        if self._single_transactions:
+            due = True
+        elif self._batch_records:
             due = (
                 self._batch_bytes >= self._delivery.batch_bytes_max
                 or now - self._batch_started >= self._delivery.commit_interval_ms / _MS
@@ -195,7 +218,8 @@ class Pipeline:
         self._commit_progress()
         self._published += self._batch_records
         self._batch_bytes = self._batch_records = 0
-        self._moved = False
+        self._single_transactions = max(0, self._single_transactions - self._waiting)
+        self._waiting = 0
         self._last_commit = time.monotonic()
 
     def _commit_progress(self) -> None:

@@ -2,6 +2,9 @@
 
 The one retry loop of the program. A new pipeline always starts from committed progress, so
 repeating is safe whatever went wrong.
+
+A transaction that cannot be carried must not hold back those before it, which may wait in the same
+batch. They are read once more and committed one by one; then the error comes again, and ends it.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from connector.errors import TransientError
+from connector.errors import DecodeError, SinkRefused, TransientError, UnsupportedChange
 from connector.pipeline import Pipeline
 from connector.resume import Instance
 from connector.stop import StopSignals
@@ -37,25 +40,33 @@ def supervise(settings: Settings) -> None:
     """
     instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
     with StopSignals() as stop:
+        single_transactions = 0
         while not stop.requested:
-            pipeline = _open(settings, instance, stop)
+            pipeline = _open(settings, instance, stop, single_transactions)
             if pipeline is None:
                 return
+            single_transactions = 0
             try:
                 pipeline.run(stop)
             except TransientError as error:
                 pause = settings.retry.initial_seconds
                 _log_retry(error, pause)
                 stop.sleep(pause)
+            except (DecodeError, UnsupportedChange, SinkRefused):
+                single_transactions = pipeline.waiting_transactions
+                if not single_transactions:
+                    raise
             finally:
                 pipeline.close()
 
 
-def _open(settings: Settings, instance: Instance, stop: StopSignals) -> Pipeline | None:
+def _open(
+    settings: Settings, instance: Instance, stop: StopSignals, single_transactions: int
+) -> Pipeline | None:
     """Return an open pipeline, or None when a stop was asked for meanwhile."""
 
     def attempt() -> Pipeline | None:
-        return None if stop.requested else Pipeline(settings, instance)
+        return None if stop.requested else Pipeline(settings, instance, single_transactions)
 
     return _retrying(settings.retry, stop)(attempt)
 

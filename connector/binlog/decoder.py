@@ -131,7 +131,8 @@ class EventDecoder:
             header = EventHeader.decode(PayloadReader(data))
             name = event_name(header.type_code)
             occupies = _occupies(header)
-            position = place.start_of(header, occupies=occupies)
+            if self._format is not None or header.type_code == EventType.FORMAT_DESCRIPTION_EVENT:
+                position = place.start_of(header, occupies=occupies)
             origin = (file, position, name)
             body, checksum = self._decode_body(header, data, origin)
         except DecodeError as error:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from connector.envelope.partition import partition_of
@@ -24,6 +23,7 @@ from connector.envelope.progress import progress_topic
 from connector.envelope.table_schema import schema_topic
 from connector.errors import ConnectorError, Fenced, SinkRefused, SinkUnavailable
 from connector.sink.connection import client_settings, connector_error
+from connector.sink.producer import TransactionalProducer
 from connector.sink.recovery import read_progress, read_schema_keys
 from connector.sink.topics import TopicCreator
 
@@ -125,18 +125,17 @@ class KafkaSink:
         """
         if not self._open:
             return
+        self._open = False
         try:
             self._producer.abort_transaction()
         except (KafkaError, OSError) as error:
             raise self._failure(_ABORT, error) from error
-        self._open = False
 
     def close(self) -> None:
         """Let go of the connection; what has not been committed is aborted by Kafka."""
-        # Without a time the producer would try to deliver what is not going to be committed.
-        self._producer.close(timeout=0)
+        self._producer.close_now()
 
-    def _start_producer(self) -> KafkaProducer:
+    def _start_producer(self) -> TransactionalProducer:
         settings = self._settings
         timeout_ms = int(settings.request_timeout_seconds * 1000)
         arguments: dict[str, Any] = client_settings(settings) | {
@@ -156,16 +155,10 @@ class KafkaSink:
             "allow_auto_create_topics": False,
         }
         try:
-            producer = KafkaProducer(**arguments)
+            return TransactionalProducer(settings.transaction_timeout_seconds, **arguments)
         except (KafkaError, OSError) as error:
-            raise connector_error(settings, "connect", error) from error
-        try:
-            producer.init_transactions()
-        except (KafkaError, OSError) as error:
-            producer.close(timeout=0)
             doing = f"take over transactional id {self.transactional_id}"
             raise connector_error(settings, doing, error) from error
-        return producer
 
     def _partition_count(self, topic: str) -> int:
         count = self._partitions.get(topic)

@@ -34,6 +34,7 @@ class Stream:
     directory: Path
     database: str
     prefix: str
+    start: str  # of the log that concerns the test; other tests left theirs before it
 
     def execute(self, *statements: str) -> None:
         """Run statements on the source, each its own transaction."""
@@ -47,8 +48,9 @@ class Stream:
 
     def config(self, **changed: object) -> Path:
         """Write a configuration that follows the database."""
+        wanted: dict[str, object] = {"source__start": self.start} | changed
         return write_config(
-            self.directory, self.source, self.broker, self.prefix, self.database, **changed
+            self.directory, self.source, self.broker, self.prefix, self.database, **wanted
         )
 
     def connector(self, **changed: object) -> ConnectorProcess:
@@ -75,8 +77,14 @@ def new_stream(source: Endpoint, broker: Endpoint, directory: Path) -> Stream:
     """Create a database with a name of its own."""
     name = f"it_{uuid.uuid4().hex[:10]}"
     with connect(source) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT VERSION()")
+        (version,) = cursor.fetchone() or ("",)
+        mariadb = "MariaDB" in version
+        cursor.execute(f"SELECT {'@@gtid_binlog_pos' if mariadb else '@@gtid_executed'}")
+        (gtid_set,) = cursor.fetchone() or ("",)
         cursor.execute(f"CREATE DATABASE {name}")
-    return Stream(source, broker, directory, name, name)
+    start = "gtid:" + gtid_set.replace("\n", "") if gtid_set else "earliest"
+    return Stream(source, broker, directory, name, name, start)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def count_up(source: Endpoint, database: str, seed: int, stop: Event) -> None:
             for _ in range(chance.randint(1, 6)):
                 table = chance.choice(("counter", "other"))
                 cursor.execute(
-                    f"UPDATE {table} SET n = n + 1 WHERE id % 7 = %s", (chance.randrange(7),)
+                    f"UPDATE {table} SET n = n + 1 WHERE MOD(id, 7) = %s", (chance.randrange(7),)
                 )
             if chance.random() < 0.1:
                 connection.rollback()

@@ -1,0 +1,128 @@
+"""What cannot be carried without loss stops the connector, and says where, what, and what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.harness import run_to_end
+from tests.integration.packet_proxy import PacketProxy, flip_bit_behind, retype
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Stream
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
+TABLE = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB"
+BEFORE = "INSERT INTO t VALUES (1, 'before')"
+CONTINUE = "continue behind it: give the pipeline a new name and set source.start"
+
+
+def last_error(stream: Stream, **changed: object) -> str:
+    """Run the connector until it stops by itself; return what it says, without places."""
+    code, output = run_to_end(stream.config(**changed))
+    assert code == 3, output
+    assert "error: " in output, output
+    text = output.rpartition("error: ")[2].strip()
+    text = text.replace(stream.database, "shop")
+    text = re.sub(r"(binlog|mysqld-bin)\.\d{6}:\d+", "LOG:POS", text)
+    return re.sub(r"--start-position=\d+ \S+`", "…`", re.sub(r"[0-9a-f-]{36}:\d+", "GTID", text))
+
+
+def committed_ids(stream: Stream) -> list[int]:
+    return [change.key["id"] for change in stream.changes()]
+
+
+def test_a_change_logged_as_a_statement_is_refused(stream: Stream) -> None:
+    stream.execute(TABLE, BEFORE, "SET SESSION binlog_format = STATEMENT")
+    stream.execute("SET SESSION binlog_format = STATEMENT", "UPDATE t SET v = 'x'")
+    assert last_error(stream) == (
+        "LOG:POS: UPDATE in database shop, logged as a statement, cannot be carried without loss "
+        "(transaction GTID): a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL "
+        "binlog_format=ROW, take the right to change it from the application, repair the rows it "
+        f"touched, and {CONTINUE}. Nothing from this transaction was published"
+    )
+    assert committed_ids(stream) == [1]
+
+
+def test_a_rename_of_a_followed_table_is_refused(stream: Stream) -> None:
+    stream.execute(TABLE, BEFORE, "RENAME TABLE t TO u")
+    assert last_error(stream) == (
+        "LOG:POS: a rename that involves the followed table shop.t cannot be carried without loss "
+        "(transaction GTID): exclude the table in source.exclude_tables, or "
+        f"{CONTINUE}. Nothing from this transaction was published"
+    )
+    assert committed_ids(stream) == [1]
+
+
+def test_a_partition_that_is_dropped_is_refused(stream: Stream) -> None:
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY) PARTITION BY RANGE (id) "
+        "(PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)",
+        "INSERT INTO t VALUES (1), (11)",
+        "ALTER TABLE t DROP PARTITION p0",
+    )
+    assert "ALTER TABLE shop.t … DROP PARTITION, which replaces rows without events" in last_error(
+        stream
+    )
+    assert committed_ids(stream) == [1, 11]
+
+
+def test_an_xa_transaction_is_refused(stream: Stream) -> None:
+    stream.execute(
+        TABLE,
+        BEFORE,
+        "XA START 'x'",
+        "INSERT INTO t VALUES (2, 'xa')",
+        "XA END 'x'",
+        "XA PREPARE 'x'",
+        "XA COMMIT 'x'",
+    )
+    assert last_error(stream) == (
+        "LOG:POS: an XA transaction cannot be carried without loss (transaction GTID): use plain "
+        "transactions on followed tables. Nothing from this transaction was published"
+    )
+    assert committed_ids(stream) == [1]
+
+
+def test_a_row_image_with_columns_left_out_is_refused(stream: Stream) -> None:
+    stream.execute(TABLE, BEFORE)
+    stream.execute("SET SESSION binlog_row_image = MINIMAL", "UPDATE t SET v = 'x'")
+    assert last_error(stream) == (
+        'a row of shop.t was logged without column "v": a session ran with '
+        "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
+        "pipeline a new name with source.start behind these rows"
+    )
+    assert committed_ids(stream) == [1]
+
+
+def test_transactions_before_the_refused_one_are_delivered_though_they_share_its_batch(
+    stream: Stream,
+) -> None:
+    stream.execute(TABLE, *(f"INSERT INTO t VALUES ({n}, 'x')" for n in range(30)))
+    stream.transaction(
+        "INSERT INTO t VALUES (100, 'x')",
+        "SET SESSION binlog_row_image = MINIMAL",
+        "UPDATE t SET v = 'y' WHERE id = 1",
+    )
+    error = last_error(stream, delivery__commit_interval_ms=10_000)
+    assert 'was logged without column "v"' in error
+    assert committed_ids(stream) == list(range(30))
+
+
+def test_a_bit_flipped_on_the_way_is_noticed(stream: Stream) -> None:
+    stream.execute(TABLE, BEFORE, "INSERT INTO t VALUES (2, 'marker')")
+    with PacketProxy(stream.source, flip_bit_behind(b"marker")) as proxy:
+        error = last_error(stream, source__port=proxy.port, **{"source.tls__mode": "disabled"})
+    assert "cannot decode WRITE_ROWS_EVENT: " in error
+    assert committed_ids(stream) == [1]
+
+
+def test_an_event_of_unknown_type_is_refused(stream: Stream) -> None:
+    stream.execute(TABLE, BEFORE, "INSERT INTO t VALUES (2, 'marker')")
+    with PacketProxy(stream.source, retype(b"marker", 99)) as proxy:
+        error = last_error(stream, source__port=proxy.port, **{"source.tls__mode": "disabled"})
+    assert "cannot decode " in error
+    assert committed_ids(stream) == [1]
