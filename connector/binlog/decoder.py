@@ -59,6 +59,9 @@ from connector.payload import PayloadReader
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# How messages call the log before the server has named it.
+UNNAMED_LOG = "stream"
+
 # Table maps that are kept decoded; the one decoded first gives way.
 TABLE_MAPS_MAX = 1024
 
@@ -136,7 +139,7 @@ class EventDecoder:
             origin = (file, position, name)
             body, checksum = self._decode_body(header, data, origin)
         except DecodeError as error:
-            raise EventError(file or "the stream's start", position, name, str(error)) from error
+            raise EventError(file or UNNAMED_LOG, position, name, str(error)) from error
         next_position = position + header.event_size if occupies else position
         self._move(header, body, next_position)
         return Event(file, position, next_position, header, body, checksum)

@@ -1,0 +1,151 @@
+"""Whatever the bytes are: an event or an `EventError`, never anything else."""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connector.binlog.columns.json import json_text
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.event_types import EventType
+from connector.binlog.rows_event import RowsEvent
+from connector.errors import DecodeError, EventError
+from tests.binlog.log_bytes import (
+    FORMAT_DESCRIPTION,
+    checksummed,
+    event,
+    table_map_of_every_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.binlog.event import Event
+
+FILES = [
+    "seed/mysql-bin.000005",
+    "seed/mysql-bin.000006",
+    "recorded/mariadb-bin.000001",
+    "recorded/mysql-bin.000066",
+    "recorded/json.binlog.000001",
+    "recorded/json-opaque.binlog",
+    "recorded/vector.binlog",
+    "recorded/binlog_transaction_with_GTID_TAG.000001",
+]
+
+
+def decoder_behind_format_description(*, verify_checksum: bool = True) -> EventDecoder:
+    decoder = EventDecoder(file="binlog.000001", verify_checksum=verify_checksum)
+    decoder.decode(FORMAT_DESCRIPTION)
+    return decoder
+
+
+def consume(decoded: Event) -> None:
+    if isinstance(decoded.body, RowsEvent):
+        for _ in decoded.body.rows():
+            pass
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_an_error(data: bytes) -> None:
+    with pytest.raises(EventError):
+        EventDecoder().decode(data)
+
+
+@given(st.sampled_from(EventType), st.binary(max_size=300), st.sampled_from([0, 0x20, 0x80]))
+def test_a_random_body_of_any_type_is_an_event_or_an_error(
+    event_type: EventType, body: bytes, flags: int
+) -> None:
+    decoder = decoder_behind_format_description()
+    with suppress(EventError):
+        consume(decoder.decode(event(event_type, body, flags=flags)))
+
+
+@given(st.data(), st.binary(max_size=400))
+def test_random_rows_of_every_column_type_are_rows_or_an_error(
+    data: st.DataObject, rows: bytes
+) -> None:
+    decoder = decoder_behind_format_description()
+    table_map, columns = table_map_of_every_type()
+    decoder.decode(table_map)
+    bitmap = data.draw(st.binary(min_size=(columns + 7) // 8, max_size=(columns + 7) // 8))
+    head = bytes.fromhex("2a0000000000 0100 0200") + bytes([columns]) + bitmap
+    with suppress(EventError):
+        consume(decoder.decode(event(EventType.WRITE_ROWS_EVENT, head + rows)))
+
+
+@given(st.binary(max_size=200))
+def test_a_random_json_document_is_text_or_an_error(document: bytes) -> None:
+    with suppress(DecodeError):
+        assert isinstance(json_text(document), str)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_any_prefix_of_an_event_is_an_error(
+    recorded: Callable[[str], list[bytes]], name: str
+) -> None:
+    whole = EventDecoder(file=Path(name).name)
+    for data in recorded(name):
+        for length in range(len(data)):
+            decoder = decoder_behind_format_description()
+            with pytest.raises(EventError):
+                decoder.decode(data[:length])
+        if data[4] == EventType.PARTIAL_UPDATE_ROWS_EVENT:
+            return
+        whole.decode(data)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_event_that_ends_early_but_says_so_is_an_event_or_an_error(
+    recorded: Callable[[str], list[bytes]], name: str
+) -> None:
+    decoder = EventDecoder(verify_checksum=False)
+    for data in recorded(name):
+        if data[4] == EventType.PARTIAL_UPDATE_ROWS_EVENT:
+            return
+        for length in range(19, len(data), 1 + len(data) // 50):
+            cut = data[:9] + length.to_bytes(4, "little") + data[13:length]
+            fork = decoder_behind_format_description(verify_checksum=False)
+            fork._table_maps = dict(decoder._table_maps)
+            with suppress(EventError):
+                consume(fork.decode(cut))
+        decoder.decode(data)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_byte_is_an_event_or_an_error(
+    recorded: Callable[[str], list[bytes]], name: str
+) -> None:
+    decoder = EventDecoder(verify_checksum=False)
+    for data in recorded(name):
+        if data[4] == EventType.PARTIAL_UPDATE_ROWS_EVENT:
+            return
+        for place in range(13, len(data), 1 + len(data) // 100):
+            for flip in (0x01, 0x80, 0xFF):
+                changed = data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :]
+                fork = decoder_behind_format_description(verify_checksum=False)
+                fork._table_maps = dict(decoder._table_maps)
+                with suppress(EventError):
+                    consume(fork.decode(changed))
+        decoder.decode(data)
+
+
+def test_every_flipped_bit_of_an_event_is_found_by_its_checksum() -> None:
+    data = event(EventType.XID_EVENT, (9).to_bytes(8, "little"))
+    for bit in range(19 * 8, len(data) * 8):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        decoder = decoder_behind_format_description()
+        with pytest.raises(EventError, match=r"CRC32 is 0x[0-9a-f]{8}, but the event says"):
+            decoder.decode(bytes(changed))
+
+
+def test_the_checksum_is_the_zlib_crc32() -> None:
+    body = b"payload"
+    assert checksummed(body) == body + zlib.crc32(body).to_bytes(4, "little")
