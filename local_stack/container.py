@@ -14,20 +14,18 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
-import pymysql
-
 # Docker's client has no types of its own, and two names are not worth a package of stubs.
 from docker import from_env  # type: ignore[import-untyped]
 from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 
 from connector.errors import LocalStackError
-from local_stack.endpoint import Endpoint, connect
+from local_stack.endpoint import Endpoint
 from local_stack.kafka import BROKER_SETTINGS, broker_answers
 from local_stack.kafka_jars import KAFKA_VERSION
 from local_stack.managed_server import HOST, START_SECONDS, free_port
 from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
-from local_stack.sql_server import ADMINISTRATOR, ADMINISTRATOR_PASSWORD, option
+from local_stack.sql_server import ADMINISTRATOR, ADMINISTRATOR_PASSWORD, option, server_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -170,11 +168,7 @@ class MysqlContainer(ContainerServer):
 
     def _reach(self, port: int) -> Endpoint | None:
         endpoint = Endpoint(HOST, port, ADMINISTRATOR, ADMINISTRATOR_PASSWORD)
-        try:
-            connect(endpoint).close()
-        except pymysql.err.OperationalError:
-            return None
-        return endpoint
+        return endpoint if server_answers(endpoint) else None
 
 
 class MariadbContainer(MysqlContainer):

@@ -64,10 +64,16 @@ class Server(Protocol):
     ) -> None: ...
 
 
-def connect(endpoint: Endpoint, database: str | None = None) -> pymysql.Connection[Cursor]:
+CONNECT_SECONDS = 10
+
+
+def connect(
+    endpoint: Endpoint, database: str | None = None, *, read_timeout_seconds: int | None = None
+) -> pymysql.Connection[Cursor]:
     """Log in as the administrator; every statement commits itself.
 
-    Raises pymysql.err.OperationalError when the server does not answer or refuses.
+    `read_timeout_seconds` bounds each wait for an answer, that for the greeting as well. Raises
+    pymysql.err.OperationalError when the server does not answer or refuses.
     """
     return pymysql.connect(
         host=endpoint.host,
@@ -77,5 +83,6 @@ def connect(endpoint: Endpoint, database: str | None = None) -> pymysql.Connecti
         database=database,
         charset="utf8mb4",
         autocommit=True,
-        connect_timeout=10,
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=read_timeout_seconds,
     )

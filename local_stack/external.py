@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pymysql
 
 from connector.errors import LocalStackError
-from local_stack.endpoint import Endpoint, connect
+from local_stack.endpoint import CONNECT_SECONDS, Endpoint, connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ class ExternalServer:
     def start(self) -> Endpoint:
         """Return the endpoint after a login; raises LocalStackError when that fails."""
         try:
-            connect(self.endpoint).close()
+            connect(self.endpoint, read_timeout_seconds=CONNECT_SECONDS).close()
         except pymysql.err.MySQLError as error:
             said = error.args[-1] if error.args else error
             reason = (

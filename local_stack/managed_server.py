@@ -93,7 +93,7 @@ class ManagedServer(ABC):
         chosen = int(kept.read_text()) if kept.exists() else None
         for _ in range(PORT_ATTEMPTS):
             port = chosen or free_port()
-            endpoint = self._serve(port)
+            endpoint = self._serve(port) if is_free(port) else None
             if endpoint is not None:
                 kept.write_text(str(port))
                 self._endpoint = endpoint
@@ -179,13 +179,19 @@ def free_port() -> int:
     keeps trying such a port would in the end be given it as its own, and connect to itself.
     """
     for port in random.sample(PORTS, k=len(PORTS)):
-        try:
-            socket.create_server((HOST, port)).close()
-        except OSError:
-            continue
-        return port
+        if is_free(port):
+            return port
     reason = f"no port of {HOST} between {PORTS[0]} and {PORTS[-1]} is free; end a server"
     raise LocalStackError(reason)
+
+
+def is_free(port: int) -> bool:
+    """Return whether nobody listens on `port` of 127.0.0.1."""
+    try:
+        socket.create_server((HOST, port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def _require_platform() -> None:

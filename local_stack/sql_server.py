@@ -41,6 +41,8 @@ ALTER USER '{ADMINISTRATOR}'@'{HOST}' IDENTIFIED BY '{ADMINISTRATOR_PASSWORD}';
 GRANT ALL PRIVILEGES ON *.* TO '{ADMINISTRATOR}'@'{HOST}' WITH GRANT OPTION;
 """
 
+GREETING_SECONDS = 5
+
 # Settings that a data directory is made with, and cannot be served without.
 INITIAL_SETTINGS = frozenset(
     {"lower_case_table_names", "innodb_page_size", "innodb_data_file_path"}
@@ -154,11 +156,17 @@ class SqlServer(ManagedServer):
 
     def _reach(self, port: int) -> Endpoint | None:
         endpoint = Endpoint(HOST, port, ADMINISTRATOR, ADMINISTRATOR_PASSWORD)
-        try:
-            connect(endpoint).close()
-        except pymysql.err.OperationalError:
-            return None
-        return endpoint
+        return endpoint if server_answers(endpoint) else None
+
+
+def server_answers(endpoint: Endpoint) -> bool:
+    """Return whether the administrator can log in at `endpoint`."""
+    try:
+        # A server that is stopping, or no server at all, may accept and never greet.
+        connect(endpoint, read_timeout_seconds=GREETING_SECONDS).close()
+    except pymysql.err.OperationalError:
+        return False
+    return True
 
 
 def option(name: str, value: str) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import select
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from local_stack import connect
+from local_stack import MariadbServer, MysqlServer, connect
 
 if TYPE_CHECKING:
-    from local_stack import KafkaBroker, MariadbServer, MysqlServer
+    from pathlib import Path
+
+    from local_stack import KafkaBroker
 
 
 @pytest.mark.server
@@ -60,3 +66,132 @@ def test_a_killed_broker_comes_back_with_its_topics_on_the_same_port(
     admin = KafkaAdminClient(bootstrap_servers=before.bootstrap)
     assert "kept" in admin.list_topics()
     admin.close()
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("version", ["5.7", "8.0.15", "9"])
+def test_each_carried_mysql_starts_as_a_source(tmp_path: Path, version: str) -> None:
+    with (
+        MysqlServer(tmp_path, version=version) as server,
+        connect(server.endpoint) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT VERSION(), @@log_bin, @@binlog_format, @@gtid_mode")
+        said, *settings = cursor.fetchone() or ()
+        assert said.startswith(version)
+        assert settings == [1, "ROW", "ON"]
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("version", ["10.5", "10.11"])
+def test_each_carried_mariadb_starts_as_a_source(tmp_path: Path, version: str) -> None:
+    with (
+        MariadbServer(tmp_path, version=version) as server,
+        connect(server.endpoint) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT VERSION(), @@log_bin, @@binlog_format, @@binlog_row_metadata")
+        said, *settings = cursor.fetchone() or ()
+        assert said.startswith(version)
+        assert settings == [1, "ROW", "FULL"]
+
+
+@pytest.mark.server
+def test_a_setting_of_the_caller_wins_and_none_drops_one(tmp_path: Path) -> None:
+    settings = {"binlog_format": "STATEMENT", "gtid_mode": None, "binlog_row_metadata": None}
+    with (
+        MysqlServer(tmp_path, settings=settings) as server,
+        connect(server.endpoint) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT @@binlog_format, @@gtid_mode, @@binlog_row_metadata")
+        assert cursor.fetchone() == ("STATEMENT", "OFF", "MINIMAL")
+
+
+@pytest.mark.server
+def test_an_empty_setting_is_an_option_without_a_value(tmp_path: Path) -> None:
+    settings = {"skip_log_bin": "", "log_bin": None}
+    with (
+        MysqlServer(tmp_path, settings=settings) as server,
+        connect(server.endpoint) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT @@log_bin")
+        assert cursor.fetchone() == (0,)
+
+
+@pytest.mark.server
+def test_a_setting_that_the_data_directory_is_made_with_makes_one_of_its_own(
+    tmp_path: Path,
+) -> None:
+    with (
+        MysqlServer(tmp_path, settings={"lower_case_table_names": "1"}) as server,
+        connect(server.endpoint) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT @@lower_case_table_names")
+        assert cursor.fetchone() == (1,)
+
+
+@pytest.mark.server
+def test_two_servers_have_ports_and_identities_of_their_own(
+    mysql_server: MysqlServer, tmp_path: Path
+) -> None:
+    def identity(server: MysqlServer) -> object:
+        with connect(server.endpoint) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT @@server_uuid")
+            return cursor.fetchone()
+
+    with MysqlServer(tmp_path) as other:
+        assert other.endpoint.port != mysql_server.endpoint.port
+        assert identity(other) != identity(mysql_server)
+
+
+@pytest.mark.server
+def test_another_owner_serves_the_folder_as_it_is(tmp_path: Path) -> None:
+    with MariadbServer(tmp_path) as first:
+        endpoint = first.endpoint
+        with connect(endpoint) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE kept")
+    with MariadbServer(tmp_path) as second:
+        assert second.endpoint == endpoint
+        with connect(endpoint) as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW DATABASES LIKE 'kept'")
+            assert cursor.fetchone() == ("kept",)
+
+
+@pytest.mark.server
+def test_starting_a_running_server_starts_no_other(mysql_server: MysqlServer) -> None:
+    pid = mysql_server.pid
+    assert mysql_server.start() == mysql_server.endpoint
+    assert mysql_server.pid == pid
+
+
+@pytest.mark.server
+def test_a_server_with_a_long_path_can_be_reached(tmp_path: Path) -> None:
+    deep = tmp_path / "a-folder-of-a-long-name" / ("x" * 100)
+    with MariadbServer(deep) as server:
+        connect(server.endpoint).close()
+
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from local_stack import MysqlServer
+server = MysqlServer(Path(sys.argv[1]))
+server.start()
+print(server.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.server
+def test_a_mysql_whose_owner_is_killed_shuts_down_cleanly(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OWNER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        descriptor = os.pidfd_open(int(owner.stdout.readline()))
+        owner.kill()
+        select.select([descriptor], [], [])
+        os.close(descriptor)
+    assert "Shutdown complete" in (tmp_path / "server.log").read_text()

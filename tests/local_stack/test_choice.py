@@ -1,0 +1,150 @@
+"""The user's choice of a source becomes a server of the right kind, or a clear refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from connector.errors import LocalStackError
+from local_stack import (
+    Endpoint,
+    ExternalServer,
+    MariadbServer,
+    MysqlServer,
+    SourceChoice,
+    connect,
+    source_server,
+)
+from local_stack.external import parse_address
+from local_stack.managed_server import free_port
+
+
+def test_the_default_is_a_private_mysql(tmp_path: Path) -> None:
+    server = source_server(SourceChoice(), tmp_path)
+    assert isinstance(server, MysqlServer)
+    assert server.name == "MySQL 8.0"
+
+
+def test_a_private_mariadb_can_be_chosen(tmp_path: Path) -> None:
+    server = source_server(SourceChoice("mariadb"), tmp_path)
+    assert isinstance(server, MariadbServer)
+    assert server.name == "MariaDB 11.8"
+
+
+@pytest.mark.server
+def test_a_mysqld_of_the_user_is_started_as_a_source(
+    mysql_server: MysqlServer, tmp_path: Path
+) -> None:
+    executable = Path(mysql_server._installation.command[0])
+    with source_server(SourceChoice(executable=executable), tmp_path) as server:
+        assert isinstance(server, MysqlServer)
+        assert server.version == mysql_server.version
+        with connect(server.endpoint) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT @@binlog_row_metadata, @@gtid_mode")
+            assert cursor.fetchone() == ("FULL", "ON")
+
+
+@pytest.mark.server
+def test_a_running_server_is_used_by_its_address(mysql_server: MysqlServer, tmp_path: Path) -> None:
+    endpoint = mysql_server.endpoint
+    address = f"{endpoint.user}:{endpoint.password}@{endpoint.host}:{endpoint.port}"
+    with source_server(SourceChoice(address=address), tmp_path) as server:
+        assert server.endpoint == endpoint
+    # It was not ours to stop.
+    connect(endpoint).close()
+
+
+@pytest.mark.server
+def test_a_wrong_password_of_a_running_server_is_said(mysql_server: MysqlServer) -> None:
+    endpoint = mysql_server.endpoint
+    with pytest.raises(LocalStackError) as caught:
+        ExternalServer(Endpoint(endpoint.host, endpoint.port, "root", "wrong")).start()
+    assert str(caught.value) == (
+        f"127.0.0.1:{endpoint.port}: cannot log in as 'root': "
+        "Access denied for user 'root'@'127.0.0.1' (using password: YES); check that the server "
+        "runs, the address and the password (BINLOG_CONNECTOR_SOURCE__PASSWORD)"
+    )
+
+
+def test_a_server_that_does_not_answer_is_said() -> None:
+    port = free_port()
+    with pytest.raises(LocalStackError) as caught:
+        ExternalServer(Endpoint("127.0.0.1", port, "root")).start()
+    assert str(caught.value) == (
+        f"127.0.0.1:{port}: cannot log in as 'root': Can't connect to MySQL server on '127.0.0.1' "
+        "([Errno 111] Connection refused); check that the server runs, the address and the "
+        "password (BINLOG_CONNECTOR_SOURCE__PASSWORD)"
+    )
+
+
+def test_a_server_of_the_user_is_not_killed_nor_restarted() -> None:
+    server = ExternalServer(Endpoint("db.example", 3306, "root"))
+    for refused, what in (
+        (server.kill, "cannot be killed"),
+        (server.restart, "cannot be restarted"),
+        (lambda: server.pid, "has a process id that is not known"),
+    ):
+        with pytest.raises(LocalStackError) as caught:
+            refused()
+        assert str(caught.value) == (
+            f"db.example:3306 is a server of your own and {what}; use a private server for that"
+        )
+
+
+@pytest.mark.parametrize(
+    ("address", "endpoint"),
+    [
+        ("db.example", Endpoint("db.example", 3306, "root", "from-environment")),
+        ("db.example:3307", Endpoint("db.example", 3307, "root", "from-environment")),
+        ("cdc@db.example", Endpoint("db.example", 3306, "cdc", "from-environment")),
+        ("cdc:@db.example", Endpoint("db.example", 3306, "cdc", "")),
+        ("cdc:p%40ss%3A@10.0.0.1:3307", Endpoint("10.0.0.1", 3307, "cdc", "p@ss:")),
+        ("cdc:s@[::1]:3307", Endpoint("::1", 3307, "cdc", "s")),
+    ],
+)
+def test_an_address_is_read(address: str, endpoint: Endpoint) -> None:
+    environment = {"BINLOG_CONNECTOR_SOURCE__PASSWORD": "from-environment"}
+    assert parse_address(address, environment) == endpoint
+
+
+@pytest.mark.parametrize("address", ["", "root:secret@", "db:port", "db:70000", "db/shop", "[::1"])
+def test_what_is_no_address_is_refused_without_repeating_it(address: str) -> None:
+    with pytest.raises(LocalStackError) as caught:
+        parse_address(address)
+    assert str(caught.value) == (
+        "the address of the server is not of the form [USER[:PASSWORD]@]HOST[:PORT]"
+    )
+
+
+def test_an_endpoint_does_not_show_its_password() -> None:
+    assert repr(Endpoint("db", 1, "cdc", "secret")) == "Endpoint(host='db', port=1, user='cdc')"
+
+
+def test_two_choices_at_once_are_refused(tmp_path: Path) -> None:
+    choice = SourceChoice(executable=Path("/usr/sbin/mysqld"), address="db.example")
+    with pytest.raises(LocalStackError) as caught:
+        source_server(choice, tmp_path)
+    assert str(caught.value) == (
+        "choose one of: the path of a mysqld, the address of a server, a container"
+    )
+
+
+def test_a_mysqld_as_a_mariadb_is_refused(tmp_path: Path) -> None:
+    choice = SourceChoice("mariadb", executable=Path("/usr/sbin/mysqld"))
+    with pytest.raises(LocalStackError) as caught:
+        source_server(choice, tmp_path)
+    assert str(caught.value) == ("the path of a mysqld serves MySQL, but the source is mariadb")
+
+
+def test_a_container_without_an_engine_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    with pytest.raises(LocalStackError) as caught:
+        source_server(SourceChoice(container=True), tmp_path).start()
+    text = str(caught.value)
+    assert text.startswith("no Docker engine answers: ")
+    assert text.endswith(
+        "; start Docker, or use a private server or the address of a server of your own"
+    )

@@ -1,0 +1,140 @@
+"""Packages of a Debian suite are found, verified and unpacked without apt."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import lzma
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.errors import LocalStackError
+from local_stack.archive import unpack_deb
+from local_stack.debian import find_packages, mirror, unpack_packages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_stack.cache import Cache
+    from tests.local_stack.conftest import Repository
+
+
+def deb(files: dict[str, bytes]) -> bytes:
+    """A package with these files; its control member has an odd length, to be padded."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:xz") as tarball:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(f"./{name}")
+            entry.size = len(content)
+            tarball.addfile(entry, io.BytesIO(content))
+    package = b"!<arch>\n"
+    members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd", "data.tar.xz": data.getvalue()}
+    for name, content in members.items():
+        header = f"{name:16}{0:<12}{0:<6}{0:<6}{'100644':8}{len(content):<10}`\n"
+        package += header.encode() + content + b"\n" * (len(content) % 2)
+    return package
+
+
+def publish(repository: Repository, package: bytes) -> None:
+    """Publish `package` as libaio1 of the suite bookworm."""
+    sha256 = hashlib.sha256(package).hexdigest()
+    index = (
+        "Package: libaio1-dbg\nFilename: pool/wrong.deb\n\n"
+        f"Package: libaio1\nVersion: 1\nFilename: pool/libaio1.deb\nSize: {len(package)}\n"
+        f"Description: a library\n whose: text goes on\nSHA256: {sha256}\n\n"
+        "Package: zlib1g\nFilename: pool/z.deb\n"
+    )
+    packed = lzma.compress(index.encode())
+    digest = hashlib.sha256(packed).hexdigest()
+    release = (
+        "MD5Sum:\n 0123456789abcdef0123456789abcdef 1 main/binary-amd64/Packages.xz\n"
+        f"SHA256:\n {digest} {len(packed):8} main/binary-amd64/Packages.xz\n"
+    )
+    base = "/dists/bookworm"
+    repository.files[f"{base}/InRelease"] = release.encode()
+    repository.files[f"{base}/main/binary-amd64/by-hash/SHA256/{digest}"] = packed
+    repository.files["/pool/libaio1.deb"] = package
+
+
+def test_packages_are_unpacked_into_a_folder(
+    repository: Repository, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_DEBIAN_MIRROR", repository.url)
+    publish(
+        repository, deb({"usr/lib/libaio.so.1": b"elf", "usr/share/doc/libaio1/copyright": b""})
+    )
+    unpack_packages("libaio", "bookworm", ["libaio1"], tmp_path / "root", cache)
+    assert (tmp_path / "root/usr/lib/libaio.so.1").read_bytes() == b"elf"
+    assert not (tmp_path / "root/usr/share").exists()
+
+
+def test_a_package_that_is_missing_is_named(
+    repository: Repository, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_DEBIAN_MIRROR", repository.url)
+    publish(repository, deb({}))
+    with pytest.raises(LocalStackError) as caught:
+        unpack_packages("libaio", "bookworm", ["libaio1", "libaio2"], tmp_path, cache)
+    assert str(caught.value) == (
+        f"{repository.url}: suite bookworm has no package libaio2; "
+        "set BINLOG_CONNECTOR_DEBIAN_MIRROR to a complete mirror"
+    )
+
+
+def test_a_package_is_found_by_its_whole_name() -> None:
+    index = "Package: a-b\nFilename: 1\n\nPackage: a\nFilename: 2\n\nPackage: xa\nFilename: 3\n"
+    assert find_packages(index, ["a"]) == {"a": {"Package": "a", "Filename": "2"}}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("sources.list", "deb http://near.example/debian bookworm main\n"),
+        ("sources.list", "# deb http://off.example/debian x\ndeb http://near.example/debian/ x\n"),
+        ("sources.list", "deb [arch=amd64 signed-by=/k] http://near.example/debian x main\n"),
+        ("sources.list.d/a.list", "deb http://near.example/debian bookworm main\n"),
+        (
+            "sources.list.d/debian.sources",
+            (
+                "Types: deb\nURIs: http://sec.example/debian-security\n\n"
+                "Types: deb\nURIs: http://near.example/debian\nSuites: bookworm\n"
+            ),
+        ),
+    ],
+)
+def test_the_mirror_is_that_of_the_system(tmp_path: Path, file: str, text: str) -> None:
+    (tmp_path / "sources.list.d").mkdir()
+    (tmp_path / file).write_text(text)
+    assert mirror({}, tmp_path) == "http://near.example/debian"
+
+
+def test_the_environment_wins_over_the_system(tmp_path: Path) -> None:
+    (tmp_path / "sources.list").write_text("deb http://near.example/debian bookworm main\n")
+    environment = {"BINLOG_CONNECTOR_DEBIAN_MIRROR": "http://chosen.example/debian/"}
+    assert mirror(environment, tmp_path) == "http://chosen.example/debian"
+
+
+@pytest.mark.parametrize("text", ["", "deb https://vendor.example/apt stable main\n"])
+def test_without_an_own_mirror_it_is_debian_s(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sources.list").write_text(text)
+    assert mirror({}, tmp_path) == "https://deb.debian.org/debian"
+
+
+def test_what_is_no_package_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.deb"
+    path.write_bytes(b"<html>")
+    with pytest.raises(LocalStackError) as caught:
+        unpack_deb(path, tmp_path)
+    assert str(caught.value) == (
+        f"{path}: not a Debian package: it does not begin with b'!<arch>\\n'"
+    )
+
+
+def test_a_package_without_files_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.deb"
+    path.write_bytes(b"!<arch>\n")
+    with pytest.raises(LocalStackError) as caught:
+        unpack_deb(path, tmp_path)
+    assert str(caught.value) == f"{path}: not a Debian package: it has no data.tar"
