@@ -119,7 +119,7 @@ class MysqlServer:
                 program_name="binlog-connector",
             )
         except pymysql.err.MySQLError as error:
-            _raise(place, error)
+            _raise(place, error, logged_in=False)
         try:
             return cls(place, connection)
         except BaseException:
@@ -186,7 +186,7 @@ class MysqlServer:
         self.close()
 
 
-def _raise(place: str, error: pymysql.err.MySQLError) -> NoReturn:
+def _raise(place: str, error: pymysql.err.MySQLError, *, logged_in: bool = True) -> NoReturn:
     number = error.args[0] if error.args else None
     original = getattr(error, "original_exception", None)
     if isinstance(original, OSError):
@@ -205,13 +205,14 @@ def _raise(place: str, error: pymysql.err.MySQLError) -> NoReturn:
             "source.tls.mode to preferred"
         )
         raise SourceRefused(reason) from error
-    raise server_error(place, number, text) from error
+    raise server_error(place, number, text, logged_in=logged_in) from error
 
 
 def _connect_error(place: str, error: OSError) -> SourceRefused | SourceUnavailable:
     if isinstance(error, ssl.SSLCertVerificationError):
+        verdict = error.verify_message.rstrip(".")
         return SourceRefused(
-            f"{place}: the server's certificate is refused: {error.verify_message}: check "
+            f"{place}: the server's certificate is refused: {verdict}: check "
             "source.tls.ca and source.host, or lower source.tls.mode"
         )
     if isinstance(error, socket.gaierror):

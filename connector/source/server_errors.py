@@ -18,7 +18,7 @@ from connector.errors import SourceRefused, SourceUnavailable
 if TYPE_CHECKING:
     from connector.errors import ConnectorError
 
-ACCESS_DENIED_NUMBERS = frozenset({1044, 1142, 1227})
+ACCESS_DENIED = 1045
 UNKNOWN_SYSTEM_VARIABLE = 1193
 DUMP_FAILED = 1236
 
@@ -96,7 +96,7 @@ _DUMP_FAILURES = (
     (r"max_allowed_packet", "SET GLOBAL max_allowed_packet = 1073741824 on the server"),
     (
         r"checksum|crc|bogus data|truncated|corrupt|binlog entry",
-        "the server's binlog file is damaged: compare with mysqlbinlog, and look at its disk",
+        "the binlog file is damaged, or no event starts at the position: look with mysqlbinlog",
     ),
     (r"server.id (is|was) (0|not set)", "set server_id on the server"),
     (r"binary log is not open|not enabled", "start the server with log_bin"),
@@ -109,14 +109,20 @@ _DUMP_FAILURES = (
 _UNKNOWN = "look the number up in the server's error reference"
 
 
-def server_error(place: str, number: int, message: str) -> ConnectorError:
+def server_error(
+    place: str, number: int, message: str, *, logged_in: bool = True
+) -> ConnectorError:
     """Return the error to raise for what the server at `place` said.
 
     `place` is `source HOST:PORT`; the server's own text is quoted, for it names accounts and files.
+    Once `logged_in`, "access denied" is about grants: the servers answer a replication command
+    without REPLICATION SLAVE with the number of a wrong password.
     """
     said = f"{place}: error {number}: {message.strip().rstrip('.')}"
     if number in _TRANSIENT:
         return SourceUnavailable(f"{said}: {_TRANSIENT[number]}")
+    if logged_in and number == ACCESS_DENIED:
+        return SourceRefused(f"{said}: {_GRANT}")
     return SourceRefused(f"{said}: {_fix(number, message)}")
 
 
