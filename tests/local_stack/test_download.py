@@ -167,3 +167,16 @@ def test_in_a_pipe_the_progress_is_plain_lines(
 ) -> None:
     fetch("a file", [publish(repository)], cache)
     assert capsys.readouterr().err == "fetching a file: 1.0 MB\nfetched a file in 0 s\n"
+
+
+def test_on_a_terminal_the_progress_is_a_bar(
+    repository: Repository,
+    cache: Cache,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    fetch("a file", [publish(repository)], cache)
+    shown = capsys.readouterr().err
+    assert "fetching a file" in shown
+    assert "1.0/1.0 MB" in shown
