@@ -54,6 +54,10 @@ class SourceLog:
         return new
 
     def _end(self) -> tuple[Path, int]:
-        name, position, *_ = self.execute("SHOW MASTER STATUS")[0]
+        # MySQL renamed the statement in 8.2 and dropped the old name in 8.4.
+        version = str(self.execute("SELECT VERSION()")[0][0])
+        renamed = "MariaDB" not in version and int(version.split(".")[0]) > 8
+        status = "BINARY LOG" if renamed else "MASTER"
+        name, position, *_ = self.execute(f"SHOW {status} STATUS")[0]
         base = self.execute("SELECT @@log_bin_basename")[0][0]
         return Path(str(base)).with_name(str(name)), int(str(position))
