@@ -60,15 +60,15 @@ def test_access_denied_is_the_password_at_login_and_a_grant_behind_it() -> None:
         ),
         (
             (
-                "A replica with the same server_uuid/server_id as this replica has connected to the "
-                "source; the first event 'binlog.000001' at 4"
+                "A replica with the same server_uuid/server_id as this replica has connected to "
+                "the source; the first event 'binlog.000001' at 4"
             ),
             "give each replica and each pipeline a source.server_id of its own",
         ),
         (
             (
-                "Slave has more GTIDs than the master has, using the master's SERVER_UUID. This may "
-                "indicate that the end of the binary log was truncated"
+                "Slave has more GTIDs than the master has, using the master's SERVER_UUID. This "
+                "may indicate that the end of the binary log was truncated"
             ),
             CATCH_UP,
         ),
@@ -106,8 +106,8 @@ def test_access_denied_is_the_password_at_login_and_a_grant_behind_it() -> None:
         ),
         (
             (
-                "Could not find GTID state requested by slave in any binlog files. Probably the slave "
-                "state is too old and required binlog files have been purged"
+                "Could not find GTID state requested by slave in any binlog files. Probably the "
+                "slave state is too old and required binlog files have been purged"
             ),
             START_AGAIN,
         ),
