@@ -57,7 +57,8 @@ def check_pipeline(settings: Settings, console: Console) -> bool:
 
 def _table(findings: list[Finding]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("setting or grant", "value", "wanted", ""):
+    table.add_column("setting or grant", no_wrap=True)
+    for title in ("value", "wanted", ""):
         table.add_column(title, overflow="fold")
     for finding in findings:
         mark = _GOOD if finding.ok else _MARKS[finding.severity]

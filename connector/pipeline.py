@@ -124,7 +124,8 @@ class Pipeline:
         last, schema_keys = self._sink.recover()
         server = MysqlServer.connect(settings.source)
         try:
-            require(check_source(server, settings.source))
+            place = f"source {settings.source.host}:{settings.source.port}"
+            require(check_source(server, settings.source), place)
             identity = server.identity
             if last is None:
                 point = resolve_start(server, settings.source.start)
