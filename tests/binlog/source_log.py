@@ -56,7 +56,7 @@ class SourceLog:
     def _end(self) -> tuple[Path, int]:
         # MySQL renamed the statement in 8.2 and dropped the old name in 8.4.
         version = str(self.execute("SELECT VERSION()")[0][0])
-        renamed = "MariaDB" not in version and int(version.split(".")[0]) > 8
+        renamed = "MariaDB" not in version and int(version.split(".", maxsplit=1)[0]) > 8
         status = "BINARY LOG" if renamed else "MASTER"
         name, position, *_ = self.execute(f"SHOW {status} STATUS")[0]
         base = self.execute("SELECT @@log_bin_basename")[0][0]

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from connector.binlog.transaction_events import (
+    FLAG_MAY_HAVE_SBR,
+    AnonymousGtidEvent,
+    GtidEvent,
+    XidEvent,
+)
+from connector.errors import TruncatedPayload
+from connector.gtid import Gtid
+from connector.payload import PayloadReader
+
+UUID_BYTES = bytes(range(16))
+GTID = b"\x01" + UUID_BYTES + (7).to_bytes(8, "little")
+LOGICAL = b"\x02" + (5).to_bytes(8, "little") + (6).to_bytes(8, "little")
+
+
+def u56(value: int) -> bytes:
+    return value.to_bytes(7, "little")
+
+
+def test_a_gtid_of_5_6_is_a_flag_and_a_name() -> None:
+    event = GtidEvent.decode(PayloadReader(GTID))
+    assert event.gtid == Gtid(UUID(bytes=UUID_BYTES), 7)
+    assert event.flags & FLAG_MAY_HAVE_SBR
+    assert event.last_committed is None
+    assert event.transaction_length is None
+
+
+def test_a_gtid_of_5_7_has_its_place_in_the_commit_order() -> None:
+    event = GtidEvent.decode(PayloadReader(GTID + LOGICAL))
+    assert (event.last_committed, event.sequence_number) == (5, 6)
+    assert (event.immediate_commit_timestamp, event.original_commit_timestamp) == (None, None)
+
+
+def test_a_gtid_of_8_0_on_the_server_that_committed_first_has_one_time_and_version() -> None:
+    tail = u56(1_700_000_000_123_456) + b"\xfc\x00\x02" + (80031).to_bytes(4, "little")
+    event = GtidEvent.decode(PayloadReader(GTID + LOGICAL + tail))
+    assert event.immediate_commit_timestamp == 1_700_000_000_123_456
+    assert event.original_commit_timestamp == 1_700_000_000_123_456
+    assert event.transaction_length == 512
+    assert (event.immediate_server_version, event.original_server_version) == (80031, 80031)
+    assert event.commit_group_ticket is None
+
+
+def test_a_gtid_of_8_0_on_a_replica_has_two_times_and_versions() -> None:
+    tail = (
+        u56(1 << 55 | 20)
+        + u56(10)
+        + b"\x64"
+        + (1 << 31 | 80031).to_bytes(4, "little")
+        + (50740).to_bytes(4, "little")
+        + (99).to_bytes(8, "little")
+    )
+    event = GtidEvent.decode(PayloadReader(GTID + LOGICAL + tail))
+    assert (event.immediate_commit_timestamp, event.original_commit_timestamp) == (20, 10)
+    assert (event.immediate_server_version, event.original_server_version) == (80031, 50740)
+    assert (event.transaction_length, event.commit_group_ticket) == (100, 99)
+
+
+def test_an_anonymous_transaction_has_the_same_facts_and_no_name() -> None:
+    event = AnonymousGtidEvent.decode(PayloadReader(b"\x00" + bytes(24) + LOGICAL))
+    assert (event.flags, event.last_committed, event.sequence_number) == (0, 5, 6)
+
+
+@pytest.mark.parametrize("length", [*range(25), *range(26, 42)])
+def test_a_gtid_that_is_cut_says_what_is_missing(length: int) -> None:
+    with pytest.raises(TruncatedPayload):
+        GtidEvent.decode(PayloadReader((GTID + LOGICAL)[:length]))
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_an_xid_that_is_cut_says_what_is_missing(length: int) -> None:
+    with pytest.raises(TruncatedPayload) as caught:
+        XidEvent.decode(PayloadReader(bytes(length)))
+    assert str(caught.value) == f"need 8 bytes at offset 0, but the payload ends at {length}"
