@@ -18,6 +18,8 @@ PIPELINE = "demo"
 TOPIC_PREFIX = "demo"
 SERVER_ID = 5800
 
+JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")
+
 CONNECTOR = """\
 # binlog-connector run {path}
 name = {pipeline}
@@ -60,8 +62,9 @@ jars = {jars}
 
 [spark.settings]
 "spark.driver.memory" = "700m"
-# A small and young JVM: it starts faster than it computes.
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# A JVM that starts faster than it computes. With one of its two compilers it would keep 48 MB for
+# their code, which Spark fills; what comes then is interpreted, or fails.
+"spark.driver.extraJavaOptions" = {java_options}
 "spark.local.dir" = {scratch}
 "spark.sql.warehouse.dir" = {warehouse}
 """
@@ -149,6 +152,7 @@ class DemoDirectory:
             mirror=_toml(str(self.mirror)),
             checkpoint=_toml(str(self.path / "checkpoint")),
             jars=json.dumps([str(jar) for jar in jars], indent=2, ensure_ascii=False),
+            java_options=_toml(" ".join(JAVA_OPTIONS)),
             scratch=_toml(str(self.path / "spark")),
             warehouse=_toml(str(self.path / "warehouse")),
         )

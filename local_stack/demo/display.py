@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 PLAIN_EVERY_SECONDS = 5.0
+PANEL_WIDTH = 90
+BAR_WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,9 @@ class TableLine:
 class Board:
     """Everything that is shown at one moment."""
 
+    title: str
     phase: str
+    share: float | None  # of the phase that is over; None: not known
     tables: Sequence[TableLine]
     processes: Sequence[tuple[str, str]]  # name and state
 
@@ -60,8 +66,13 @@ class Display:
 
     def say(self, text: str, style: str = "") -> None:
         """Tell what happened."""
-        line = Text.assemble((f"{self.seconds:6.1f} s  ", "dim"), (text, style))
-        self._console.print(line, soft_wrap=not self._console.is_terminal)
+        moment = f"{self.seconds:6.1f} s"
+        if self._console.is_terminal:
+            line = Table.grid(padding=(0, 2, 0, 0))
+            line.add_row(Text(moment, "dim"), Text(text, style))
+            self._console.print(line)
+        else:
+            self._console.print(Text(f"{moment}  {text}"), soft_wrap=True)
 
     def print(self, text: str = "", style: str = "") -> None:
         """Print a line without a time; nothing in it is taken for markup, and it is not broken."""
@@ -100,9 +111,9 @@ class Display:
                 self.say(_plain(board))
 
 
-def _render(board: Board) -> Group:
+def _render(board: Board) -> Panel:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("table", width=14)
+    table.add_column("table", width=12)
     for title in ("source rows", "mirror rows", "changes", "changes/s", "lag"):
         table.add_column(title, justify="right", width=12)
     for line in board.tables:
@@ -118,12 +129,22 @@ def _render(board: Board) -> Group:
     states = Table.grid(padding=(0, 3, 0, 0))
     for name, state in board.processes:
         states.add_row(Text(name, "bold"), state)
-    return Group(Text(), Text(board.phase, "bold cyan"), Text(), table, Text(), states)
+    head = Table.grid(padding=(0, 2, 0, 0))
+    bar = (
+        Text()
+        if board.share is None
+        else ProgressBar(
+            1.0, board.share, width=BAR_WIDTH, complete_style="cyan", finished_style="cyan"
+        )
+    )
+    head.add_row(Text(board.phase, "bold cyan"), bar)
+    body = Group(head, Text(), table, Text(), states)
+    return Panel(body, title=board.title, title_align="left", padding=(1, 2), width=PANEL_WIDTH)
 
 
 def _plain(board: Board) -> str:
     numbers = ", ".join(
-        f"{line.name} {line.source_rows}/{_mirror_rows(line)}"
+        f"{line.name} {line.source_rows:,}/{_mirror_rows(line)}"
         for line in board.tables
         if line.mirror_rows is not None
     )

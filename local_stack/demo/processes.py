@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from local_stack.demo.configuration import DemoDirectory
     from local_stack.demo.topics import Offsets
 
+ERROR_LINES_MAX = 3
+
 
 class DemoProcess:
     """A process of the product, its output in a log of the demo."""
@@ -36,7 +38,7 @@ class DemoProcess:
 
     def check(self) -> None:
         """Raise LocalStackError, with the end of the log, when the process ended by itself."""
-        if self._process is not None and not self._process.is_running:
+        if self._process is not None and self._process.wait(0):
             reason = f"the {self.name} ended. The end of {self._log}:\n{log_tail(self._log)}"
             raise LocalStackError(reason)
 
@@ -111,7 +113,9 @@ class JobStatus:
             case "no_mirror":
                 self.without_mirror.append(line["topic"])
             case "failed":
-                reason = f"the Spark job failed: {line['error']}"
+                # What follows the first lines is a stack trace, and is in the log.
+                said = "\n".join(line["error"].splitlines()[:ERROR_LINES_MAX])
+                reason = f"the Spark job failed: {said}"
                 raise LocalStackError(reason)
 
     def reaches(self, ends: Offsets) -> bool:

@@ -35,10 +35,14 @@ EXIT_INTERRUPTED = 130
 # Shares of the workload's duration.
 ADD_COLUMN_AT = 0.3
 KILL_AT = 0.5
-DOWN_SECONDS = 2.0
+DOWN_SHARE = 0.1
+DOWN_SECONDS = 2.0  # at most
+
 LOOK_SECONDS = 1.0
+WAIT_SECONDS = 0.5
 START_SECONDS = 120.0
-CATCH_UP_SECONDS = 180.0
+# A first batch takes 10 s on an idle machine with two cores; a busy one may need more.
+STUCK_SECONDS = 300.0
 
 
 def run_demo(options: DemoOptions, display: Display | None = None) -> int:
@@ -85,6 +89,7 @@ class _Story:
         self._options = options
         self._stage = stage
         self._display = display
+        self._trade_begin = 0.0
 
     def tell(self) -> int:
         """Return the exit code."""
@@ -105,19 +110,19 @@ class _Story:
 
     def _set_the_stage(self) -> None:
         stage = self._stage
-        self._say(f"starting {self._options.source} and Kafka in {stage.directory.path}")
-        stage.start_servers()
+        self._say(f"starting Kafka, the source and the Spark job in {stage.directory.path}")
+        stage.start_kafka()
+        stage.start_stream_job()
+        stage.start_source()
         self._say(
             f"{stage.log.name} answers at {stage.source.bootstrap}, "
             f"{stage.broker.name} at {stage.broker.endpoint.bootstrap}"
         )
-        stage.start_stream_job()
         stage.start_connector()
         self._say(
             f"database {DATABASE}: {len(MIRRORED_TABLES)} tables with a primary key; "
             f"{KEYLESS_TABLE} has none: its changes go to Kafka, no mirror is kept"
         )
-        self._say("starting the connector and the Spark job, each a process of its own")
         self._wait_until(lambda: stage.connector.resumed_behind() is not None, "connector")
         stage.connector_state = f"pid {stage.connector.pid}, streaming"
         self._wait_until(lambda: stage.stream_job.status().started, "Spark job")
@@ -132,30 +137,35 @@ class _Story:
             if time.monotonic() > deadline:
                 reason = f"the {name} did not start within {START_SECONDS:.0f} seconds; see its log"
                 raise LocalStackError(reason)
-            time.sleep(0.1)
+            time.sleep(WAIT_SECONDS)
 
     def _trade(self) -> None:
         """Run the workload, and what happens on the way."""
         stage, duration = self._stage, self._options.duration_seconds
         stage.start_workload()
         self._say(f"workload: {self._options.rate:g} transactions a second for {duration:g} s")
-        begin = time.monotonic()
-        self._look_until(begin + ADD_COLUMN_AT * duration)
+        self._trade_begin = time.monotonic()
+        self._trade_until(ADD_COLUMN_AT)
         stage.workload.add_column()
         self._say(ADD_COLUMN)
-        self._look_until(begin + KILL_AT * duration)
+        self._trade_until(KILL_AT)
         self._kill_connector()
-        self._look_until(begin + duration)
+        self._trade_until(1.0)
         stage.workload.stop()
         stage.workload.check()
         self._say(f"workload stopped after {stage.workload.transactions:,} transactions")
 
-    def _look_until(self, moment: float, done: Callable[[], bool] = lambda: False) -> None:
-        """Watch and show until the moment has come, or it is done."""
-        while (left := moment - time.monotonic()) > 0 and not done():
-            self._stage.check()
-            self._display.show(self._stage.look("workload"))
-            time.sleep(min(LOOK_SECONDS, left))
+    def _trade_until(self, share: float, done: Callable[[], bool] = lambda: False) -> None:
+        """Watch and show until a share of the duration is over, or it is done."""
+        stage, duration = self._stage, self._options.duration_seconds
+        while not done():
+            passed = time.monotonic() - self._trade_begin
+            if passed >= share * duration:
+                return
+            stage.check()
+            phase = f"workload, {passed:.0f} of {duration:g} s"
+            self._display.show(stage.look(phase, passed / duration))
+            time.sleep(min(LOOK_SECONDS, share * duration - passed))
 
     def _kill_connector(self) -> None:
         stage, connector = self._stage, self._stage.connector
@@ -163,10 +173,11 @@ class _Story:
         connector.kill()
         stage.connector_state = f"pid {pid}, killed"
         self._say(f"SIGKILL to the connector, pid {pid}", "bold yellow")
+        self._trade_until(KILL_AT + min(DOWN_SHARE, DOWN_SECONDS / self._options.duration_seconds))
+        # Read now: Kafka makes a commit visible a moment after it has accepted it.
         progress = stage.progress()
         committed = progress["gtid_set"] if progress is not None else ""
-        self._say(f"its last committed progress: {committed}")
-        self._look_until(time.monotonic() + DOWN_SECONDS)
+        self._say(f"its last committed progress is {committed}; starting it again")
         connector.start()
         stage.connector_state = f"pid {connector.pid}, starting again"
         resumed: str | None = None
@@ -176,7 +187,9 @@ class _Story:
             resumed = connector.resumed_behind()
             return resumed is not None
 
-        self._look_until(time.monotonic() + START_SECONDS, streams_again)
+        self._trade_until(1.0, streams_again)
+        if resumed is None:
+            self._wait_until(streams_again, "connector")
         if resumed != committed:
             reason = (
                 f"the connector resumed behind {resumed or 'nothing'}, "
@@ -185,7 +198,8 @@ class _Story:
             raise LocalStackError(reason)
         stage.connector_state = f"pid {connector.pid}, streaming, resumed where it had committed"
         self._say(
-            f"connector started again, pid {connector.pid}: resumed behind {resumed}", "bold green"
+            f"the connector, now pid {connector.pid}, resumed behind just that: {resumed}",
+            "bold green",
         )
 
     def _catch_up(self) -> str:
@@ -193,24 +207,37 @@ class _Story:
         stage = self._stage
         executed = stage.log.executed()
 
-        def published() -> bool:
+        def published() -> str:
             progress = stage.progress()
-            return progress is not None and stage.log.contains(progress["gtid_set"], executed)
+            return progress["gtid_set"] if progress is not None else ""
 
-        self._wait_for("connector", published)
+        def is_published() -> bool:
+            return stage.log.contains(published(), executed)
+
+        self._wait_for("connector", is_published, published)
         ends = stage.topics.ends(DATABASE, TABLES)
-        self._wait_for("Spark job", lambda: stage.stream_job.status().reaches(ends))
+        self._wait_for(
+            "Spark job",
+            lambda: stage.stream_job.status().reaches(ends),
+            lambda: stage.stream_job.status().batches,
+        )
         return executed
 
-    def _wait_for(self, name: str, caught_up: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + CATCH_UP_SECONDS
+    def _wait_for(
+        self, name: str, caught_up: Callable[[], bool], state: Callable[[], object]
+    ) -> None:
+        """Watch and show until a process has caught up, as long as its `state` moves on."""
+        last, deadline = state(), time.monotonic() + STUCK_SECONDS
         while not caught_up():
             self._stage.check()
             self._display.show(self._stage.look(f"waiting for the {name} to catch up"))
-            if time.monotonic() > deadline:
-                reason = f"the {name} did not catch up within {CATCH_UP_SECONDS:.0f} seconds"
+            now, reached = time.monotonic(), state()
+            if reached != last:
+                last, deadline = reached, now + STUCK_SECONDS
+            elif now > deadline:
+                reason = f"the {name} did not move on for {STUCK_SECONDS:.0f} seconds; see its log"
                 raise LocalStackError(reason)
-            time.sleep(0.2)
+            time.sleep(WAIT_SECONDS)
 
     def _pronounce(self, verdict: Verdict) -> None:
         display = self._display

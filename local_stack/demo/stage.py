@@ -64,19 +64,13 @@ class Stage:
     ) -> None:
         self._stack.close()
 
-    def start_servers(self) -> None:
-        """Start Kafka and the source; whatever is missing is fetched."""
-        options = self._options
+    def start_kafka(self) -> None:
+        """Start the broker; Java and whatever else is missing is fetched."""
         self.java = java_runtime()
         self.jars = spark_jars()
-        choice = SourceChoice(options.source, options.mysqld, options.address)
         self.broker = KafkaBroker(self.directory.kafka, java=self.java)
         self._stack.callback(self.broker.stop)
         self.broker.start()
-        self._source = source_server(choice, self.directory.source)
-        self._stack.callback(self._source.stop)
-        self._source.start()
-        self.log = SourceLog(self.source)
 
     def start_stream_job(self) -> None:
         """Start the Spark job, which takes some seconds to be there."""
@@ -84,6 +78,15 @@ class Stage:
         self.stream_job = StreamJob(self.directory, self.java)
         self._stack.callback(self.stream_job.stop)
         self.stream_job.start()
+
+    def start_source(self) -> None:
+        """Start the source, or look at the one that the user gave."""
+        options = self._options
+        choice = SourceChoice(options.source, options.mysqld, options.address)
+        self._source = source_server(choice, self.directory.source)
+        self._stack.callback(self._source.stop)
+        self._source.start()
+        self.log = SourceLog(self.source)
 
     def start_connector(self) -> None:
         """Create the shop and start the connector on it."""
@@ -132,8 +135,8 @@ class Stage:
         """Return the connector's committed progress."""
         return self.topics.progress(PIPELINE)
 
-    def look(self, phase: str) -> Board:
-        """Return the numbers of this moment."""
+    def look(self, phase: str, share: float | None = None) -> Board:
+        """Return the numbers of this moment; `share` of the phase is over."""
         status, records = self.stream_job.status(), self.workload.records
         self._looks.append((time.monotonic(), records))
         (earlier, before), (now, _) = self._looks[0], self._looks[-1]
@@ -161,9 +164,13 @@ class Stage:
                 )
             )
         workload, job = self.workload, self.stream_job
-        batches = f"{status.batches:,} batches, the last in {status.last_batch_seconds:.1f} s"
+        batches = f"{status.batches:,} applied, the last in {status.last_batch_seconds:.1f} s"
+        if not status.batches:
+            batches = "none applied yet, the first takes longest"
         return Board(
+            f"{self.log.name} to {self.broker.name} to Delta",
             phase,
+            share,
             tables,
             (
                 (
@@ -171,6 +178,6 @@ class Stage:
                     f"{workload.transactions:,} transactions, {workload.rollbacks:,} rolled back",
                 ),
                 ("connector", self.connector_state),
-                ("Spark job", f"pid {job.pid}, {batches}"),
+                ("Spark job", f"pid {job.pid}, batches: {batches}"),
             ),
         )

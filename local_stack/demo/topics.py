@@ -57,15 +57,15 @@ class TopicReader:
         self._progress_partition = TopicPartition(f"{prefix}.{PROGRESS_TOPIC_SUFFIX}", 0)
         self._last_progress: dict[str, ProgressRecord] = {}
         try:
-            self._progress, self._rows = (
+            self._progress, self._rows, self._uncommitted = (
                 KafkaConsumer(
                     bootstrap_servers=bootstrap,
-                    isolation_level="read_committed",
+                    isolation_level=isolation_level,
                     auto_offset_reset="earliest",
                     enable_auto_commit=False,
                     group_id=None,
                 )
-                for _ in range(2)
+                for isolation_level in ("read_committed", "read_committed", "read_uncommitted")
             )
         except KafkaError as error:
             reason = f"Kafka at {bootstrap} does not answer: {error}"
@@ -80,8 +80,8 @@ class TopicReader:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._progress.close()
-        self._rows.close()
+        for consumer in (self._progress, self._rows, self._uncommitted):
+            consumer.close()
 
     def progress(self, pipeline: str) -> ProgressRecord | None:
         """Return the last committed progress of `pipeline`, None before its first."""
@@ -97,11 +97,15 @@ class TopicReader:
         return self._last_progress.get(pipeline)
 
     def ends(self, database: str, tables: Sequence[str]) -> Offsets:
-        """Return the ends of the tables' topics: behind the last committed record and marker."""
+        """Return the ends of the tables' topics: behind the last record that was written.
+
+        Transactions count whose commit is accepted, but not written to each partition yet: their
+        progress may be visible before their rows are.
+        """
         offsets: Offsets = {}
         for table in tables:
             partitions = self._partitions(row_topic(self._prefix, database, table))
-            for partition, end in self._rows.end_offsets(partitions).items():
+            for partition, end in self._uncommitted.end_offsets(partitions).items():
                 offsets.setdefault(partition.topic, {})[partition.partition] = end
         return offsets
 
