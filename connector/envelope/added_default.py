@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DATETIME = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?")
 _TIME = re.compile(r"(-?\d{2,3}:\d{2}:\d{2})(?:\.(\d{1,6}))?")
+_YEAR_DIGITS = 4
 _ZERO_TIMES = {
     "date": "0000-00-00",
     "datetime": "0000-00-00 00:00:00",
@@ -77,8 +78,15 @@ def _integer(column: SchemaColumn, text: str) -> object:
     return str(value) if column["type"] == "bigint" and column.get("unsigned", False) else value
 
 
+def _year(column: SchemaColumn, text: str) -> object | None:
+    del column
+    # One and two digits stand for a year around 2000.
+    return int(text) if len(text) == _YEAR_DIGITS or text == "0" else None
+
+
 def _decimal(column: SchemaColumn, text: str) -> object:
-    return format(Decimal(text).quantize(Decimal(1).scaleb(-column.get("scale", 0))), "f")
+    step = Decimal(1).scaleb(-column.get("scale", 0))
+    return format(Decimal(text).quantize(step, ROUND_HALF_UP), "f")
 
 
 def _float(column: SchemaColumn, text: str) -> object:
@@ -148,7 +156,7 @@ _LITERALS: dict[str, Callable[[SchemaColumn, str], object | None]] = {
     "mediumint": _integer,
     "int": _integer,
     "bigint": _integer,
-    "year": _integer,
+    "year": _year,
     "decimal": _decimal,
     "float": _float,
     "double": _float,

@@ -54,6 +54,18 @@ def test_a_rolled_back_transaction_leaves_nothing(either_stream: Stream) -> None
     assert [s.key["id"] for s in seen] == [2, 4]
 
 
+def test_rows_of_an_engine_without_transactions_arrive(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY) ENGINE=MyISAM",
+        "INSERT INTO t VALUES (1), (2)",
+    )
+    with stream.connector() as connector:
+        seen = stream.wait_for_changes(2, connector)
+        assert connector.terminate() == 0
+    assert [s.key["id"] for s in seen] == [1, 2]
+
+
 def test_a_primary_key_change_is_a_delete_a_tombstone_and_a_create(stream: Stream) -> None:
     stream.execute(
         "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
