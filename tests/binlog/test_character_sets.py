@@ -23,6 +23,25 @@ MULTI_BYTE = [
 # fmt: on
 
 
+@pytest.mark.parametrize(
+    ("charset", "data", "text"),
+    [
+        ("big5", "a4a4f9d661", "\u4e2d\u7881a"),
+        ("ujis", "f5a1fefe8ff5a1", "\ue000\ue3ab\ue3ac"),
+        ("ujis", "a1c0", "\\"),
+        ("sjis", "815f5c", "\\\\"),
+        ("gb18030", "a8bc8135f437", "\u1e3f\ue7c7"),
+        ("euckr", "8141", "\uac02"),
+        ("utf16le", "6100", "a"),
+        ("utf32", "0001f600", "\U0001f600"),
+    ],
+)
+def test_characters_that_other_decoders_lack_or_read_otherwise(
+    charset: str, data: str, text: str
+) -> None:
+    assert character_decoder(charset)(bytes.fromhex(data)) == text
+
+
 def test_latin1_is_windows_1252_with_control_characters_in_its_holes() -> None:
     decode = character_decoder("latin1")
     assert decode(b"caf\xe9 \x80 \x81\x8d\x8f\x90\x9d") == "caf\u00e9 \u20ac \x81\x8d\x8f\x90\x9d"

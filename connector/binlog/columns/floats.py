@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from struct import Struct
 from typing import TYPE_CHECKING
+
+from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,8 +17,12 @@ if TYPE_CHECKING:
 FLOAT32 = Struct("<f")
 FLOAT64 = Struct("<d")
 
-# Six digits always survive the way through 32 bits, nine always suffice.
-_FLOAT32_DIGITS = (6, 7, 8, 9)
+# Six digits always survive the way through 32 bits, nine always suffice. Below the smallest normal
+# number there are fewer bits, so fewer digits may do.
+_FLOAT32_DIGITS = (6, 7, 8)
+_FLOAT32_DIGITS_MAX = 9
+_DENORMAL_DIGITS = range(1, _FLOAT32_DIGITS_MAX)
+_FLOAT32_NORMAL_MIN = 2.0**-126
 
 
 def float_reader(column: Column) -> Callable[[PayloadReader], float]:
@@ -23,8 +30,7 @@ def float_reader(column: Column) -> Callable[[PayloadReader], float]:
     del column
 
     def read(image: PayloadReader) -> float:
-        value: float = FLOAT32.unpack(image.read_bytes(4))[0]
-        return value
+        return require_finite(FLOAT32.unpack(image.read_bytes(4))[0])
 
     return read
 
@@ -34,8 +40,7 @@ def double_reader(column: Column) -> Callable[[PayloadReader], float]:
     del column
 
     def read(image: PayloadReader) -> float:
-        value: float = FLOAT64.unpack(image.read_bytes(8))[0]
-        return value
+        return require_finite(FLOAT64.unpack(image.read_bytes(8))[0])
 
     return read
 
@@ -46,12 +51,16 @@ def float32_text(value: float) -> str:
     `value` must be a 32-bit float, such as a FLOAT column holds.
     """
     stored = FLOAT32.pack(value)
-    for digits in _FLOAT32_DIGITS:
+    for digits in _FLOAT32_DIGITS if abs(value) >= _FLOAT32_NORMAL_MIN else _DENORMAL_DIGITS:
         shortest = float(f"{value:.{digits}g}")
-        # Rounding may lead above the largest float, which then does not fit.
-        if abs(shortest) <= _FLOAT32_MAX and FLOAT32.pack(shortest) == stored:
+        if FLOAT32.pack(shortest) == stored:
             return repr(shortest)
-    return repr(value)
+    return repr(float(f"{value:.{_FLOAT32_DIGITS_MAX}g}"))
 
 
-_FLOAT32_MAX: float = FLOAT32.unpack(b"\xff\xff\x7f\x7f")[0]
+def require_finite(value: float) -> float:
+    """Return `value`; raise DecodeError for an infinity or NaN, which no server stores."""
+    if not isfinite(value):
+        reason = "a floating-point number is not finite"
+        raise DecodeError(reason)
+    return value

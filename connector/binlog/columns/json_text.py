@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.column_types import ColumnType
 from connector.binlog.columns.decimal import decimal_of
+from connector.binlog.columns.floats import require_finite
 from connector.binlog.columns.temporal import (
     fraction_text,
     packed_datetime_text,
@@ -65,9 +66,7 @@ def double_text(value: float) -> str:
 
     Raises DecodeError for an infinity or NaN, which JSON does not have.
     """
-    if not math.isfinite(value):
-        reason = "a JSON number is not finite"
-        raise DecodeError(reason)
+    require_finite(value)
     sign = "-" if math.copysign(1, value) < 0 else ""
     if value == 0:
         return f"{sign}0.0"

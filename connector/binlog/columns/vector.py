@@ -8,6 +8,7 @@ from __future__ import annotations
 from struct import unpack
 from typing import TYPE_CHECKING
 
+from connector.binlog.columns.floats import require_finite
 from connector.binlog.columns.strings import require_blob_length
 from connector.errors import DecodeError
 
@@ -30,6 +31,6 @@ def vector_reader(column: Column) -> Callable[[PayloadReader], list[float]]:
         if rest:
             reason = f"a VECTOR of {len(stored)} bytes is not a row of 32-bit floats"
             raise DecodeError(reason)
-        return list(unpack(f"<{count}f", stored))
+        return [require_finite(number) for number in unpack(f"<{count}f", stored)]
 
     return read

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pytest
+
+from connector.binlog.control_events import FormatDescriptionEvent, HeartbeatEvent, RotateEvent
+from connector.binlog.header import EventHeader
+from connector.binlog.mariadb_events import (
+    BinlogCheckpointEvent,
+    MariadbGtidEvent,
+    MariadbGtidListEvent,
+)
+from connector.errors import DecodeError, TruncatedPayload
+from connector.gtid import MariadbGtid
+from connector.payload import PayloadReader
+from tests.binlog.log_bytes import POST_HEADER_LENGTHS, format_description
+
+ROTATE = (4).to_bytes(8, "little") + b"binlog.000002"
+HEADER = EventHeader(timestamp=0, type_code=162, server_id=9, event_size=42, log_pos=0, flags=8)
+
+
+def described(version: bytes, tail: bytes = b"") -> FormatDescriptionEvent:
+    body = b"\x04\x00" + version.ljust(50, b"\0") + bytes(4) + b"\x13" + POST_HEADER_LENGTHS + tail
+    return FormatDescriptionEvent.decode(PayloadReader(body))
+
+
+def test_a_header_has_nineteen_bytes() -> None:
+    reader = PayloadReader(format_description(flags=0xA0))
+    header = EventHeader.decode(reader)
+    assert reader.offset == 19
+    assert (header.type_code, header.event_size, header.log_pos) == (15, 122, 126)
+    assert (header.artificial, header.ignorable) == (True, True)
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_rotate_cut_inside_the_position_says_what_is_missing(length: int) -> None:
+    with pytest.raises(TruncatedPayload) as caught:
+        RotateEvent.decode(PayloadReader(ROTATE[:length]))
+    assert str(caught.value) == f"need 8 bytes at offset 0, but the payload ends at {length}"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (b"", "the name of the log file is empty"),
+        (b"\xff", "the name of the log file is not UTF-8"),
+    ],
+)
+def test_a_log_has_a_name(name: bytes, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        RotateEvent.decode(PayloadReader(ROTATE[:8] + name))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "version", [b"5.0.96", b"5.1.34sp1-enterprise-gpl-log", b"5.6.0", b"5.2.14-MariaDB", b"proxy"]
+)
+def test_old_servers_describe_no_checksums(version: bytes) -> None:
+    event = described(version)
+    assert event.checksum_algorithm is None
+    assert event.post_header_lengths == POST_HEADER_LENGTHS
+
+
+@pytest.mark.parametrize(
+    "version", [b"5.6.1-m5", b"5.7.44-log", b"8.4.0", b"5.3.0-MariaDB", b"10.5.15-MariaDB-log"]
+)
+def test_newer_servers_describe_checksums(version: bytes) -> None:
+    event = described(version, b"\x01" + bytes(4))
+    assert event.checksum_algorithm == 1
+    assert event.post_header_lengths == POST_HEADER_LENGTHS
+
+
+def test_mariadb_is_known_by_its_name_or_by_its_event_types() -> None:
+    assert described(b"11.8.6-MariaDB", b"\x00" + bytes(4)).mariadb
+    assert not described(b"8.0.31", b"\x00" + bytes(4)).mariadb
+    body = b"\x04\x00" + b"11.4.2-custom".ljust(50, b"\0") + bytes(4) + b"\x13" + bytes(171)
+    assert FormatDescriptionEvent.decode(PayloadReader(body + bytes(5))).mariadb
+
+
+def test_a_type_that_is_not_described_has_no_post_header_length() -> None:
+    event = described(b"8.0.31", b"\x00" + bytes(4))
+    assert (event.post_header_length(2), event.post_header_length(0)) == (13, None)
+    assert event.post_header_length(200) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"\x03\x00", "binlog format v3 is not supported: only v4 (MySQL 5.0) is"),
+        (b"\x04\x00" + bytes(54) + b"\x0d", "a header of 13 bytes is shorter than 19"),
+    ],
+)
+def test_other_formats_are_refused(body: bytes, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        FormatDescriptionEvent.decode(PayloadReader(body))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\x00", b"\x01\x01f", b"\x02\x01\x07", b"\x00\x01\x01f\x02\x01\x07", b"\x63\x02ab"],
+)
+def test_a_heartbeat_of_the_second_version_names_file_and_position(body: bytes) -> None:
+    with pytest.raises(DecodeError) as caught:
+        HeartbeatEvent.decode_v2(PayloadReader(body))
+    assert str(caught.value) == "the heartbeat lacks its file or its position"
+
+
+def test_unknown_fields_of_a_heartbeat_are_skipped() -> None:
+    event = HeartbeatEvent.decode_v2(PayloadReader(b"\x63\x02ab\x01\x01f\x02\x01\x07"))
+    assert event == HeartbeatEvent("f", 7, exact=True)
+
+
+def test_a_gtid_of_mariadb_has_the_server_of_its_header() -> None:
+    body = (5).to_bytes(8, "little") + (1).to_bytes(4, "little") + b"\x2e" + bytes(8)
+    event = MariadbGtidEvent.decode(PayloadReader(body), HEADER)
+    assert event.gtid == MariadbGtid(1, 9, 5)
+    assert event.commit_id == 0
+    assert (event.standalone, event.transactional, event.ddl) == (False, True, True)
+    assert (event.prepared_xa, event.completed_xa) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("flags", "prepared", "completed"), [(0x40, True, False), (0x80, False, True)]
+)
+def test_a_gtid_of_mariadb_tells_the_halves_of_an_xa_transaction(
+    flags: int, prepared: bool, completed: bool
+) -> None:
+    event = MariadbGtidEvent.decode(PayloadReader(bytes(12) + bytes([flags]) + bytes(6)), HEADER)
+    assert (event.prepared_xa, event.completed_xa) == (prepared, completed)
+
+
+def test_a_gtid_list_counts_in_its_low_bits() -> None:
+    entries = bytes.fromhex("01000000 02000000 0300000000000000")
+    event = MariadbGtidListEvent.decode(PayloadReader(b"\x01\x00\x00\x10" + entries))
+    assert event == MariadbGtidListEvent([MariadbGtid(1, 2, 3)], 1)
+
+
+def test_a_gtid_list_that_is_longer_than_its_event_allocates_nothing() -> None:
+    with pytest.raises(TruncatedPayload) as caught:
+        MariadbGtidListEvent.decode(PayloadReader(b"\xff\xff\xff\x0f"))
+    assert str(caught.value) == "need 4294967280 bytes at offset 4, but the payload ends at 4"
+
+
+def test_a_checkpoint_names_a_file() -> None:
+    body = (4).to_bytes(4, "little") + b"file"
+    assert BinlogCheckpointEvent.decode(PayloadReader(body)) == BinlogCheckpointEvent("file")
