@@ -24,7 +24,7 @@ from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import Committed, RowsChange
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
-from connector.errors import ConnectorError, DefiniteError
+from connector.errors import ConnectorError, DefiniteError, SourceUnavailable
 from connector.resume import Standing, added_columns, start_point
 from connector.sink.kafka import KafkaSink
 from connector.source.mysql_server import MysqlServer
@@ -123,8 +123,8 @@ class Pipeline:
     def _open_source(self, settings: Settings) -> None:
         last, schema_keys = self._sink.recover()
         server = MysqlServer.connect(settings.source)
+        place = server.place
         try:
-            place = f"source {settings.source.host}:{settings.source.port}"
             require(check_source(server, settings.source), place)
             identity = server.identity
             if last is None:
@@ -153,6 +153,11 @@ class Pipeline:
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit_progress()
         self._stream = open_stream(settings.source, point, replica_name=settings.name)
+        if self._stream.identity.server_uuid != identity.server_uuid:
+            # A proxy or a moved address led the second login elsewhere than the checks.
+            self._stream.close()
+            reason = f"{place}: another server answered than the one that was checked"
+            raise SourceUnavailable(reason)
         self._decoder = EventDecoder(
             file=point.file, position=point.position, mariadb=identity.flavour == "mariadb"
         )
