@@ -73,7 +73,7 @@ class EventType(IntEnum):
 
 def event_name(type_code: int) -> str:
     """Return the constant's name, or `event type n` for a number without one."""
-    try:
-        return EventType(type_code).name
-    except ValueError:
-        return f"event type {type_code}"
+    return _NAMES.get(type_code) or f"event type {type_code}"
+
+
+_NAMES: dict[int, str] = {event_type.value: event_type.name for event_type in EventType}

@@ -14,6 +14,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from __future__ import annotations
 
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # The header of format v4 has this length in FORMAT_DESCRIPTION and ROTATE for ever; the others
 # have the length that FORMAT_DESCRIPTION states.
 HEADER_LENGTH = 19
+
+_LAYOUT = Struct("<IBIIIH")
 
 # In FORMAT_DESCRIPTION_EVENT: the file was not closed, or is still being written.
 LOG_EVENT_BINLOG_IN_USE_F = 0x0001
@@ -45,14 +48,7 @@ class EventHeader:
     @classmethod
     def decode(cls, reader: PayloadReader) -> EventHeader:
         """Decode the first 19 bytes of an event."""
-        return cls(
-            timestamp=reader.read_uint32(),
-            type_code=reader.read_uint8(),
-            server_id=reader.read_uint32(),
-            event_size=reader.read_uint32(),
-            log_pos=reader.read_uint32(),
-            flags=reader.read_uint16(),
-        )
+        return cls(*_LAYOUT.unpack(reader.read_bytes(HEADER_LENGTH)))
 
     @property
     def artificial(self) -> bool:

@@ -7,8 +7,10 @@ when it writes it. So the place is counted, and corrected by each header that te
 *Gaps.* A server that skips transactions which the replica has goes on further behind. The next
 position is the first one from the running position on that fits the 32 bits.
 
-*Determinism.* A position depends on the file's bytes alone, whatever was read before: every GTID
-event has its end in its header, and the events that have none follow one that has, without a gap.
+*Determinism.* The first and the last event of every transaction have their end in their header, so
+their positions depend on the file's bytes alone, whatever was read before. Between them, MariaDB's
+events are counted, and the count falls short where the server leaves out the ANNOTATE_ROWS events
+that the replica did not ask for.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Log__event__header.html
 """

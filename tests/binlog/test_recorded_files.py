@@ -332,7 +332,7 @@ def test_commit_facts_of_8_0_32(decode_file: DecodeFile) -> None:
             "binlog_truncated_event.000001",
             4,
             "an event header",
-            "need 4 bytes at offset 9, but the payload ends at 10",
+            "need 19 bytes at offset 0, but the payload ends at 10",
         ),
     ],
 )
