@@ -61,6 +61,7 @@ _DEFINITE = {
     1129: "run FLUSH HOSTS on the server",  # ER_HOST_IS_BLOCKED
     1130: "create the account for this host",  # ER_HOST_NOT_PRIVILEGED
     1142: _GRANT,  # ER_TABLEACCESS_DENIED_ERROR
+    1220: "choose a position that SHOW BINLOG EVENTS prints",  # ER_ERROR_WHEN_EXECUTING_COMMAND
     1227: _GRANT,  # ER_SPECIFIC_ACCESS_DENIED_ERROR
     1251: "use an account with caching_sha2_password",  # ER_NOT_SUPPORTED_AUTH_MODE
     1381: "start the server with log_bin",  # ER_NO_BINARY_LOGGING

@@ -133,8 +133,12 @@ def _behind_gtids(server: MysqlServer, text: str) -> StartPoint:
 
 
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
-    _validate_position(server, file, position)
+    file_bytes = _validate_position(server, file, position)
+    # Of a position between two events, MySQL shows the second; MariaDB answers with error 1220.
     events = server.query(f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT 1", (file,))
+    found = int(str(events[0]["Pos"])) if events else file_bytes
+    if found != position:
+        raise SourceRefused(_no_event(server, file, position))
     event_type = str(events[0]["Event_type"]) if events else ""
     if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):
         reason = (
@@ -153,12 +157,15 @@ def _mariadb_point(server: MysqlServer, file: str, position: int) -> StartPoint:
     """Return a position as the GTIDs before it, which MariaDB itself knows."""
     (row,) = server.query(f"SELECT BINLOG_GTID_POS(%s, {position}) AS gtids", (file,))
     if row["gtids"] is None:
-        reason = (
-            f"{server.place}: {file}:{position} is not the start of an event: choose a position "
-            f"of SHOW BINLOG EVENTS IN '{file}'"
-        )
-        raise SourceRefused(reason)
+        raise SourceRefused(_no_event(server, file, position))
     return StartPoint("mariadb", MariadbGtidSet.parse(str(row["gtids"])), file, position)
+
+
+def _no_event(server: MysqlServer, file: str, position: int) -> str:
+    return (
+        f"{server.place}: {file}:{position} is not the start of an event: choose a position that "
+        f"SHOW BINLOG EVENTS IN '{file}' prints"
+    )
 
 
 def _gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet:
@@ -227,7 +234,8 @@ def _is_behind(server: MysqlServer, ahead: GtidSet | MariadbGtidSet) -> str:
     )
 
 
-def _validate_position(server: MysqlServer, file: str, position: int) -> None:
+def _validate_position(server: MysqlServer, file: str, position: int) -> int:
+    """Return the size of the file in bytes."""
     logs = _binary_logs(server)
     if file and file not in logs:
         reason = (
@@ -242,14 +250,15 @@ def _validate_position(server: MysqlServer, file: str, position: int) -> None:
             "were reset, or this is another server; give the pipeline a new name and start over"
         )
         raise SourceRefused(reason)
+    return logs.get(file, 0)
 
 
 def _binary_logs(server: MysqlServer) -> dict[str, int]:
-    """Return the size of each log file in bytes, oldest first."""
+    """Return the size of each log file in bytes, oldest first.
+
+    A server that logs has at least one; the others answer with error 1381.
+    """
     rows = server.query("SHOW BINARY LOGS")
-    if not rows:
-        reason = f"{server.place}: the binary log is off: start the server with log_bin"
-        raise SourceRefused(reason)
     return {str(row["Log_name"]): int(str(row["File_size"])) for row in rows}
 
 

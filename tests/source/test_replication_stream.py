@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 import pytest
 
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import ProtocolError, SourceRefused, SourceUnavailable
 from connector.gtid import GtidSet, MariadbGtidSet
+from connector.source.identity import ServerIdentity
 from connector.source.mysql_server import MysqlServer
 from connector.source.replication_stream import ReplicationStream, open_stream
 from connector.source.start import StartPoint, resolve_start
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.source.conftest import Source
 
 pytestmark = pytest.mark.server
@@ -333,6 +337,60 @@ def test_a_mariadb_dump_of_purged_transactions_is_refused(own_mariadb: Source) -
     said = refusal(own_mariadb, StartPoint("mariadb", MariadbGtidSet(), "", 4))
     assert said.startswith(f"{own_mariadb.place}: error 1236: Could not find GTID state requested")
     assert said.endswith("or point it at a replica that still has the log")
+
+
+@pytest.fixture
+def peer() -> Iterator[tuple[socket.socket, ReplicationStream]]:
+    """The server's end of a stream, to write bytes that no server would."""
+    identity = ServerIdentity("mysql", "8.0.31", (8, 0, 31), "", 1, gtid=True)
+    server, client = socket.socketpair()
+    with server, ReplicationStream(client, "source db:3306", identity, 10.0) as stream:
+        yield server, stream
+
+
+def test_bytes_that_are_no_dump_are_refused_with_the_place(
+    peer: tuple[socket.socket, ReplicationStream],
+) -> None:
+    server, stream = peer
+    server.sendall(b"\x03\x00\x00\x01\x4a\x00\x00")
+    with pytest.raises(ProtocolError) as caught:
+        stream.receive(5.0)
+    assert str(caught.value) == (
+        "source db:3306: the replication stream has a payload of 3 bytes that starts with 0x4a; "
+        "only 0x00 (an event), 0xff (an error) and 0xfe (its end) may"
+    )
+
+
+def test_the_end_of_the_dump_is_unavailable(
+    peer: tuple[socket.socket, ReplicationStream],
+) -> None:
+    server, stream = peer
+    server.sendall(b"\x05\x00\x00\x01\xfe\x00\x00\x02\x00")
+    with pytest.raises(SourceUnavailable) as caught:
+        stream.receive(5.0)
+    assert str(caught.value) == "source db:3306: the server ended the dump"
+
+
+def test_what_lies_in_the_buffer_is_known_before_it_is_received(
+    peer: tuple[socket.socket, ReplicationStream],
+) -> None:
+    server, stream = peer
+    seen: list[bool | bytes | None] = [stream.buffered]
+    server.sendall(b"\x02\0\0\x01\0a" + b"\x02\0\0\x02\0b" + b"\x02\0\0")
+    seen += [stream.receive(5.0), stream.buffered, stream.receive(0.0), stream.buffered]
+    seen.append(stream.receive(0.0))
+    assert seen == [False, b"a", True, b"b", False, None]
+
+
+def test_a_connection_cut_inside_an_event_is_unavailable(
+    peer: tuple[socket.socket, ReplicationStream],
+) -> None:
+    server, stream = peer
+    server.sendall(b"\x09\x00\x00\x01\x00half")
+    server.close()
+    with pytest.raises(SourceUnavailable) as caught:
+        stream.receive(5.0)
+    assert str(caught.value) == "source db:3306: the server closed the connection"
 
 
 def test_a_position_behind_4_gib_cannot_be_asked_for_without_gtids(without_gtids: Source) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import connector.source.start
 import local_stack
 from connector.errors import SourceRefused
 from connector.gtid import Gtid, GtidSet, MariadbGtidSet
@@ -124,6 +125,35 @@ def test_a_position_becomes_the_gtids_before_it(source: Source, schema: str) -> 
     start_of_insert = position_of(source, file, "Gtid")[-1]
     point = resolve(source, f"position:{file}:{start_of_insert}")
     assert (str(point.gtid_set), point.file, point.position) == (before, file, start_of_insert)
+
+
+def test_a_file_of_many_events_is_read_in_pages(
+    mysql: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, position = status(mysql)
+    whole = resolve(mysql, f"position:{file}:{position}")
+    monkeypatch.setattr(connector.source.start, "_EVENTS_PER_QUERY", 3)
+    assert resolve(mysql, f"position:{file}:{position}") == whole
+    assert str(whole.gtid_set) == executed(mysql)
+
+
+def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
+    file, _ = status(source)
+    said = refusal(source, f"position:{file}:5")
+    if source.is_mariadb:
+        assert said.startswith(f"{source.place}: error 1220: Error when executing command SHOW ")
+        assert said.endswith(": choose a position that SHOW BINLOG EVENTS prints")
+    else:
+        assert said == (
+            f"{source.place}: {file}:5 is not the start of an event: choose a position that SHOW "
+            f"BINLOG EVENTS IN '{file}' prints"
+        )
+
+
+def test_words_that_the_configuration_does_not_know_are_refused(mysql: Source) -> None:
+    assert refusal(mysql, "yesterday") == (
+        "source.start 'yesterday' is not earliest, latest, gtid:SET or position:FILE:POS"
+    )
 
 
 def test_a_position_without_gtids_is_kept(without_gtids: Source) -> None:
