@@ -110,10 +110,10 @@ class _Story:
 
     def _set_the_stage(self) -> None:
         stage = self._stage
-        self._say(f"starting Kafka, the source and the Spark job in {stage.directory.path}")
+        self._say(f"starting the source, Kafka and the Spark job in {stage.directory.path}")
+        stage.start_source()
         stage.start_kafka()
         stage.start_stream_job()
-        stage.start_source()
         self._say(
             f"{stage.log.name} answers at {stage.source.bootstrap}, "
             f"{stage.broker.name} at {stage.broker.endpoint.bootstrap}"
@@ -262,10 +262,11 @@ class _Story:
 
     def _stay(self) -> None:
         display, stage = self._display, self._stage
-        display.print("Everything stays up until Ctrl-C; changes go on to arrive. To look at")
         for what, command in invitation(stage):
-            display.print(f"  {what:12} {command}")
+            display.print(f"{what}:", "bold")
+            display.print(f"  {command}")
         display.print()
+        display.print("Everything stays up, and changes go on to arrive. Ctrl-C ends it.", "bold")
         try:
             while True:
                 stage.check()

@@ -64,6 +64,17 @@ class Stage:
     ) -> None:
         self._stack.close()
 
+    def start_source(self) -> None:
+        """Start the source, or look at the one that the user gave."""
+        options = self._options
+        choice = SourceChoice(options.source, options.mysqld, options.address)
+        self._source = source_server(choice, self.directory.source)
+        thrown_away = self.source_is_private and options.directory is None
+        # A clean stop takes ten seconds while MySQL waits for the thread that served the connector.
+        self._stack.callback(self._source.kill if thrown_away else self._source.stop)
+        self._source.start()
+        self.log = SourceLog(self.source)
+
     def start_kafka(self) -> None:
         """Start the broker; Java and whatever else is missing is fetched."""
         self.java = java_runtime()
@@ -78,15 +89,6 @@ class Stage:
         self.stream_job = StreamJob(self.directory, self.java)
         self._stack.callback(self.stream_job.stop)
         self.stream_job.start()
-
-    def start_source(self) -> None:
-        """Start the source, or look at the one that the user gave."""
-        options = self._options
-        choice = SourceChoice(options.source, options.mysqld, options.address)
-        self._source = source_server(choice, self.directory.source)
-        self._stack.callback(self._source.stop)
-        self._source.start()
-        self.log = SourceLog(self.source)
 
     def start_connector(self) -> None:
         """Create the shop and start the connector on it."""

@@ -20,6 +20,7 @@ export JAVA_HOME={java_home} PYSPARK_PYTHON={python}
 exec {pyspark} --jars {jars} \\
   --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension \\
   --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog \\
+  --conf spark.databricks.delta.snapshotPartitions=2 --conf spark.sql.shuffle.partitions=2 \\
   --conf spark.sql.session.timeZone=UTC --conf spark.ui.enabled=false "$@"
 """
 
@@ -49,9 +50,9 @@ def invitation(stage: Stage) -> list[tuple[str, str]]:
     consumer += ["-C", "isolation_level=read_committed", "-C", "auto_offset_reset=earliest"]
     mirror = stage.directory.mirror_of("orders")
     return [
-        ("the source", shlex.join([*mysql, DATABASE])),
-        ("a topic", shlex.join(consumer)),
-        ("the mirror", shlex.quote(str(write_pyspark(stage)))),
-        ("  in pyspark", f'spark.read.format("delta").load("{mirror}").show()'),
-        ("all logs", str(stage.directory.path)),
+        ("the source, and to change it", shlex.join([*mysql, DATABASE])),
+        ("a topic, by a console consumer", shlex.join(consumer)),
+        ("the mirror, by a pyspark shell", shlex.quote(str(write_pyspark(stage)))),
+        ("and in that shell", f'spark.read.format("delta").load("{mirror}").show()'),
+        ("configurations and logs", f"ls {shlex.quote(str(stage.directory.path))}"),
     ]

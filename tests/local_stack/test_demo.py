@@ -1,0 +1,108 @@
+"""The demo as a user runs it: a process with a pipe for its output."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local_stack.demo import DemoOptions, run_demo
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from local_stack.demo import DemoOptions, run_demo
+sys.exit(run_demo(DemoOptions(duration_seconds=8, directory=Path(sys.argv[1]))))
+"""
+GTIDS = "[0-9a-f-]{36}:1-[0-9]+"
+
+
+def start(directory: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(directory)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def processes_of(directory: Path) -> list[str]:
+    """Return the command lines that mention a directory."""
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = command.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            # It ended while we looked.
+            continue
+        if str(directory) in text:
+            found.append(text)
+    return found
+
+
+@pytest.mark.server
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_the_mirror_equals_the_source_although_the_connector_was_killed(tmp_path: Path) -> None:
+    directory = tmp_path / "demo"
+    with start(directory) as demo:
+        output, _ = demo.communicate()
+    assert demo.returncode == 0, output
+    assert "\nmirror equals source\n" in output
+    told = rf"its last committed progress is ({GTIDS}); starting it again\n"
+    committed = re.search(told, output)
+    assert committed is not None
+    assert f"resumed behind just that: {committed[1]}\n" in output
+    assert len(re.findall(r"(?m)^shop\.\w+ +[0-9,]+ +[0-9,]+ +[0-9,]+ +equal$", output)) == 5
+    assert re.search(r"(?m)^shop\.page_views +no key +no mirror +[0-9,]+ +in Kafka$", output)
+    assert re.search(rf"(?m)^  GTID set {GTIDS}$", output)
+    # Plain lines: nothing in a pipe moves a cursor or sets a colour.
+    assert all(character.isprintable() or character == "\n" for character in output)
+    assert output.endswith(f"data and logs are in {directory}\n")
+    assert processes_of(directory) == []
+
+
+@pytest.mark.server
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_everything_that_was_started(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    directory = tmp_path / "demo"
+    with start(directory) as demo:
+        assert demo.stdout is not None
+        while "database shop" not in (line := demo.stdout.readline()):
+            assert line, "the demo ended before it was interrupted"
+        assert processes_of(directory)
+        demo.send_signal(number)
+        output, _ = demo.communicate()
+    assert demo.returncode == 130
+    assert "interrupted; everything is stopped\n" in output
+    assert "Traceback" not in output
+    assert processes_of(directory) == []
+
+
+def test_a_directory_with_other_things_in_it_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.txt").touch()
+    assert run_demo(DemoOptions(directory=tmp_path)) == 1
+    assert capsys.readouterr().out == (
+        f"error: {tmp_path} is not empty; give the demo a directory of its own\n"
+    )
+
+
+def test_a_source_that_does_not_answer_is_told_before_anything_is_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "demo"
+    assert run_demo(DemoOptions(address="127.0.0.1:1", directory=directory)) == 1
+    out = capsys.readouterr().out
+    assert "error: 127.0.0.1:1: cannot log in as 'root': Can't connect to MySQL server" in out
+    assert list(directory.iterdir()) == []
