@@ -286,7 +286,7 @@ def test_a_json_document_has_the_text_of_the_server(document: str, text: str) ->
         ("020000ff00", "a JSON container of 255 bytes is longer than the 4 left"),
         (
             "0201000700020000",
-            "a JSON document refers to its values in a circle, or is nested too deep",
+            "a JSON document refers to the same bytes more than once",
         ),
         ("0f0a0100", "a date or time in a JSON document has 1 bytes instead of 8"),
     ],
@@ -297,6 +297,15 @@ def test_bytes_that_are_no_json_document_are_an_error(document: str, reason: str
     assert str(caught.value) == reason
 
 
+def test_a_document_nested_deeper_than_the_server_allows_is_an_error() -> None:
+    nested = b"\x00\x00\x04\x00"
+    for _ in range(101):
+        nested = b"\x01\x00" + (len(nested) + 7).to_bytes(2, "little") + b"\x02\x07\x00" + nested
+    with pytest.raises(DecodeError) as caught:
+        json_text(b"\x02" + nested)
+    assert str(caught.value) == "a JSON document is nested deeper than 100 levels"
+
+
 def test_values_that_share_their_bytes_cannot_blow_a_document_up() -> None:
     # Each array holds the next one twice: 2**40 values in 700 bytes.
     nested = b"\x02\x00\x00\x04\x00"[1:]
@@ -304,5 +313,5 @@ def test_values_that_share_their_bytes_cannot_blow_a_document_up() -> None:
         size = 10 + len(nested)
         entry = b"\x02\x0a\x00"
         nested = b"\x02\x00" + size.to_bytes(2, "little") + entry + entry + nested
-    with pytest.raises(DecodeError, match="in a circle"):
+    with pytest.raises(DecodeError, match="the same bytes more than once"):
         json_text(b"\x02" + nested)

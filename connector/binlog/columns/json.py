@@ -83,20 +83,21 @@ def json_text(document: bytes) -> str:
 class _Document:
     """One walk over a document, which appends its text to `parts`."""
 
-    __slots__ = ("_data", "_parts", "_values_left")
+    __slots__ = ("_bytes_left", "_data", "_parts")
 
     def __init__(self, data: bytes, parts: list[str]) -> None:
         self._data = data
         self._parts = parts
-        # Each value takes a byte or more, so more values than bytes means that offsets cross.
-        self._values_left = len(data)
+        # No byte belongs to two values, so reading more of them means that offsets cross, and a
+        # small document could stand for an endless text.
+        self._bytes_left = len(data)
 
     def write(self, kind: int, start: int, end: int, depth: int) -> None:
         """Append the value of type `kind` in `data[start:end]`."""
-        self._values_left -= 1
-        if self._values_left < 0 or depth > DEPTH_MAX:
-            reason = "a JSON document refers to its values in a circle, or is nested too deep"
+        if depth > DEPTH_MAX:
+            reason = f"a JSON document is nested deeper than {DEPTH_MAX} levels"
             raise DecodeError(reason)
+        self._spend(1)  # the type byte
         reader = PayloadReader(self._data, start, end)
         if kind <= _LARGE_OBJECT:
             self._write_object(reader, kind == _LARGE_OBJECT, depth)
@@ -104,6 +105,13 @@ class _Document:
             self._write_array(reader, kind == _LARGE_ARRAY, depth)
         else:
             self._parts.append(_scalar_text(kind, reader))
+            self._spend(reader.offset - start)
+
+    def _spend(self, length: int) -> None:
+        self._bytes_left -= length
+        if self._bytes_left < 0:
+            reason = "a JSON document refers to the same bytes more than once"
+            raise DecodeError(reason)
 
     def _write_object(self, reader: PayloadReader, large: bool, depth: int) -> None:
         start, end, count = _read_container_head(reader, large)
@@ -112,6 +120,7 @@ class _Document:
         for number, (offset, length) in enumerate(keys):
             if number:
                 self._parts.append(", ")
+            self._spend(length)
             key = PayloadReader(self._data, min(start + offset, end), end).read_bytes(length)
             self._parts.append(quote(_utf8(key)))
             self._parts.append(": ")
