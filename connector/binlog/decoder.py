@@ -133,75 +133,68 @@ class EventDecoder:
         try:
             header = EventHeader.decode(PayloadReader(data))
             name = event_name(header.type_code)
+            # Nothing in the header is believed before its checksum.
+            checksum = self._checksum(header, data)
             occupies = _occupies(header)
-            if self._format is not None or header.type_code == EventType.FORMAT_DESCRIPTION_EVENT:
-                position = place.start_of(header, occupies=occupies)
-            origin = (file, position, name)
-            body, checksum = self._decode_body(header, data, origin)
+            position = place.start_of(header, occupies=occupies)
+            body = self._decode_body(header, data, checksum, (file, position, name))
         except DecodeError as error:
             raise EventError(file or UNNAMED_LOG, position, name, str(error)) from error
         next_position = position + header.event_size if occupies else position
         self._move(header, body, next_position)
         return Event(file, position, next_position, header, body, checksum)
 
-    def _decode_body(
-        self, header: EventHeader, data: bytes, origin: tuple[str, int, str]
-    ) -> tuple[EventBody, int | None]:
-        """Return the body and the checksum."""
+    def _checksum(self, header: EventHeader, data: bytes) -> int | None:
+        """Return the event's checksum after verifying it, None when the log has none."""
         if header.event_size != len(data):
             reason = f"its header says {header.event_size} bytes, but {len(data)} came"
             raise DecodeError(reason)
         if header.type_code == EventType.FORMAT_DESCRIPTION_EVENT:
-            return self._decode_format(data)
-        checksum = self._checksum(header, data)
-        end = len(data) if checksum is None else len(data) - CHECKSUM_LENGTH
-        body = PayloadReader(data, HEADER_LENGTH, end)
-        type_code = header.type_code
-        if self._format is not None and type_code != EventType.ROTATE_EVENT:
-            body.skip(self._format.header_length - HEADER_LENGTH)
-        if type_code == EventType.TABLE_MAP_EVENT:
-            return self._decode_table_map(body), checksum
-        if type_code in _ROWS:
-            return self._decode_rows(type_code, body, origin), checksum
-        decode = _BODIES.get(type_code)
-        if decode is not None:
-            return decode(body, header), checksum
-        if header.ignorable:
-            return IgnorableEvent.decode(body), checksum
-        raise DecodeError(why_unsupported(type_code))
-
-    def _decode_format(self, data: bytes) -> tuple[FormatDescriptionEvent, int | None]:
-        event = FormatDescriptionEvent.decode(PayloadReader(data, HEADER_LENGTH))
-        checksum: int | None = None
-        if event.checksum_algorithm is ChecksumAlgorithm.CRC32:
-            checksum = stored_checksum(data)
-            if self._verify_checksum:
-                require_checksum(computed_format_checksum(data), checksum)
-        self._format = event
-        self._table_maps.clear()
-        self._decoded_table_maps.clear()
-        return event, checksum
-
-    def _checksum(self, header: EventHeader, data: bytes) -> int | None:
-        """Return the event's checksum after verifying it, None when the log has none."""
+            self._format = self._decode_format(data)
         if self._format is None:
-            if header.type_code == EventType.START_EVENT_V3:
-                raise DecodeError(why_unsupported(header.type_code))
-            if header.type_code != EventType.ROTATE_EVENT:
-                reason = "no FORMAT_DESCRIPTION_EVENT came before it, which every log starts with"
-                raise DecodeError(reason)
-            # Sent before anything is known about checksums, and with one only by some servers.
-            checksum = stored_checksum(data)
-            return checksum if computed_checksum(data) == checksum else None
+            return _checksum_before_format(header, data)
         if self._format.checksum_algorithm is not ChecksumAlgorithm.CRC32:
             return None
         if len(data) < HEADER_LENGTH + CHECKSUM_LENGTH:
             reason = f"{len(data)} bytes do not hold a header and a checksum"
             raise DecodeError(reason)
         checksum = stored_checksum(data)
-        if self._verify_checksum:
+        if self._verify_checksum and header.type_code != EventType.FORMAT_DESCRIPTION_EVENT:
             require_checksum(computed_checksum(data), checksum)
         return checksum
+
+    def _decode_format(self, data: bytes) -> FormatDescriptionEvent:
+        event = FormatDescriptionEvent.decode(PayloadReader(data, HEADER_LENGTH))
+        if self._verify_checksum and event.checksum_algorithm is ChecksumAlgorithm.CRC32:
+            require_checksum(computed_format_checksum(data), stored_checksum(data))
+        self._table_maps.clear()
+        self._decoded_table_maps.clear()
+        return event
+
+    def _decode_body(
+        self,
+        header: EventHeader,
+        data: bytes,
+        checksum: int | None,
+        origin: tuple[str, int, str],
+    ) -> EventBody:
+        type_code = header.type_code
+        if self._format is not None and type_code == EventType.FORMAT_DESCRIPTION_EVENT:
+            return self._format
+        end = len(data) if checksum is None else len(data) - CHECKSUM_LENGTH
+        body = PayloadReader(data, HEADER_LENGTH, end)
+        if self._format is not None and type_code != EventType.ROTATE_EVENT:
+            body.skip(self._format.header_length - HEADER_LENGTH)
+        if type_code == EventType.TABLE_MAP_EVENT:
+            return self._decode_table_map(body)
+        if type_code in _ROWS:
+            return self._decode_rows(type_code, body, origin)
+        decode = _BODIES.get(type_code)
+        if decode is not None:
+            return decode(body, header)
+        if header.ignorable:
+            return IgnorableEvent.decode(body)
+        raise DecodeError(why_unsupported(type_code))
 
     def _decode_table_map(self, body: PayloadReader) -> TableMapEvent:
         raw = body.data[body.offset : body.end]
@@ -259,6 +252,17 @@ class EventDecoder:
         elif header.log_pos and not _occupies(header):
             # A heartbeat, or MariaDB's artificial GTID list: the server has skipped up to there.
             self._place.advance_to(header.log_pos)
+
+
+def _checksum_before_format(header: EventHeader, data: bytes) -> int | None:
+    """Return the checksum of the ROTATE_EVENT that some servers send with one, some without."""
+    if header.type_code == EventType.START_EVENT_V3:
+        raise DecodeError(why_unsupported(header.type_code))
+    if header.type_code != EventType.ROTATE_EVENT:
+        reason = "no FORMAT_DESCRIPTION_EVENT came before it, which every log starts with"
+        raise DecodeError(reason)
+    checksum = stored_checksum(data)
+    return checksum if computed_checksum(data) == checksum else None
 
 
 def _occupies(header: EventHeader) -> bool:
