@@ -167,8 +167,8 @@ class BatchApplier:
             table.parses,
             self._settings.mirror.zero_dates,
         )
-        # Kept by the job that counts it. Not `persist`: Delta refuses a cached merge source, because
-        # it could be evicted between its two readings; a checkpoint cannot.
+        # Kept by the job that counts it. Not `persist`: Delta refuses a cached merge source,
+        # because it could be evicted between its two readings; a checkpoint cannot.
         winners = typed.localCheckpoint(eager=False)
         totals = winners.agg(
             F.count(F.when(F.col(OP) != OP_DELETE, 1)).alias("upserts"),

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 _HIGH_WATER = "high_water"
 _FLOOR = "floor"
-_COLUMNS = "kind STRING, topic STRING, partition INT, hi BIGINT, lo BIGINT, batch_id BIGINT"
 
 
 class Positions:
@@ -104,18 +103,27 @@ class Positions:
                 self._high_water[place] = max(
                     part.highest, self._high_water.get(place, part.highest)
                 )
-        rows: list[tuple[str, str, int | None, int, int, int]] = [
-            (_HIGH_WATER, topic, partition, *position, batch_id)
+        rows = [
+            _row(_HIGH_WATER, topic, partition, position, batch_id)
             for (topic, partition), position in sorted(self._high_water.items())
         ]
         rows += [
-            (_FLOOR, topic, None, *position, batch_id)
+            _row(_FLOOR, topic, None, position, batch_id)
             for topic, position in sorted(self._floors.items())
         ]
-        (
-            session.createDataFrame(rows, _COLUMNS)
-            .coalesce(1)
-            .write.format("delta")
-            .mode("overwrite")
-            .save(self._path)
-        )
+        # Literals in the plan: a DataFrame made from Python objects costs another Spark job.
+        table = session.range(0, 1, 1, 1).select(F.inline(F.array(*rows)))
+        table.write.format("delta").mode("overwrite").save(self._path)
+
+
+def _row(
+    kind: str, topic: str, partition: int | None, position: PackedSequence, batch_id: int
+) -> Column:
+    return F.struct(
+        F.lit(kind).alias("kind"),
+        F.lit(topic).alias("topic"),
+        F.lit(partition).cast("int").alias("partition"),
+        F.lit(position.hi).cast("bigint").alias("hi"),
+        F.lit(position.lo).cast("bigint").alias("lo"),
+        F.lit(batch_id).cast("bigint").alias("batch_id"),
+    )

@@ -37,6 +37,8 @@ _CHOICES: dict[str, str] = {
     # The source of a merge is cached, or read again from the same Kafka offsets: the same rows.
     "spark.databricks.delta.merge.materializeSource": "none",
     "spark.scheduler.mode": "FAIR",
+    # Every batch has the same plans; with many tables their code must not push each other out.
+    "spark.sql.codegen.cache.maxEntries": "2000",
     # A line `idle` when there is nothing new; the default is every 10 seconds.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
     "spark.sql.streaming.metricsEnabled": "false",

@@ -1,0 +1,58 @@
+"""Sequences become two BIGINTs that order as the sequences do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connector.envelope.contract import Sequence
+from stream_jobs.sequence import PackedSequence
+
+sequences = st.builds(
+    Sequence,
+    epoch=st.integers(0, 2**11 - 1),
+    file=st.integers(0, 2**20 - 1),
+    position=st.integers(0, 2**32 - 1),
+    event=st.integers(0, 10**8 - 1),
+    row=st.integers(0, 10**8 - 1),
+)
+
+
+def test_the_parts_lie_where_the_diagram_says() -> None:
+    packed = PackedSequence.pack(Sequence(epoch=3, file=5, position=7, event=11, row=13))
+    assert packed == PackedSequence(hi=3 << 52 | 5 << 32 | 7, lo=11 << 32 | 13)
+
+
+@given(sequences)
+def test_unpacking_gives_back_what_was_packed(sequence: Sequence) -> None:
+    assert PackedSequence.pack(sequence).unpack() == sequence
+
+
+@given(sequences, sequences)
+def test_packed_sequences_order_as_sequences_do(one: Sequence, other: Sequence) -> None:
+    packed_one, packed_other = map(PackedSequence.pack, (one, other))
+    assert (packed_one < packed_other) == (one < other)
+
+
+@given(sequences)
+def test_both_halves_fit_a_signed_bigint(sequence: Sequence) -> None:
+    packed = PackedSequence.pack(sequence)
+    assert 0 <= packed.hi < 2**63
+    assert 0 <= packed.lo < 2**63
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        Sequence(2**11, 0, 0, 0, 0),
+        Sequence(0, 2**20, 0, 0, 0),
+        Sequence(0, 0, 2**32, 0, 0),
+    ],
+)
+def test_a_part_that_is_too_wide_is_an_error_and_not_a_wrap(beyond: Sequence) -> None:
+    message = f"sequence {beyond} is beyond what a mirror can store"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        PackedSequence.pack(beyond)
