@@ -130,7 +130,7 @@ class Pipeline:
             if last is None:
                 point = resolve_start(server, settings.source.start)
             else:
-                point = start_point(last, identity)
+                point = start_point(last, identity, place)
             validate_start(server, point)
         finally:
             server.close()
@@ -171,7 +171,6 @@ class Pipeline:
         )
 
     def _take(self, event: Event) -> None:
-        self._standing.observe(event)
         for change in self._assembler.receive(event):
             self._deliver(change)
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.binlog.mariadb_events import MariadbGtidListEvent
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.envelope.order import TransactionOrder
 from connector.envelope.progress import Progress
+from connector.errors import SourceRefused
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.source.start import StartPoint
 
 if TYPE_CHECKING:
-    from connector.binlog.event import Event
     from connector.changes.transaction import Committed
     from connector.source.mysql_server import ServerIdentity
+
+_NEW_NAME = "give the pipeline a new name and set source.start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,6 @@ class Standing:
         """Start at `point`; `last` is the committed progress that it was made from."""
         self._identity = identity
         self._gtid_set = point.gtid_set.copy() if point.gtid_set is not None else None
-        # Starting by position on MariaDB, the state comes with the first GTID_LIST event.
-        self._awaits_gtid_list = identity.flavour == "mariadb" and not self._gtid_set
         self._file = point.file
         self._position = point.position
         self._seq = last.seq if last is not None else ""
@@ -55,24 +54,13 @@ class Standing:
             )
         )
 
-    def observe(self, event: Event) -> None:
-        """Take MariaDB's GTID state where the stream was started by position."""
-        if self._awaits_gtid_list and isinstance(event.body, MariadbGtidListEvent):
-            state = self._gtid_set = MariadbGtidSet()
-            for gtid in event.body.gtids:
-                state.add(gtid)
-            self._awaits_gtid_list = False
-
     def advance(self, committed: Committed, seq: str) -> None:
         """Stand behind a transaction that is complete; `seq` is "" when nothing was published."""
         gtid = committed.transaction.gtid
         if isinstance(gtid, Gtid) and isinstance(self._gtid_set, GtidSet):
             self._gtid_set.add(gtid)
-        elif isinstance(gtid, MariadbGtid):
-            if not isinstance(self._gtid_set, MariadbGtidSet):
-                self._gtid_set = MariadbGtidSet()
+        elif isinstance(gtid, MariadbGtid) and isinstance(self._gtid_set, MariadbGtidSet):
             self._gtid_set.add(gtid)
-            self._awaits_gtid_list = False
         self._file = committed.file
         self._position = committed.next_position
         self._seq = seq or self._seq
@@ -83,7 +71,7 @@ class Standing:
         """Return the record that says so."""
         return Progress(
             flavour=self._identity.flavour,
-            gtid_set="" if self._gtid_set is None else str(self._gtid_set),
+            gtid_set=None if self._gtid_set is None else str(self._gtid_set),
             file=self._file,
             position=self._position,
             epoch=self.order.epoch,
@@ -100,14 +88,35 @@ class Standing:
         )
 
 
-def start_point(last: Progress, identity: ServerIdentity) -> StartPoint:
-    """Return where to resume behind `last`: by GTID where the source has it, else by position."""
-    gtid_set: GtidSet | MariadbGtidSet | None = None
+def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPoint:
+    """Return where to resume behind `last`; `place` names the source in errors.
+
+    By GTID, or by position where the stream has been by position: turning GTIDs on later does not
+    tell which transactions have been read. Raises SourceRefused when the source is one that `last`
+    says nothing about.
+    """
+    if last.flavour != identity.flavour:
+        reason = f"{place}: the stream was read from {last.flavour}, this is {identity.flavour}"
+        raise SourceRefused(f"{reason}: {_NEW_NAME}")
+    if last.gtid_set is None:
+        if last.server_uuid != identity.server_uuid:
+            reason = (
+                f"{place}: the stream stands at {last.file}:{last.position} of server "
+                f"{last.server_uuid}, but this is server {identity.server_uuid}, and positions "
+                "mean nothing on another server: go back to the first, or"
+            )
+            raise SourceRefused(f"{reason} {_NEW_NAME}")
+        return StartPoint(identity.flavour, None, last.file, last.position)
     if identity.flavour == "mariadb":
-        gtid_set = MariadbGtidSet.parse(last.gtid_set) if last.gtid_set else None
-    elif identity.gtid:
-        gtid_set = GtidSet.parse(last.gtid_set)
-    return StartPoint(identity.flavour, gtid_set, last.file, last.position)
+        mariadb_gtids = MariadbGtidSet.parse(last.gtid_set)
+        return StartPoint("mariadb", mariadb_gtids, last.file, last.position)
+    if not identity.gtid:
+        reason = (
+            f"{place}: the stream has been read by GTID, but the server's gtid_mode is off: "
+            "SET GLOBAL gtid_mode back to ON, or"
+        )
+        raise SourceRefused(f"{reason} {_NEW_NAME}")
+    return StartPoint("mysql", GtidSet.parse(last.gtid_set), last.file, last.position)
 
 
 def added_columns(last: Progress) -> dict[str, list[AddedColumn]]:

@@ -166,7 +166,7 @@ class ProgressRecord(TypedDict):
     """The value of a record in `<prefix>.progress`: where to resume, and who wrote it."""
 
     flavour: str  # "mysql" or "mariadb"
-    gtid_set: str  # every GTID whose rows are committed; "" where the source has none
+    gtid_set: str | None  # every GTID whose rows are committed; None for a stream by position
     file: str
     position: int  # first byte behind the last committed transaction
     epoch: int

@@ -23,7 +23,7 @@ class Progress:
     """The fields of `contract.ProgressRecord`."""
 
     flavour: str
-    gtid_set: str
+    gtid_set: str | None
     file: str
     position: int
     epoch: int

@@ -1,0 +1,94 @@
+"""Progress that was read becomes a start point, or a refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from connector.changes.added_columns import AddedColumn, DefaultKind
+from connector.envelope.progress import Progress
+from connector.errors import SourceRefused
+from connector.gtid import GtidSet, MariadbGtidSet
+from connector.resume import added_columns, start_point
+from connector.source.identity import ServerIdentity
+
+GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
+
+
+def progress(**facts: Any) -> Progress:
+    values: dict[str, Any] = {
+        "flavour": "mysql",
+        "gtid_set": GTIDS,
+        "file": "binlog.000002",
+        "position": 900,
+        "epoch": 1,
+        "seq": "",
+        "server_uuid": "first",
+        "instance": "a",
+        "host": "there",
+        "pid": 7,
+        "committed_at_ms": 1,
+    }
+    return Progress(**(values | facts))
+
+
+def identity(**facts: Any) -> ServerIdentity:
+    values: dict[str, Any] = {
+        "flavour": "mysql",
+        "version": "8.0.31",
+        "version_number": (8, 0, 31),
+        "server_uuid": "first",
+        "server_id": 1,
+        "gtid": True,
+    }
+    return ServerIdentity(**(values | facts))
+
+
+def refusal(last: Progress, server: ServerIdentity) -> str:
+    with pytest.raises(SourceRefused) as caught:
+        start_point(last, server, "source db:3306")
+    return str(caught.value)
+
+
+def test_a_stream_by_gtid_goes_on_by_gtid_also_on_another_server() -> None:
+    point = start_point(progress(), identity(server_uuid="second"), "")
+    assert point.gtid_set == GtidSet.parse(GTIDS)
+
+
+def test_a_mariadb_stream_goes_on_by_gtid() -> None:
+    last = progress(flavour="mariadb", gtid_set="0-1-5")
+    point = start_point(last, identity(flavour="mariadb", gtid=True), "")
+    assert point.gtid_set == MariadbGtidSet.parse("0-1-5")
+
+
+def test_a_stream_by_position_goes_on_by_position_also_when_gtids_were_turned_on() -> None:
+    point = start_point(progress(gtid_set=None), identity(gtid=True), "")
+    assert (point.gtid_set, point.file, point.position) == (None, "binlog.000002", 900)
+
+
+def test_a_position_means_nothing_on_another_server() -> None:
+    assert refusal(progress(gtid_set=None), identity(server_uuid="second")) == (
+        "source db:3306: the stream stands at binlog.000002:900 of server first, but this is "
+        "server second, and positions mean nothing on another server: go back to the first, or "
+        "give the pipeline a new name and set source.start"
+    )
+
+
+def test_a_stream_by_gtid_needs_gtids() -> None:
+    assert refusal(progress(), identity(gtid=False)) == (
+        "source db:3306: the stream has been read by GTID, but the server's gtid_mode is off: "
+        "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set source.start"
+    )
+
+
+def test_another_product_is_another_stream() -> None:
+    assert refusal(progress(), identity(flavour="mariadb")) == (
+        "source db:3306: the stream was read from mysql, this is mariadb: give the pipeline a new "
+        "name and set source.start"
+    )
+
+
+def test_added_columns_are_remembered() -> None:
+    last = progress(added_columns={"shop.orders": [["x", "literal", "7"]]})
+    assert added_columns(last) == {"shop.orders": [AddedColumn("x", DefaultKind.LITERAL, "7")]}
