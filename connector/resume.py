@@ -57,10 +57,13 @@ class Standing:
     def advance(self, committed: Committed, seq: str) -> None:
         """Stand behind a transaction that is complete; `seq` is "" when nothing was published."""
         gtid = committed.transaction.gtid
-        if isinstance(gtid, Gtid) and isinstance(self._gtid_set, GtidSet):
-            self._gtid_set.add(gtid)
-        elif isinstance(gtid, MariadbGtid) and isinstance(self._gtid_set, MariadbGtidSet):
-            self._gtid_set.add(gtid)
+        match gtid, self._gtid_set:
+            case (Gtid(), GtidSet() as gtid_set):
+                gtid_set.add(gtid)
+            case (MariadbGtid(), MariadbGtidSet() as gtid_set):
+                gtid_set.add(gtid)
+            case _:
+                pass
         self._file = committed.file
         self._position = committed.next_position
         self._seq = seq or self._seq
@@ -96,16 +99,19 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
     says nothing about.
     """
     if last.flavour != identity.flavour:
-        reason = f"{place}: the stream was read from {last.flavour}, this is {identity.flavour}"
-        raise SourceRefused(f"{reason}: {_NEW_NAME}")
+        reason = (
+            f"{place}: the stream was read from {last.flavour}, this is {identity.flavour}: "
+            f"{_NEW_NAME}"
+        )
+        raise SourceRefused(reason)
     if last.gtid_set is None:
         if last.server_uuid != identity.server_uuid:
             reason = (
                 f"{place}: the stream stands at {last.file}:{last.position} of server "
                 f"{last.server_uuid}, but this is server {identity.server_uuid}, and positions "
-                "mean nothing on another server: go back to the first, or"
+                f"mean nothing on another server: go back to the first, or {_NEW_NAME}"
             )
-            raise SourceRefused(f"{reason} {_NEW_NAME}")
+            raise SourceRefused(reason)
         return StartPoint(identity.flavour, None, last.file, last.position)
     if identity.flavour == "mariadb":
         mariadb_gtids = MariadbGtidSet.parse(last.gtid_set)
@@ -113,9 +119,9 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
     if not identity.gtid:
         reason = (
             f"{place}: the stream has been read by GTID, but the server's gtid_mode is off: "
-            "SET GLOBAL gtid_mode back to ON, or"
+            f"SET GLOBAL gtid_mode back to ON, or {_NEW_NAME}"
         )
-        raise SourceRefused(f"{reason} {_NEW_NAME}")
+        raise SourceRefused(reason)
     return StartPoint("mysql", GtidSet.parse(last.gtid_set), last.file, last.position)
 
 

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
 from connector.config import load_settings
+from local_stack import connect
+from local_stack.demo.shop import drop_shop, statements
 from local_stack.server_settings import MYSQL_SOURCE_SETTINGS
 from stream_jobs.settings import load_settings as load_job_settings
+
+if TYPE_CHECKING:
+    from local_stack import MysqlServer
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = ROOT / "tests" / "data" / "compose-spec" / "compose-spec.json"
@@ -90,6 +96,26 @@ def test_mysql_is_started_with_the_settings_that_the_local_stack_uses() -> None:
         name, value = argument.removeprefix("--").split("=")
         settings[name.replace("-", "_")] = value
     assert settings == dict(MYSQL_SOURCE_SETTINGS)
+
+
+@pytest.mark.server
+def test_the_files_that_fill_an_empty_mysql_run_one_after_the_other(
+    mysql_server: MysqlServer,
+) -> None:
+    sources = [
+        mount.split(":", maxsplit=1)[0]
+        for mount in SERVICES["mysql"]["volumes"]
+        if "/docker-entrypoint-initdb.d/" in mount
+    ]
+    assert len(sources) == 3
+    connection = connect(mysql_server.endpoint)
+    with closing(connection), connection.cursor() as cursor:
+        for source in sources:
+            for statement in statements((ROOT / source).read_text("utf-8")):
+                cursor.execute(statement)
+        cursor.execute("SELECT COUNT(*) FROM shop.orders JOIN shop.order_lines ON id = order_id")
+        assert cursor.fetchone() == (2,)
+    drop_shop(mysql_server.endpoint)
 
 
 def test_the_services_build_stages_of_the_dockerfile() -> None:

@@ -24,7 +24,7 @@ from connector.errors import DecodeError, ProtocolError, SourceRefused, SourceUn
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.source.mysql_server import MysqlServer
 from connector.source.server_errors import server_error
-from connector.wire.commands import ComBinlogDump, ComBinlogDumpGtid, ComRegisterSlave
+from connector.wire.commands import ComBinlogDump, ComBinlogDumpGtid, ComRegisterSlave, DumpFlags
 from connector.wire.event_stream import EventStream
 from connector.wire.responses import EofPacket, ErrPacket
 
@@ -70,11 +70,12 @@ def _set_session_variables(
 ) -> None:
     period_ns = int(settings.read_timeout_seconds / HEARTBEATS_PER_READ_TIMEOUT * _NANOSECONDS)
     replica_uuid = str(uuid5(_NAMESPACE, f"{replica_name}/{settings.server_id}"))
-    # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second.
+    # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second. CRC32, not
+    # what is set now: else a server that was changed to NONE would cut the checksums off the events
+    # of older files, and their places would not be those of the file.
     server.query(
         f"SET @master_heartbeat_period = {period_ns}, @source_heartbeat_period = {period_ns}, "
-        "@master_binlog_checksum = @@GLOBAL.binlog_checksum, "
-        "@source_binlog_checksum = @@GLOBAL.binlog_checksum, "
+        "@master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32', "
         "@slave_uuid = %s, @replica_uuid = %s",
         (replica_uuid, replica_uuid),
     )
@@ -95,7 +96,8 @@ def _dump_command(
     if isinstance(point.gtid_set, GtidSet):
         return ComBinlogDumpGtid(settings.server_id, point.gtid_set)
     if isinstance(point.gtid_set, MariadbGtidSet):
-        return ComBinlogDump(settings.server_id, "")
+        annotated = DumpFlags.MARIADB_SEND_ANNOTATE_ROWS_EVENT
+        return ComBinlogDump(settings.server_id, "", flags=annotated)
     if point.position > ComBinlogDump.POSITION_MAX:
         reason = (
             f"{server.place}: {point.file}:{point.position} lies behind 4 GiB, where a dump cannot "

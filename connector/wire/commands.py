@@ -27,13 +27,15 @@ FIRST_POSITION = 4
 class DumpFlags(IntFlag):
     """Wishes of a dump command.
 
-    Bit 1 is left alone: MySQL 8 reads it as USE_HEARTBEAT_EVENT_V2, MariaDB as
-    SEND_ANNOTATE_ROWS_EVENT. So is bit 2, which servers from 8.3 on read as SKIP_TAGGED_GTIDS.
+    Bit 2 is left alone: servers from 8.3 on read it as SKIP_TAGGED_GTIDS.
     """
 
     NONE = 0
     # End with EOF at the end of the log instead of waiting for more.
     NON_BLOCK = 0x01
+    # MariaDB alone: MySQL 8 reads the same bit as USE_HEARTBEAT_EVENT_V2. Without the events, the
+    # places of those behind them cannot be counted, because their headers do not tell.
+    MARIADB_SEND_ANNOTATE_ROWS_EVENT = 0x02
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class ConnectorProcess:
         """Wait until it has said `text`."""
         assert self.process is not None
         wait_until(
-            lambda: text in self.output() or self.process.poll() is not None,  # type: ignore[union-attr]
+            lambda: text in self.output() or self.process.poll() is not None,
             lambda: f"{text!r} was not said in\n{self.output()}",
             seconds,
         )

@@ -74,8 +74,8 @@ def test_every_change_arrives_once_and_in_order_through_kills(
         cursor.execute(f"CREATE DATABASE {database}")
         for table in ("counter", "other"):
             cursor.execute(f"CREATE TABLE {database}.{table} (id INT PRIMARY KEY, n INT NOT NULL)")
-            rows = ",".join(f"({n},0)" for n in range(ROWS))
-            cursor.execute(f"INSERT INTO {database}.{table} VALUES {rows}")
+            values = ",".join(f"({n},0)" for n in range(ROWS))
+            cursor.execute(f"INSERT INTO {database}.{table} VALUES {values}")
     prefix = f"kill-{flavour}-{seed}"
     config = write_config(tmp_path, source, broker, prefix, database)
     stop = Event()
@@ -92,7 +92,7 @@ def test_every_change_arrives_once_and_in_order_through_kills(
             stop.set()
         workload.result()
         with connect(source, database) as connection, connection.cursor() as cursor:
-            expected = {}
+            expected: dict[str, dict[int, int]] = {}
             for table in ("counter", "other"):
                 cursor.execute(f"SELECT id, n FROM {table}")
                 expected[f"{prefix}.{database}.{table}"] = dict(cursor.fetchall())
@@ -106,8 +106,8 @@ def test_every_change_arrives_once_and_in_order_through_kills(
     rows: dict[tuple[str, int], list[int]] = defaultdict(list)
     for record in sorted(records, key=lambda r: (r.topic, r.partition, r.offset)):
         rows[record.topic, record.key["id"]].append(record.value["after"]["n"])
-    for counts in rows.values():
-        assert counts == list(range(len(counts)))
+    for row_counts in rows.values():
+        assert row_counts == list(range(len(row_counts)))
     sequences = [record.seq for record in changes(records)]
     assert len(set(sequences)) == len(sequences)
     by_partition: dict[tuple[str, int], list[str]] = defaultdict(list)

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from local_stack import MariadbServer, MysqlServer
+from tests.integration.conftest import new_stream
 from tests.integration.harness import read_committed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_stack import KafkaBroker
     from tests.integration.conftest import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
@@ -190,9 +195,10 @@ def test_a_stream_by_position_restarts_as_exactly(
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     for last in (1, 2):
         with stream.connector() as connector:
-            seen = stream.wait_for_changes(last, connector)
+            stream.wait_for_changes(last, connector)
             assert connector.terminate() == 0
         stream.execute(f"INSERT INTO t VALUES ({last + 1})", "FLUSH BINARY LOGS")
+    seen = stream.changes()
     assert [s.key["id"] for s in seen] == [1, 2]
     assert seen[0].value["source"]["gtid"] is None
     assert seen[0].headers["cdc.txn"].startswith("binlog.")
@@ -259,3 +265,23 @@ def test_a_source_that_restarts_is_followed_again(
         seen = stream.wait_for_changes(2, connector)
         assert connector.terminate() == 0
     assert [s.key["id"] for s in seen] == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [MysqlServer, MariadbServer])
+def test_files_with_and_without_checksums_are_followed(
+    kind: type[MysqlServer | MariadbServer], kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    with kind(tmp_path / "source", settings={"binlog-checksum": "NONE"}) as server:
+        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        stream.execute(
+            "CREATE TABLE t (id INT PRIMARY KEY)",
+            "INSERT INTO t VALUES (1)",
+            "SET GLOBAL binlog_checksum = CRC32",
+            "INSERT INTO t VALUES (2)",
+            "SET GLOBAL binlog_checksum = NONE",
+            "INSERT INTO t VALUES (3)",
+        )
+        with stream.connector() as connector:
+            seen = stream.wait_for_changes(3, connector)
+            assert connector.terminate() == 0
+    assert [s.key["id"] for s in seen] == [1, 2, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -28,6 +29,14 @@ def start(directory: Path) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def read_until(demo: subprocess.Popen[str], pattern: str) -> re.Match[str]:
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if match := re.search(pattern, line):
+            return match
+    pytest.fail(f"the demo ended without saying {pattern}")
 
 
 def processes_of(directory: Path) -> list[str]:
@@ -76,15 +85,32 @@ def test_an_interrupt_ends_everything_that_was_started(
 ) -> None:
     directory = tmp_path / "demo"
     with start(directory) as demo:
-        assert demo.stdout is not None
-        while "database shop" not in (line := demo.stdout.readline()):
-            assert line, "the demo ended before it was interrupted"
+        read_until(demo, "database shop")
         assert processes_of(directory)
         demo.send_signal(number)
         output, _ = demo.communicate()
     assert demo.returncode == 130
     assert "interrupted; everything is stopped\n" in output
     assert "Traceback" not in output
+    assert processes_of(directory) == []
+
+
+@pytest.mark.server
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_a_process_that_dies_by_itself_ends_the_demo_with_the_end_of_its_log(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "demo"
+    with start(directory) as demo:
+        up = read_until(demo, "both are up: connector pid ([0-9]+)")
+        os.kill(int(up[1]), signal.SIGKILL)
+        output, _ = demo.communicate()
+    assert demo.returncode == 1
+    log = directory / "connector.log"
+    assert f"error: the connector ended. The end of {log}:\n" in output
+    assert '"event": "streaming"' in output
+    assert output.endswith(f"data and logs are in {directory}\n")
     assert processes_of(directory) == []
 
 
