@@ -175,8 +175,7 @@ class _Story:
         self._say(f"SIGKILL to the connector, pid {pid}", "bold yellow")
         self._trade_until(KILL_AT + min(DOWN_SHARE, DOWN_SECONDS / self._options.duration_seconds))
         # Read now: Kafka makes a commit visible a moment after it has accepted it.
-        progress = stage.progress()
-        committed = progress["gtid_set"] if progress is not None else ""
+        committed = stage.committed_gtids()
         self._say(f"its last committed progress is {committed}; starting it again")
         connector.start()
         stage.connector_state = f"pid {connector.pid}, starting again"
@@ -207,14 +206,11 @@ class _Story:
         stage = self._stage
         executed = stage.log.executed()
 
-        def published() -> str:
-            progress = stage.progress()
-            return progress["gtid_set"] if progress is not None else ""
-
-        def is_published() -> bool:
-            return stage.log.contains(published(), executed)
-
-        self._wait_for("connector", is_published, published)
+        self._wait_for(
+            "connector",
+            lambda: stage.log.contains(stage.committed_gtids(), executed),
+            stage.committed_gtids,
+        )
         ends = stage.topics.ends(DATABASE, TABLES)
         self._wait_for(
             "Spark job",

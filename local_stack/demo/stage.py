@@ -8,6 +8,7 @@ from collections import deque
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from connector.errors import LocalStackError
 from local_stack.choice import SourceChoice, source_server
 from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory
 from local_stack.demo.display import Board, TableLine
@@ -26,13 +27,14 @@ from local_stack.demo.topics import TopicReader
 from local_stack.demo.workload import Workload
 from local_stack.java import java_runtime
 from local_stack.kafka import KafkaBroker
+from local_stack.managed_server import ManagedServer
+from local_stack.process import log_tail
 from local_stack.spark import spark_jars
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from connector.envelope.contract import ProgressRecord
     from local_stack.demo.options import DemoOptions
     from local_stack.endpoint import Endpoint
 
@@ -123,19 +125,19 @@ class Stage:
 
     def check(self) -> None:
         """Raise LocalStackError when a process ended, or the source refused the workload."""
-        servers = [self.broker, self._source] if self.source_is_private else [self.broker]
-        for server in servers:
-            # A server that is down says so when it is asked for its process id.
-            _ = server.pid
+        for server in (self.broker, self._source):
+            if isinstance(server, ManagedServer):
+                _check_server(server)
         self.workload.check()
         # What the job says of itself tells more than that it ended.
         self.stream_job.status()
         self.stream_job.check()
         self.connector.check()
 
-    def progress(self) -> ProgressRecord | None:
-        """Return the connector's committed progress."""
-        return self.topics.progress(PIPELINE)
+    def committed_gtids(self) -> str:
+        """Return the GTIDs of the connector's committed progress, "" before the first."""
+        progress = self.topics.progress(PIPELINE)
+        return "" if progress is None else progress["gtid_set"] or ""
 
     def look(self, phase: str, share: float | None = None) -> Board:
         """Return the numbers of this moment; `share` of the phase is over."""
@@ -183,3 +185,11 @@ class Stage:
                 ("Spark job", f"pid {job.pid}, batches: {batches}"),
             ),
         )
+
+
+def _check_server(server: ManagedServer) -> None:
+    try:
+        _ = server.pid
+    except LocalStackError:
+        reason = f"{server.name} ended. The end of {server.log}:\n{log_tail(server.log)}"
+        raise LocalStackError(reason) from None
