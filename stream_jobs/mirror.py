@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
+from pyspark.sql.types import LongType, StructField, StructType
 
 from connector.envelope.contract import OP_DELETE
 from stream_jobs.column_types import ColumnType
@@ -71,13 +72,6 @@ class Mirror:
 
     def create(self, schema: TableSchema) -> None:
         """Create the table, empty, where there is none."""
-        self._create("CREATE TABLE IF NOT EXISTS", schema)
-
-    def replace(self, schema: TableSchema) -> None:
-        """Make the table an empty one with other columns."""
-        self._create("CREATE OR REPLACE TABLE", schema)
-
-    def _create(self, verb: str, schema: TableSchema) -> None:
         columns = [
             *(_column_sql(column) for column in schema.columns),
             f"{HI} BIGINT COMMENT 'cdc.seq: epoch, file and position'",
@@ -89,9 +83,18 @@ class Mirror:
             _SCHEMA_PROPERTY: schema.schema_id,
         }
         self._session.sql(
-            f"{verb} {self._sql_name} ({', '.join(columns)}) USING delta "
+            f"CREATE TABLE IF NOT EXISTS {self._sql_name} ({', '.join(columns)}) USING delta "
             f"TBLPROPERTIES ({_properties_sql(properties)})"
         )
+
+    def replace(self, schema: TableSchema) -> None:
+        """Make the table an empty one with other columns."""
+        columns = [StructField(c["name"], ColumnType.of(c).stored) for c in schema.columns]
+        columns += [StructField(name, LongType()) for name in (HI, LO)]
+        empty = self._session.createDataFrame([], StructType(columns))
+        writer = empty.write.format("delta").mode("overwrite").option("overwriteSchema", value=True)
+        writer.save(self.path)
+        self._follow(schema)
 
     def add_columns(
         self,
@@ -118,10 +121,7 @@ class Mirror:
         }
         if defaults:
             self._table().update(self._is_below(schema.first), defaults)
-        self._session.sql(
-            f"ALTER TABLE {self._sql_name} SET TBLPROPERTIES "
-            f"({_properties_sql({_SCHEMA_PROPERTY: schema.schema_id})})"
-        )
+        self._follow(schema)
 
     def is_empty(self) -> bool:
         """Return whether the table has no row."""
@@ -148,6 +148,12 @@ class Mirror:
             .whenMatchedUpdate(newer, values)
             .whenNotMatchedInsert(~is_delete, values)
             .execute()
+        )
+
+    def _follow(self, schema: TableSchema) -> None:
+        self._session.sql(
+            f"ALTER TABLE {self._sql_name} SET TBLPROPERTIES "
+            f"({_properties_sql({_SCHEMA_PROPERTY: schema.schema_id})})"
         )
 
     @staticmethod
