@@ -167,27 +167,56 @@ class Seen:
         return self.headers["cdc.op"]
 
 
-def read_committed(broker: Endpoint, prefix: str, *, control: bool = False) -> list[Seen]:
-    """Return every committed record of the prefix's row topics, by topic, partition and offset.
-
-    With `control`, those of the control topics instead.
-    """
+def topics_of(broker: Endpoint, prefix: str, *, control: bool) -> list[str]:
+    """Return the row topics of a prefix, or its control topics."""
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
     try:
-        topics = [
+        return [
             topic
             for topic in sorted(admin.list_topics())
             if topic.startswith(f"{prefix}.") and (topic.count(".") == 1) is control
         ]
     finally:
         admin.close()
-    consumer = KafkaConsumer(
+
+
+def consumer_of(broker: Endpoint, isolation_level: str = "read_committed") -> KafkaConsumer:
+    """Return a consumer without a group."""
+    return KafkaConsumer(
         bootstrap_servers=broker.bootstrap,
-        isolation_level="read_committed",
+        isolation_level=isolation_level,
         enable_auto_commit=False,
         group_id=None,
         fetch_max_wait_ms=50,
     )
+
+
+def wait_until_settled(broker: Endpoint, prefix: str) -> None:
+    """Wait until no transaction is open: Kafka answers a commit before it has marked every topic."""
+    topics = topics_of(broker, prefix, control=False)
+    committed, everything = consumer_of(broker), consumer_of(broker, "read_uncommitted")
+    try:
+        places = [
+            TopicPartition(topic, partition)
+            for topic in topics
+            for partition in committed.partitions_for_topic(topic) or ()
+        ]
+        wait_until(
+            lambda: committed.end_offsets(places) == everything.end_offsets(places),
+            lambda: f"a transaction stays open in the topics of {prefix}",
+        )
+    finally:
+        committed.close()
+        everything.close()
+
+
+def read_committed(broker: Endpoint, prefix: str, *, control: bool = False) -> list[Seen]:
+    """Return every committed record of the prefix's row topics, by topic, partition and offset.
+
+    With `control`, those of the control topics instead.
+    """
+    topics = topics_of(broker, prefix, control=control)
+    consumer = consumer_of(broker)
     try:
         seen: list[Seen] = []
         for topic in topics:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.harness import run_to_end
+from tests.integration.harness import run_to_end, wait_until_settled
 from tests.integration.packet_proxy import PacketProxy, flip_bit_behind, retype
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def last_error(stream: Stream, **changed: object) -> str:
 
 
 def committed_ids(stream: Stream) -> list[int]:
+    wait_until_settled(stream.broker, stream.prefix)
     return [change.key["id"] for change in stream.changes()]
 
 
