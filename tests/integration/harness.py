@@ -192,7 +192,7 @@ def consumer_of(broker: Endpoint, isolation_level: str = "read_committed") -> Ka
 
 
 def wait_until_settled(broker: Endpoint, prefix: str) -> None:
-    """Wait until no transaction is open: Kafka answers a commit before it has marked every topic."""
+    """Wait until no transaction is open: Kafka answers a commit before it marks every topic."""
     topics = topics_of(broker, prefix, control=False)
     committed, everything = consumer_of(broker), consumer_of(broker, "read_uncommitted")
     try:
