@@ -29,6 +29,8 @@ EXIT_STOPPED_HARD = 130
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    # Paragraphs of the docstrings are wrapped to the terminal.
+    rich_markup_mode="markdown",
     # A traceback with local values would show rows and passwords.
     pretty_exceptions_enable=False,
     help="Streams every change of a MySQL or MariaDB server into Kafka, exactly once and in order.",
@@ -117,7 +119,8 @@ def demo(
         bool, typer.Option("--keep", help="Leave everything running until Ctrl-C.")
     ] = False,
     directory: Annotated[
-        Path | None, typer.Option(help="Where data and logs go. [default: a temporary folder]")
+        Path | None,
+        typer.Option(help="Where data and logs go.", show_default="a temporary folder"),
     ] = None,
     mysqld: Annotated[
         Path | None, typer.Option(help="A mysqld of your own, instead of the one that is fetched.")

@@ -1,0 +1,70 @@
+"""The command line: what it says and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from connector.cli import app, configure_logging
+from connector.config import LogSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_version_is_the_packages() -> None:
+    done = CliRunner().invoke(app, ["--version"])
+    assert (done.exit_code, done.output) == (0, f"binlog-connector {version('binlog-connector')}\n")
+
+
+def test_help_lists_the_commands() -> None:
+    output = CliRunner().invoke(app, ["--help"]).output
+    for command in ("run", "check", "demo"):
+        assert f"│ {command} " in output
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_missing_configuration_is_named(command: str, tmp_path: Path) -> None:
+    absent = tmp_path / "absent.toml"
+    done = subprocess.run(
+        [sys.executable, "-m", "connector", command, str(absent)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        f"error: {absent}: cannot read the configuration: No such file or directory\n",
+    )
+
+
+def test_a_log_for_machines_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(LogSettings(level="info", format="json"))
+    try:
+        structlog.get_logger().info("streaming", source="db:3306")
+        structlog.get_logger().debug("not shown")
+    finally:
+        structlog.reset_defaults()
+    (line,) = capsys.readouterr().err.splitlines()
+    logged = json.loads(line)
+    assert (logged["event"], logged["source"], logged["level"]) == ("streaming", "db:3306", "info")
+
+
+def test_a_log_for_people_has_no_colours_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(LogSettings())
+    try:
+        structlog.get_logger().warning("interrupted", error="gone")
+    finally:
+        structlog.reset_defaults()
+    said = capsys.readouterr().err
+    assert "interrupted" in said
+    assert "error=gone" in said
+    assert "\x1b" not in said
