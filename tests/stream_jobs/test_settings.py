@@ -71,6 +71,7 @@ def test_the_environment_wins_over_the_file(
     options = settings.kafka.client_options()
     assert options == {
         "kafka.bootstrap.servers": "other:9092",
+        "kafka.fetch.max.wait.ms": "10",
         "kafka.isolation.level": "read_committed",
         "kafka.sasl.jaas.config": "a secret",
     }
