@@ -48,7 +48,11 @@ class KafkaSettings(_Section):
 
     def client_options(self) -> dict[str, str]:
         """Return the options of every read, under the names of Spark's Kafka source."""
-        options = {f"kafka.{key}": value.get_secret_value() for key, value in self.options.items()}
+        # A batch knows its last offset. Behind it often stands only a transaction marker, for which
+        # a fetch would wait 500 ms in each partition.
+        options = {"kafka.fetch.max.wait.ms": "10"}
+        for key, value in self.options.items():
+            options[f"kafka.{key}"] = value.get_secret_value()
         options["kafka.bootstrap.servers"] = ",".join(self.bootstrap_servers)
         options["kafka.isolation.level"] = "read_committed"
         return options
