@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from connector.envelope.contract import SchemaColumn
 
-ValueEncoder = "Callable[[Any], str]"
-
 
 def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
     """Return the function that writes a non-NULL value of `column` as JSON.

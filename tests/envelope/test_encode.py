@@ -1,0 +1,181 @@
+"""What a stream of changes becomes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+
+from connector.binlog.column import Column
+from connector.binlog.column_types import ColumnType
+from connector.binlog.event import Event
+from connector.binlog.event_types import EventType
+from connector.binlog.header import EventHeader
+from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.table_map_event import TableMapEvent
+from connector.changes.added_columns import AddedColumn, DefaultKind
+from connector.changes.statement import StatementKind
+from connector.changes.transaction import RowsChange, StatementChange, Transaction
+from connector.envelope.encode import RecordEncoder
+from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.order import TransactionOrder
+from connector.errors import UnsupportedChange
+from connector.gtid import Gtid
+
+if TYPE_CHECKING:
+    from connector.envelope.record import Record
+
+OPTIONS = EnvelopeOptions(prefix="p", connector="mysql", version="1")
+SOURCE = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
+TRANSACTION = Transaction("binlog.000001", 157, Gtid(SOURCE, 5), 1_700_000_000_000_000, 1, 9)
+NOW_US = 1_700_000_000_500_000
+
+
+def table(name: str = "t", *columns: Column) -> TableMapEvent:
+    key = Column(ColumnType.LONG, 0, nullable=False, name="id", primary_key=1)
+    return TableMapEvent(1, 0, "shop", name, [key, *columns])
+
+
+def inserted(table_map: TableMapEvent, *ids: int, number: int = 0) -> RowsChange:
+    """Return an insert of rows whose first column is an INT, and others NULL."""
+    width = len(table_map.columns)
+    nulls = (2**width - 2).to_bytes((width + 7) // 8, "little")
+    data = b"".join(nulls + value.to_bytes(4, "little") for value in ids)
+    all_columns = (2**width - 1).to_bytes((width + 7) // 8, "little")
+    origin = ("binlog.000001", 300, "WRITE_ROWS_EVENT")
+    rows = RowsEvent(
+        RowsKind.INSERT, table_map, 1, b"", None, all_columns, *origin, data, 0, len(data)
+    )
+    return RowsChange(TRANSACTION, number, event(rows), rows)
+
+
+def event(body: RowsEvent) -> Event:
+    header = EventHeader(7, EventType.WRITE_ROWS_EVENT, 1, 100, 400, 0)
+    return Event("binlog.000001", 300, 400, header, body)
+
+
+def statement(kind: StatementKind, name: str, *added: AddedColumn) -> StatementChange:
+    place = inserted(table(), 1).event
+    return StatementChange(TRANSACTION, 0, place, kind, "shop", name, list(added), "…")
+
+
+def encoder(*schema_keys: str) -> RecordEncoder:
+    return RecordEncoder(OPTIONS, TransactionOrder(), schema_keys)
+
+
+def topics(records: list[Record]) -> list[str]:
+    return [record.topic for record in records]
+
+
+def schema_columns(record: Record) -> list[dict[str, object]]:
+    assert record.value is not None
+    columns: list[dict[str, object]] = json.loads(record.value)["columns"]
+    return columns
+
+
+def test_a_schema_comes_once_before_the_first_row_that_uses_it() -> None:
+    made = encoder()
+    table_map = table()
+    assert topics(list(made.rows(inserted(table_map, 1, 2), NOW_US))) == [
+        "p.schema",
+        "p.shop.t",
+        "p.shop.t",
+    ]
+    assert topics(list(made.rows(inserted(table_map, 3), NOW_US))) == ["p.shop.t"]
+
+
+def test_a_schema_that_an_earlier_run_wrote_is_not_written_again() -> None:
+    (schema, _) = encoder().rows(inserted(table(), 1), NOW_US)
+    assert schema.key is not None
+    again = encoder(schema.key.decode())
+    assert topics(list(again.rows(inserted(table(), 1), NOW_US))) == ["p.shop.t"]
+
+
+def test_the_value_is_the_envelope() -> None:
+    record = list(encoder().rows(inserted(table(), 7), NOW_US))[1]
+    assert record.value is not None
+    assert json.loads(record.value) == {
+        "before": None,
+        "after": {"id": 7},
+        "source": {
+            "version": "1",
+            "connector": "mysql",
+            "name": "p",
+            "ts_ms": 1_700_000_000_000,
+            "snapshot": "false",
+            "db": "shop",
+            "sequence": None,
+            "ts_us": 1_700_000_000_000_000,
+            "ts_ns": 1_700_000_000_000_000_000,
+            "table": "t",
+            "server_id": 1,
+            "gtid": f"{SOURCE}:5",
+            "file": "binlog.000001",
+            "pos": 300,
+            "row": 0,
+            "thread": 9,
+            "query": None,
+        },
+        "transaction": None,
+        "op": "c",
+        "ts_ms": 1_700_000_000_500,
+        "ts_us": 1_700_000_000_500_000,
+        "ts_ns": 1_700_000_000_500_000_000,
+    }
+    assert dict(record.headers)["cdc.seq"] == b"00010000000100000001570000000000000000"
+
+
+def test_an_added_column_is_told_with_the_next_schema() -> None:
+    made = encoder()
+    list(made.rows(inserted(table(), 1), NOW_US))
+    added = AddedColumn("x", DefaultKind.LITERAL, "7")
+    assert list(made.statement(statement(StatementKind.ALTER_TABLE, "t", added), NOW_US)) == []
+    assert made.added_columns == {"shop.t": [added]}
+    wider = table("t", Column(ColumnType.LONG, 0, nullable=True, name="x"))
+    schema, _ = made.rows(inserted(wider, 2), NOW_US)
+    assert [column.get("added_default") for column in schema_columns(schema)] == [None, 7]
+    assert made.added_columns == {}
+
+
+def test_what_is_truncated_before_anything_was_published_says_nothing() -> None:
+    gone = statement(StatementKind.TRUNCATE, "t")
+    assert list(encoder().statement(gone, NOW_US)) == []
+
+
+def test_a_dropped_database_takes_its_published_tables_with_it() -> None:
+    made = encoder("shop.a/1", "shop.b/1", "other.c/1")
+    records = list(made.statement(statement(StatementKind.DROP_DATABASE, ""), NOW_US))
+    assert topics(records) == ["p.shop.a", "p.shop.b"]
+    assert [dict(record.headers)["cdc.op"] for record in records] == [b"t", b"t"]
+
+
+def test_two_tables_cannot_share_a_topic() -> None:
+    made = encoder()
+    list(made.rows(inserted(table("a-b"), 1), NOW_US))
+    list(made.rows(inserted(table("a_b"), 1), NOW_US))
+    with pytest.raises(UnsupportedChange) as caught:
+        list(made.rows(inserted(table("a b"), 1), NOW_US))
+    assert str(caught.value) == (
+        "tables shop.a_b and shop.a b would share topic p.shop.a_b: exclude one of them in "
+        "source.exclude_tables, or carry it in a pipeline with another kafka.topic_prefix"
+    )
+
+
+def test_a_transaction_with_more_events_than_a_sequence_counts_is_refused() -> None:
+    with pytest.raises(UnsupportedChange) as caught:
+        list(encoder().rows(inserted(table(), 1, number=10**8), NOW_US))
+    assert str(caught.value) == (
+        "binlog.000001:300: a transaction with more than 100000000 events cannot be numbered: "
+        "split the change into smaller transactions"
+    )
+
+
+def test_a_table_whose_columns_have_no_names_is_refused() -> None:
+    nameless = TableMapEvent(1, 0, "shop", "t", [Column(ColumnType.LONG, 0, nullable=False)])
+    with pytest.raises(UnsupportedChange) as caught:
+        list(encoder().rows(inserted(nameless, 1), NOW_US))
+    assert str(caught.value).startswith(
+        "binlog.000001:300: the log has no column names for table shop.t: "
+    )
