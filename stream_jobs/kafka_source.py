@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 def row_topic_pattern(prefix: str) -> str:
     """Return the Java regular expression of `<prefix>.<database>.<table>`.
 
-    Control topics (`<prefix>.schema`, `<prefix>.progress`) have one dot and do not match.
+    Control topics (`<prefix>.schema`, `<prefix>.progress`) have one dot and do not match. Spark
+    searches for a pattern anywhere in a topic's name, so it begins and ends with an anchor.
     """
     part = "[A-Za-z0-9_-]+"
-    return rf"{prefix}\.{part}\.{part}"
+    return rf"^{prefix}\.{part}\.{part}$"
 
 
 def schema_topic(prefix: str) -> str:
@@ -58,7 +59,7 @@ def read_schema_values(session: SparkSession, kafka: KafkaSettings) -> list[byte
         session.read.format("kafka")
         .options(**kafka.client_options())
         # A pattern, because it may match nothing; a name must exist.
-        .option("subscribePattern", schema_topic(kafka.topic_prefix).replace(".", r"\."))
+        .option("subscribePattern", rf"^{kafka.topic_prefix}\.{SCHEMA_TOPIC_SUFFIX}$")
         .option("startingOffsets", "earliest")
         .option("endingOffsets", "latest")
         .load()

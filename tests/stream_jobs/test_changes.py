@@ -9,10 +9,12 @@ import pytest
 
 from stream_jobs.mirror import Mirror
 from tests.stream_jobs.source import SOURCE_TS_MS, SourceTable, column
+from tests.stream_jobs.source import Kafka as OtherKafka
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from local_stack import KafkaBroker
     from stream_jobs.table_schema import TableSchema
     from tests.stream_jobs.conftest import Job
     from tests.stream_jobs.source import Kafka
@@ -124,6 +126,21 @@ def test_a_replay_from_the_start_of_the_topics_skips_everything_and_changes_noth
     after = job.rows("items", "id", "name", "_cdc_hi", "_cdc_lo")
     assert after[: len(before)] == before
     assert [row[:2] for row in after] == [(1, "item 1"), (3, "item 3")]
+
+
+def test_topics_of_a_longer_prefix_and_control_topics_are_not_read(
+    kafka: Kafka, kafka_broker: KafkaBroker, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE)
+    other = OtherKafka(kafka_broker.endpoint.bootstrap, f"x{kafka.prefix}")
+    items(other).insert(TWO)
+    other.close()
+    kafka.add_topic(f"{kafka.prefix}.progress")
+    kafka.add_topic(kafka.prefix)
+    line = job.apply()
+    assert list(line["end_offsets"]) == [table.topic]
+    assert job.rows("items") == [(1, "item 1")]
 
 
 @pytest.mark.parametrize("checkpoint", ["kept", "lost"])

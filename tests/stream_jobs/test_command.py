@@ -1,0 +1,125 @@
+"""`python -m stream_jobs CONFIG` as its caller sees it: status lines and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from local_stack import java_runtime, spark_jars
+from tests.stream_jobs.conftest import SPARK_SETTINGS
+from tests.stream_jobs.source import SourceTable, column
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.stream_jobs.source import Kafka
+
+COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
+
+
+class Command:
+    """A running `python -m stream_jobs`."""
+
+    def __init__(self, config: Path) -> None:
+        self._errors = (config.parent / "stderr.log").open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "stream_jobs", str(config)],
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=os.environ | {"JAVA_HOME": str(java_runtime().parents[1])},
+            text=True,
+        )
+
+    def line(self, event: str) -> dict[str, Any]:
+        """The next line that tells of `event`; every line before it is whole JSON, too."""
+        assert self.process.stdout is not None
+        for text in self.process.stdout:
+            line: dict[str, Any] = json.loads(text)
+            if line["event"] == event:
+                return line
+        pytest.fail(f"the job ended without a line {event}")
+
+    def end(self) -> int:
+        assert self.process.stdout is not None
+        code = self.process.wait()
+        self.process.stdout.close()
+        self._errors.close()
+        return code
+
+
+def write_config(folder: Path, bootstrap: str, prefix: str, trigger: str) -> Path:
+    config = folder / "job.toml"
+    jars = json.dumps([str(jar) for jar in spark_jars()])
+    settings = "\n".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in SPARK_SETTINGS.items())
+    config.write_text(
+        f"""
+name = "command"
+[kafka]
+bootstrap_servers = ["{bootstrap}"]
+topic_prefix = "{prefix}"
+[mirror]
+path = "{folder}/mirror"
+checkpoint = "{folder}/checkpoint"
+[trigger]
+{trigger}
+[spark]
+jars = {jars}
+[spark.settings]
+{settings}
+""",
+        encoding="utf-8",
+    )
+    return config
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigterm(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    config = write_config(tmp_path, kafka.bootstrap, kafka.prefix, "interval_seconds = 0.5")
+    command = Command(config)
+    started = command.line("started")
+    assert started["topics"] == rf"^{kafka.prefix}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$"
+    assert command.line("idle")["end_offsets"] == {}
+
+    table = SourceTable(kafka, "items", COLUMNS).create()
+    table.insert({"id": 1, "name": "one"})
+    assert command.line("batch_applied")["tables"]["shop.items"]["upserts"] == 1
+    end_offsets = {table.topic: kafka.end_offsets(table.topic)}
+    while (idle := command.line("idle"))["end_offsets"] != end_offsets:
+        assert idle["event"] == "idle"
+
+    command.process.send_signal(signal.SIGTERM)
+    assert command.line("stopped")["end_offsets"] == end_offsets
+    assert command.end() == 0
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_a_failure_is_the_last_line_and_the_exit_code_is_1(kafka: Kafka, tmp_path: Path) -> None:
+    table = SourceTable(kafka, "items", COLUMNS).create()
+    with kafka.transaction():
+        table.send("c", None, {"id": 1, "name": "one"}, headers={"cdc.op": "x"})
+    command = Command(
+        write_config(tmp_path, kafka.bootstrap, kafka.prefix, 'kind = "availableNow"')
+    )
+    assert ": the header cdc.op is not c, u, d or t. " in command.line("failed")["error"]
+    assert command.end() == 1
+
+
+def test_a_wrong_configuration_is_told_before_spark_starts_and_the_exit_code_is_2(
+    tmp_path: Path,
+) -> None:
+    config = write_config(tmp_path, "broker:9092", "shop", 'kind = "sometimes"')
+    command = Command(config)
+    assert command.line("failed")["error"] == (
+        f"{config}: trigger.kind: Input should be 'processingTime' or 'availableNow'"
+    )
+    assert command.end() == 2
