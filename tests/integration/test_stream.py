@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local_stack import MariadbServer, MysqlServer
+from local_stack import KafkaBroker, MariadbServer, MysqlServer
 from tests.integration.conftest import new_stream
 from tests.integration.harness import read_committed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local_stack import KafkaBroker
     from tests.integration.conftest import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
@@ -285,3 +284,23 @@ def test_files_with_and_without_checksums_are_followed(
             seen = stream.wait_for_changes(3, connector)
             assert connector.terminate() == 0
     assert [s.key["id"] for s in seen] == [1, 2, 3]
+
+
+def test_a_broker_that_is_killed_is_written_to_again(
+    mysql_server: MysqlServer, tmp_path: Path
+) -> None:
+    with KafkaBroker(tmp_path / "kafka") as broker:
+        stream = new_stream(mysql_server.endpoint, broker.endpoint, tmp_path)
+        stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+        with stream.connector(
+            kafka__request_timeout_seconds=2, kafka__transaction_timeout_seconds=4
+        ) as connector:
+            stream.wait_for_changes(1, connector)
+            broker.kill()
+            stream.execute("INSERT INTO t VALUES (2)")
+            connector.wait_for('"event": "interrupted"')
+            stream.execute("INSERT INTO t VALUES (3)")
+            broker.start()
+            seen = stream.wait_for_changes(3, connector)
+            assert connector.terminate() == 0
+        assert [s.key["id"] for s in seen] == [1, 2, 3]
