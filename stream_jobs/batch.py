@@ -93,6 +93,9 @@ class BatchApplier:
         session = kafka.sparkSession
         with _persisted(typed_records(kafka)) as records:
             batch = summarize(records)
+            if self._settings.kafka.added_partitions == "accept":
+                self._positions.accept_partitions(batch)
+            self._positions.refuse_added_partitions(batch)
             raised = self._positions.raise_floors(batch)
             ready: dict[str, ReadyTable] = {}
             for topic in sorted({part.topic for part in batch}):

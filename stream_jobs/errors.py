@@ -6,6 +6,7 @@
     ├── ConfigError                the configuration is wrong
     ├── CorruptRecord              a record is not what the contract says
     ├── SchemaMissing              a row's schema record does not appear
+    ├── PartitionsAdded            a topic has more partitions than when it was first read
     ├── UnsupportedSchemaChange    a table changed in a way that the mirror cannot follow
     └── MirrorConflict             what lies at the mirror's path is not this job's mirror
 
@@ -57,6 +58,20 @@ class SchemaMissing(StreamJobError):
             f"{topic}: its rows use the schema {schema_id}, but {schema_topic} had no such record "
             f"for {seconds:g} seconds. Check that {schema_topic} is compacted, not deleted, and "
             "that this job may read it"
+        )
+
+
+class PartitionsAdded(StreamJobError):
+    """A topic has more partitions than when it was first read."""
+
+    def __init__(self, topic: str, partitions: int) -> None:
+        """State that `topic` had `partitions` partitions at first."""
+        super().__init__(
+            f"{topic}: it has records in more than the {partitions} partitions that it had when it "
+            "was first read. Keys moved to other partitions, where a later delete can be read "
+            "before an earlier insert, which would bring the row back. If everything from before "
+            'the change had been applied, set kafka.added_partitions = "accept" for one run; '
+            "otherwise begin again under a new topic prefix"
         )
 
 

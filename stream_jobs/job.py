@@ -100,6 +100,8 @@ class StreamJob:
 
         def apply(kafka: DataFrame, batch_id: int) -> None:
             with self._batch():
+                seen = self._listener.end_offsets
+                positions.know_partitions({topic: len(parts) for topic, parts in seen.items()})
                 checkpoint_id = session.sparkContext.getLocalProperty(_QUERY_ID) or ""
                 report = applier.apply(kafka, batch_id, checkpoint_id)
                 for topic in sorted(set(report.keyless_topics) - self._announced):

@@ -3,6 +3,7 @@
     kind         topic        partition  hi  lo    meaning
     high_water   shop.a.b     0          …   …     every change of this partition up to here
     floor        shop.a.b     NULL       …   …     rows of this table below it are gone (TRUNCATE)
+    partitions   shop.a.b     3          0   0     partitions that the topic had at first
 
 *Why dropping what is not above the high-water mark is right.* The connector writes each partition
 in the order of its sequences, and all changes of one key into one partition. So a record that is
@@ -16,6 +17,9 @@ that the interrupted run deleted is deleted by the same batch again, because the
 key is chosen before anything is applied. With another batch boundary (a new checkpoint after the
 interruption) the row may come back for a batch, and is deleted when the replay reaches its delete.
 
+*Why the number of partitions is kept.* With more partitions a key moves to another one, and its
+changes are no longer read in order: see `PartitionsAdded`.
+
 *Why floors are kept.* A truncate is one record in one partition; older rows can still come in a
 later batch from the others.
 """
@@ -28,10 +32,11 @@ from typing import TYPE_CHECKING
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 
+from stream_jobs.errors import PartitionsAdded
 from stream_jobs.sequence import PackedSequence, is_above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import Column, SparkSession
 
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
 
 _HIGH_WATER = "high_water"
 _FLOOR = "floor"
+_PARTITIONS = "partitions"
 
 
 class Positions:
@@ -49,6 +55,7 @@ class Positions:
         self._path = f"{base.rstrip('/')}/_cdc/positions"
         self._high_water: dict[tuple[str, int], PackedSequence] = {}
         self._floors: dict[str, PackedSequence] = {}
+        self._partitions: dict[str, int] = {}
 
     def load(self, session: SparkSession) -> None:
         """Read what earlier batches stored."""
@@ -58,8 +65,28 @@ class Positions:
             position = PackedSequence(row["hi"], row["lo"])
             if row["kind"] == _FLOOR:
                 self._floors[row["topic"]] = position
+            elif row["kind"] == _PARTITIONS:
+                self._partitions[row["topic"]] = row["partition"]
             else:
                 self._high_water[row["topic"], row["partition"]] = position
+
+    def know_partitions(self, counts: Mapping[str, int]) -> None:
+        """Take up the number of partitions of topics for which it is not known yet."""
+        for topic, count in counts.items():
+            self._partitions.setdefault(topic, count)
+
+    def accept_partitions(self, batch: Iterable[PartitionSummary]) -> None:
+        """Take the partitions that have records in `batch` as given."""
+        for part in batch:
+            if part.partition >= self._partitions.get(part.topic, part.partition):
+                self._partitions[part.topic] = part.partition + 1
+
+    def refuse_added_partitions(self, batch: Iterable[PartitionSummary]) -> None:
+        """Raise PartitionsAdded when `batch` has records of a partition that a topic had not."""
+        for part in batch:
+            count = self._partitions.get(part.topic)
+            if count is not None and part.partition >= count:
+                raise PartitionsAdded(part.topic, count)
 
     def floor(self, topic: str) -> PackedSequence | None:
         """Return the sequence below which rows of `topic` are gone."""
@@ -110,6 +137,10 @@ class Positions:
         rows += [
             _row(_FLOOR, topic, None, position, batch_id)
             for topic, position in sorted(self._floors.items())
+        ]
+        rows += [
+            _row(_PARTITIONS, topic, count, PackedSequence(0, 0), batch_id)
+            for topic, count in sorted(self._partitions.items())
         ]
         # Literals in the plan: a DataFrame made from Python objects costs another Spark job.
         table = session.range(0, 1, 1, 1).select(F.inline(F.array(*rows)))

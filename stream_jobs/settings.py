@@ -43,6 +43,8 @@ class KafkaSettings(_Section):
     bootstrap_servers: Annotated[list[str], Field(min_length=1)]
     topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 100_000
+    # Keys of a topic that got more partitions have no order any more.
+    added_partitions: Literal["error", "accept"] = "error"
     # Options of Kafka's Java consumer, by its own names. Secret, because credentials are here.
     options: dict[str, SecretStr] = {}
 

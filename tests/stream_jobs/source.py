@@ -81,6 +81,9 @@ class Kafka:
                 {topic: {"num_partitions": partitions, "replication_factor": 1}}
             )
 
+    def add_partition(self, topic: str) -> None:
+        self._admin.create_partitions({topic: PARTITIONS + 1})
+
     @contextmanager
     def transaction(self, *, commit: bool = True) -> Iterator[None]:
         """Records sent inside are committed together, or aborted."""

@@ -128,6 +128,31 @@ def test_a_replay_from_the_start_of_the_topics_skips_everything_and_changes_noth
     assert [row[:2] for row in after] == [(1, "item 1"), (3, "item 3")]
 
 
+def test_records_of_an_added_partition_stop_the_job_until_they_are_accepted(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE)
+    job.apply()
+    table.insert(TWO)
+    job.apply()
+    kafka.add_partition(table.topic)
+    with kafka.transaction():
+        table.send("c", None, THREE, partition=2)
+    assert job.error() == (
+        f"{table.topic}: it has records in more than the 2 partitions that it had when it was "
+        "first read. Keys moved to other partitions, where a later delete can be read before an "
+        "earlier insert, which would bring the row back. If everything from before the change had "
+        'been applied, set kafka.added_partitions = "accept" for one run; otherwise begin again '
+        "under a new topic prefix"
+    )
+    job.apply(kafka={"added_partitions": "accept"})
+    assert job.rows("items") == [(1, "item 1"), (2, "item 2"), (3, "item 3")]
+    table.insert({"id": 4, "name": "item 4"})
+    job.apply()
+    assert len(job.rows("items")) == 4
+
+
 def test_topics_of_a_longer_prefix_and_control_topics_are_not_read(
     kafka: Kafka, kafka_broker: KafkaBroker, job: Job
 ) -> None:
