@@ -45,17 +45,18 @@ def supervise(settings: Settings) -> None:
             pipeline = _open(settings, instance, stop, single_transactions)
             if pipeline is None:
                 return
-            single_transactions = 0
             try:
                 pipeline.run(stop)
             except TransientError as error:
+                single_transactions = 0
                 pause = settings.retry.initial_seconds
                 _log_retry(error, pause)
                 stop.sleep(pause)
             except (DecodeError, UnsupportedChange, SinkRefused):
-                single_transactions = pipeline.waiting_transactions
-                if not single_transactions:
+                # Once: an error that comes again, wherever, is the end.
+                if single_transactions or not pipeline.waiting_transactions:
                     raise
+                single_transactions = pipeline.waiting_transactions
             finally:
                 pipeline.close()
 

@@ -113,6 +113,22 @@ def test_transactions_before_the_refused_one_are_delivered_though_they_share_its
     assert committed_ids(stream) == list(range(30))
 
 
+def test_a_record_that_kafka_does_not_take_is_refused_with_the_setting_to_raise(
+    stream: Stream,
+) -> None:
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, v TEXT)",
+        "INSERT INTO t VALUES (1, 'small')",
+        "INSERT INTO t VALUES (2, REPEAT('x', 20000))",
+    )
+    error = last_error(stream, kafka__record_bytes_max=4096, delivery__commit_interval_ms=10_000)
+    assert error.endswith(
+        "cannot write to topic shop.shop.t: a record is larger than Kafka takes: raise "
+        "kafka.record_bytes_max, and max.message.bytes of the topic where it existed before"
+    )
+    assert committed_ids(stream) == [1]
+
+
 def test_a_bit_flipped_on_the_way_is_noticed(stream: Stream) -> None:
     stream.execute(TABLE, BEFORE, "INSERT INTO t VALUES (2, 'marker')")
     with PacketProxy(stream.source, flip_bit_behind(b"marker")) as proxy:

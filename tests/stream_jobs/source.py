@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -62,6 +63,7 @@ class Kafka:
             bootstrap_servers=bootstrap,
             transactional_id=f"test-{prefix}",
             retry_backoff_ms=5,
+            metadata_max_age_ms=500,
         )
         self._producer.init_transactions()
 
@@ -83,6 +85,8 @@ class Kafka:
 
     def add_partition(self, topic: str) -> None:
         self._admin.create_partitions({topic: PARTITIONS + 1})
+        while PARTITIONS not in self._producer.partitions_for(topic):
+            time.sleep(0.1)
 
     @contextmanager
     def transaction(self, *, commit: bool = True) -> Iterator[None]:

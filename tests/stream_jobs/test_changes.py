@@ -132,9 +132,7 @@ def test_records_of_an_added_partition_stop_the_job_until_they_are_accepted(
     kafka: Kafka, job: Job
 ) -> None:
     table = items(kafka)
-    table.insert(ONE)
-    job.apply()
-    table.insert(TWO)
+    table.insert(ONE, TWO)
     job.apply()
     kafka.add_partition(table.topic)
     with kafka.transaction():
