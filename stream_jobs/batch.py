@@ -104,7 +104,7 @@ class BatchApplier:
             with _transaction(session, f"{self._settings.name}/{checkpoint_id}", batch_id):
                 reports = self._merge_all(session, records, batch, ready)
         if any(part.highest is not None for part in batch):
-            self._positions.advance(session, batch_id, batch)
+            self._positions.advance(session, batch)
         return BatchReport(
             seconds=time.monotonic() - began,
             records=sum(part.records for part in batch),

@@ -77,31 +77,33 @@ class StreamJob:
             session.streams.removeListener(self._listener)
 
     def _run(self, session: SparkSession) -> int:
+        positions = Positions(self._settings.mirror.path)
         try:
-            query = self._start(session)
+            positions.load(session)
+            query = self._start(session, positions)
             try:
                 self._await(query)
             finally:
                 query.stop()
+            self._listener.wait_for_end(_LISTENER_SECONDS)
+            if self._last_batch_id >= 0:
+                positions.know_partitions(self._listener.partitions())
+                positions.store(session)
         except (StreamJobError, PySparkException, Py4JError) as error:
             cause = self._failure or error
             if not isinstance(cause, StopRequested):
                 self._lines.write("failed", error=_sentence(cause))
                 return EXIT_FAILED
-        self._listener.wait_for_end(_LISTENER_SECONDS)
         self._lines.write("stopped", end_offsets=self._listener.end_offsets)
         return EXIT_OK
 
-    def _start(self, session: SparkSession) -> StreamingQuery:
+    def _start(self, session: SparkSession, positions: Positions) -> StreamingQuery:
         settings = self._settings
-        positions = Positions(settings.mirror.path)
-        positions.load(session)
         applier = BatchApplier(settings, Mirrors(settings), positions)
 
         def apply(kafka: DataFrame, batch_id: int) -> None:
             with self._batch():
-                seen = self._listener.end_offsets
-                positions.know_partitions({topic: len(parts) for topic, parts in seen.items()})
+                positions.know_partitions(self._listener.partitions())
                 checkpoint_id = session.sparkContext.getLocalProperty(_QUERY_ID) or ""
                 report = applier.apply(kafka, batch_id, checkpoint_id)
                 for topic in sorted(set(report.keyless_topics) - self._announced):

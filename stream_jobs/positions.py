@@ -71,14 +71,18 @@ class Positions:
                 self._high_water[row["topic"], row["partition"]] = position
 
     def know_partitions(self, counts: Mapping[str, int]) -> None:
-        """Take up the number of partitions of topics for which it is not known yet."""
+        """Take up the number of partitions of topics for which it is not known yet.
+
+        It is stored with the next batch, or by `store`.
+        """
         for topic, count in counts.items():
             self._partitions.setdefault(topic, count)
 
     def accept_partitions(self, batch: Iterable[PartitionSummary]) -> None:
         """Take the partitions that have records in `batch` as given."""
         for part in batch:
-            if part.partition >= self._partitions.get(part.topic, part.partition):
+            count = self._partitions.get(part.topic)
+            if count is not None and part.partition >= count:
                 self._partitions[part.topic] = part.partition + 1
 
     def refuse_added_partitions(self, batch: Iterable[PartitionSummary]) -> None:
@@ -120,9 +124,7 @@ class Positions:
                 conditions.append((F.col("partition") == part.partition) & ~is_above(hi, lo, floor))
         return reduce(lambda left, right: left | right, conditions) if conditions else None
 
-    def advance(
-        self, session: SparkSession, batch_id: int, batch: Iterable[PartitionSummary]
-    ) -> None:
+    def advance(self, session: SparkSession, batch: Iterable[PartitionSummary]) -> None:
         """Store that `batch` has been applied."""
         for part in batch:
             place = (part.topic, part.partition)
@@ -130,16 +132,19 @@ class Positions:
                 self._high_water[place] = max(
                     part.highest, self._high_water.get(place, part.highest)
                 )
+        self.store(session)
+
+    def store(self, session: SparkSession) -> None:
+        """Replace what is stored by what is known."""
         rows = [
-            _row(_HIGH_WATER, topic, partition, position, batch_id)
+            _row(_HIGH_WATER, topic, partition, position)
             for (topic, partition), position in sorted(self._high_water.items())
         ]
         rows += [
-            _row(_FLOOR, topic, None, position, batch_id)
-            for topic, position in sorted(self._floors.items())
+            _row(_FLOOR, topic, None, position) for topic, position in sorted(self._floors.items())
         ]
         rows += [
-            _row(_PARTITIONS, topic, count, PackedSequence(0, 0), batch_id)
+            _row(_PARTITIONS, topic, count, PackedSequence(0, 0))
             for topic, count in sorted(self._partitions.items())
         ]
         # Literals in the plan: a DataFrame made from Python objects costs another Spark job.
@@ -147,14 +152,11 @@ class Positions:
         table.write.format("delta").mode("overwrite").save(self._path)
 
 
-def _row(
-    kind: str, topic: str, partition: int | None, position: PackedSequence, batch_id: int
-) -> Column:
+def _row(kind: str, topic: str, partition: int | None, position: PackedSequence) -> Column:
     return F.struct(
         F.lit(kind).alias("kind"),
         F.lit(topic).alias("topic"),
         F.lit(partition).cast("int").alias("partition"),
         F.lit(position.hi).cast("bigint").alias("hi"),
         F.lit(position.lo).cast("bigint").alias("lo"),
-        F.lit(batch_id).cast("bigint").alias("batch_id"),
     )

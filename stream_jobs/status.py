@@ -87,6 +87,10 @@ class ProgressListener(StreamingQueryListener):
         """Return when the query's last line has been written, or after `seconds`."""
         self._terminated.wait(seconds)
 
+    def partitions(self) -> dict[str, int]:
+        """Return how many partitions each topic has, as far as Spark has told."""
+        return {topic: len(offsets) for topic, offsets in self.end_offsets.items()}
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         """Do nothing: the job says itself that it started."""
 
