@@ -86,12 +86,14 @@ class Job:
         self.kafka = kafka
         self.folder = folder
         self.exit_code = -1
+        self.running: StreamJob | None = None
 
     def run(self, **sections: dict[str, Any]) -> list[dict[str, Any]]:
         """Apply what is there now, and return the status lines."""
         settings = make_settings(self.kafka.bootstrap, self.kafka.prefix, self.folder, **sections)
         out = io.StringIO()
-        self.exit_code = StreamJob(settings, StatusLines(out)).run(self.session)
+        self.running = StreamJob(settings, StatusLines(out))
+        self.exit_code = self.running.run(self.session)
         return [json.loads(line) for line in out.getvalue().splitlines()]
 
     def apply(self, **sections: dict[str, Any]) -> dict[str, Any]:
