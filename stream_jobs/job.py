@@ -9,6 +9,7 @@ code is 1. Nothing is retried here: whoever runs the job starts it again, and it
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ _POLL_SECONDS = 0.2
 # Spark's listeners are called behind the stream; how long their last line is waited for.
 _LISTENER_SECONDS = 10.0
 _QUERY_ID = "sql.streaming.queryId"
+_KAFKA_ERRORS = "org.apache.kafka.common.errors."
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -92,7 +94,7 @@ class StreamJob:
         except (StreamJobError, PySparkException, Py4JError) as error:
             cause = self._failure or error
             if not isinstance(cause, StopRequested):
-                self._lines.write("failed", error=_sentence(cause))
+                self._lines.write("failed", error=_sentence(cause, self._settings))
                 return EXIT_FAILED
         self._lines.write("stopped", end_offsets=self._listener.end_offsets)
         return EXIT_OK
@@ -171,7 +173,7 @@ def run(settings: Settings, lines: StatusLines) -> int:
     try:
         session = start_session(settings)
     except (PySparkException, Py4JError) as error:
-        lines.write("failed", error=f"Spark did not start: {_sentence(error)}")
+        lines.write("failed", error=f"Spark did not start: {_sentence(error, settings)}")
         return EXIT_FAILED
     # Again, because Spark installs a handler for SIGINT of its own.
     _stop_on_signals(job)
@@ -186,8 +188,15 @@ def _stop_on_signals(job: StreamJob) -> None:
         signal.signal(number, lambda *_: job.stop())
 
 
-def _sentence(error: BaseException) -> str:
-    """Return the error's own text; of Spark's errors without the stack traces that follow."""
+def _sentence(error: BaseException, settings: Settings) -> str:
+    """Return the error's own text; of Spark's errors without plans and stack traces."""
     if isinstance(error, StreamJobError):
         return str(error)
-    return f"{type(error).__name__}: {str(error).split('JVM stacktrace:', maxsplit=1)[0].strip()}"
+    text = re.split(r"\s*(?:SQLSTATE: \w+|=== Streaming Query|JVM stacktrace:)", str(error))[0]
+    _, kafka, reason = text.partition(_KAFKA_ERRORS)
+    if kafka:
+        return (
+            f"Kafka at {', '.join(settings.kafka.bootstrap_servers)}: {reason}. "
+            "Check kafka.bootstrap_servers and kafka.options, and that the brokers answer"
+        )
+    return f"{type(error).__name__}: {text}"

@@ -32,6 +32,15 @@ PACKAGES = (
     "io.delta:delta-spark_4.2_2.13:4.4.0",
 )
 
+_CLIENT_OPTIONS = {
+    # A batch knows its last offset. Behind it often stands only a transaction marker, for which a
+    # fetch would wait 500 ms in each partition.
+    "kafka.fetch.max.wait.ms": "10",
+    # Spark asks three times: a minute without a broker, not three, until the job says so.
+    "kafka.request.timeout.ms": "15000",
+    "kafka.default.api.timeout.ms": "20000",
+}
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,9 +59,7 @@ class KafkaSettings(_Section):
 
     def client_options(self) -> dict[str, str]:
         """Return the options of every read, under the names of Spark's Kafka source."""
-        # A batch knows its last offset. Behind it often stands only a transaction marker, for which
-        # a fetch would wait 500 ms in each partition.
-        options = {"kafka.fetch.max.wait.ms": "10"}
+        options = dict(_CLIENT_OPTIONS)
         for key, value in self.options.items():
             options[f"kafka.{key}"] = value.get_secret_value()
         options["kafka.bootstrap.servers"] = ",".join(self.bootstrap_servers)

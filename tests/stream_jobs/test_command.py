@@ -114,6 +114,19 @@ def test_a_failure_is_the_last_line_and_the_exit_code_is_1(kafka: Kafka, tmp_pat
     assert command.end() == 1
 
 
+@pytest.mark.spark
+def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "127.0.0.1:1", "shop", 'kind = "availableNow"')
+    options = '[kafka.options]\n"request.timeout.ms" = "500"\n"default.api.timeout.ms" = "600"\n'
+    config.write_text(config.read_text(encoding="utf-8") + options, encoding="utf-8")
+    command = Command(config)
+    assert command.line("failed")["error"] == (
+        "Kafka at 127.0.0.1:1: TimeoutException: Timed out waiting for a node assignment. Call: "
+        "listTopics. Check kafka.bootstrap_servers and kafka.options, and that the brokers answer"
+    )
+    assert command.end() == 1
+
+
 def test_a_wrong_configuration_is_told_before_spark_starts_and_the_exit_code_is_2(
     tmp_path: Path,
 ) -> None:

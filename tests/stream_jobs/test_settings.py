@@ -72,6 +72,8 @@ def test_the_environment_wins_over_the_file(
     assert options == {
         "kafka.bootstrap.servers": "other:9092",
         "kafka.fetch.max.wait.ms": "10",
+        "kafka.request.timeout.ms": "15000",
+        "kafka.default.api.timeout.ms": "20000",
         "kafka.isolation.level": "read_committed",
         "kafka.sasl.jaas.config": "a secret",
     }
