@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -45,12 +45,26 @@ class Command:
                 return line
         pytest.fail(f"the job ended without a line {event}")
 
+    def applied(self, table: str) -> dict[str, Any]:
+        """What the next batch that has changes of `table` says of it."""
+        while True:
+            # A batch may hold nothing but the end of a transaction.
+            tables: dict[str, dict[str, Any]] = self.line("batch_applied")["tables"]
+            if table in tables:
+                return tables[table]
+
     def end(self) -> int:
+        return self.process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
         assert self.process.stdout is not None
-        code = self.process.wait()
         self.process.stdout.close()
         self._errors.close()
-        return code
 
 
 def write_config(folder: Path, bootstrap: str, prefix: str, trigger: str) -> Path:
@@ -84,21 +98,21 @@ def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigt
     kafka: Kafka, tmp_path: Path
 ) -> None:
     config = write_config(tmp_path, kafka.bootstrap, kafka.prefix, "interval_seconds = 0.5")
-    command = Command(config)
-    started = command.line("started")
-    assert started["topics"] == rf"^{kafka.prefix}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$"
-    assert command.line("idle")["end_offsets"] == {}
+    with Command(config) as command:
+        started = command.line("started")
+        assert started["topics"] == rf"^{kafka.prefix}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$"
+        assert command.line("idle")["end_offsets"] == {}
 
-    table = SourceTable(kafka, "items", COLUMNS).create()
-    table.insert({"id": 1, "name": "one"})
-    assert command.line("batch_applied")["tables"]["shop.items"]["upserts"] == 1
-    end_offsets = {table.topic: kafka.end_offsets(table.topic)}
-    while (idle := command.line("idle"))["end_offsets"] != end_offsets:
-        assert idle["event"] == "idle"
+        table = SourceTable(kafka, "items", COLUMNS).create()
+        table.insert({"id": 1, "name": "one"})
+        assert command.applied("shop.items")["upserts"] == 1
+        end_offsets = {table.topic: kafka.end_offsets(table.topic)}
+        while (idle := command.line("idle"))["end_offsets"] != end_offsets:
+            assert idle["event"] == "idle"
 
-    command.process.send_signal(signal.SIGTERM)
-    assert command.line("stopped")["end_offsets"] == end_offsets
-    assert command.end() == 0
+        command.process.send_signal(signal.SIGTERM)
+        assert command.line("stopped")["end_offsets"] == end_offsets
+        assert command.end() == 0
 
 
 @pytest.mark.kafka
@@ -107,11 +121,11 @@ def test_a_failure_is_the_last_line_and_the_exit_code_is_1(kafka: Kafka, tmp_pat
     table = SourceTable(kafka, "items", COLUMNS).create()
     with kafka.transaction():
         table.send("c", None, {"id": 1, "name": "one"}, headers={"cdc.op": "x"})
-    command = Command(
+    with Command(
         write_config(tmp_path, kafka.bootstrap, kafka.prefix, 'kind = "availableNow"')
-    )
-    assert ": the header cdc.op is not c, u, d or t. " in command.line("failed")["error"]
-    assert command.end() == 1
+    ) as command:
+        assert ": the header cdc.op is not c, u, d or t. " in command.line("failed")["error"]
+        assert command.end() == 1
 
 
 @pytest.mark.spark
@@ -119,20 +133,21 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     config = write_config(tmp_path, "127.0.0.1:1", "shop", 'kind = "availableNow"')
     options = '[kafka.options]\n"request.timeout.ms" = "500"\n"default.api.timeout.ms" = "600"\n'
     config.write_text(config.read_text(encoding="utf-8") + options, encoding="utf-8")
-    command = Command(config)
-    assert command.line("failed")["error"] == (
-        "Kafka at 127.0.0.1:1: TimeoutException: Timed out waiting for a node assignment. Call: "
-        "listTopics. Check kafka.bootstrap_servers and kafka.options, and that the brokers answer"
-    )
-    assert command.end() == 1
+    with Command(config) as command:
+        assert command.line("failed")["error"] == (
+            "Kafka at 127.0.0.1:1: TimeoutException: Timed out waiting for a node assignment. "
+            "Call: listTopics. Check kafka.bootstrap_servers and kafka.options, and that the "
+            "brokers answer"
+        )
+        assert command.end() == 1
 
 
 def test_a_wrong_configuration_is_told_before_spark_starts_and_the_exit_code_is_2(
     tmp_path: Path,
 ) -> None:
     config = write_config(tmp_path, "broker:9092", "shop", 'kind = "sometimes"')
-    command = Command(config)
-    assert command.line("failed")["error"] == (
-        f"{config}: trigger.kind: Input should be 'processingTime' or 'availableNow'"
-    )
-    assert command.end() == 2
+    with Command(config) as command:
+        assert command.line("failed")["error"] == (
+            f"{config}: trigger.kind: Input should be 'processingTime' or 'availableNow'"
+        )
+        assert command.end() == 2
