@@ -113,15 +113,14 @@ class BatchApplier:
         )
 
     def _rows(self, topic: str, batch: list[PartitionSummary], *, floor_is_new: bool) -> TableRows:
-        floor = self._positions.floor(topic)
         parts = [part for part in batch if part.topic == topic]
         highest: dict[str, PackedSequence] = {}
         for part in parts:
-            row = part.highest_row
-            if row is not None and (floor is None or row > floor):
+            row, bound = part.highest_row, self._positions.applied(topic, part.partition)
+            if row is not None and (bound is None or row > bound):
                 highest[part.schema_id] = max(row, highest.get(part.schema_id, row))
         schema_ids = frozenset(part.schema_id for part in parts)
-        return TableRows(topic, schema_ids, highest, floor, floor_is_new)
+        return TableRows(topic, schema_ids, highest, self._positions.floor(topic), floor_is_new)
 
     def _merge_all(
         self,

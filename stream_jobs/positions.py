@@ -92,6 +92,11 @@ class Positions:
             if count is not None and part.partition >= count:
                 raise PartitionsAdded(part.topic, count)
 
+    def applied(self, topic: str, partition: int) -> PackedSequence | None:
+        """Return the sequence up to which no change of a partition is applied any more."""
+        bounds = (self._high_water.get((topic, partition)), self._floors.get(topic))
+        return max((bound for bound in bounds if bound is not None), default=None)
+
     def floor(self, topic: str) -> PackedSequence | None:
         """Return the sequence below which rows of `topic` are gone."""
         return self._floors.get(topic)
@@ -113,15 +118,12 @@ class Positions:
         """
         hi, lo = F.col("hi"), F.col("lo")
         conditions: list[Column] = []
-        floor = self._floors.get(topic)
         for part in batch:
             if part.topic != topic or part.lowest is None:
                 continue
-            mark = self._high_water.get((topic, part.partition))
-            if mark is not None and part.lowest <= mark:
-                conditions.append((F.col("partition") == part.partition) & ~is_above(hi, lo, mark))
-            if floor is not None and part.lowest <= floor:
-                conditions.append((F.col("partition") == part.partition) & ~is_above(hi, lo, floor))
+            bound = self.applied(topic, part.partition)
+            if bound is not None and part.lowest <= bound:
+                conditions.append((F.col("partition") == part.partition) & ~is_above(hi, lo, bound))
         return reduce(lambda left, right: left | right, conditions) if conditions else None
 
     def advance(self, session: SparkSession, batch: Iterable[PartitionSummary]) -> None:
