@@ -109,7 +109,7 @@ class BatchApplier:
             seconds=time.monotonic() - began,
             records=sum(part.records for part in batch),
             tables=reports,
-            keyless_topics=[topic for topic, table in ready.items() if table.mirror is None],
+            keyless_topics=[topic for topic, table in ready.items() if not table.schema.key],
         )
 
     def _rows(self, topic: str, batch: list[PartitionSummary], *, floor_is_new: bool) -> TableRows:
@@ -120,7 +120,14 @@ class BatchApplier:
             if row is not None and (bound is None or row > bound):
                 highest[part.schema_id] = max(row, highest.get(part.schema_id, row))
         schema_ids = frozenset(part.schema_id for part in parts)
-        return TableRows(topic, schema_ids, highest, self._positions.floor(topic), floor_is_new)
+        return TableRows(
+            topic,
+            schema_ids,
+            highest,
+            self._positions.floor(topic),
+            floor_is_new,
+            self._positions.has_rows(topic),
+        )
 
     def _merge_all(
         self,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stream_jobs.errors import StreamJobError, UnsupportedSchemaChange
+from stream_jobs.errors import MirrorConflict, StreamJobError, UnsupportedSchemaChange
 from stream_jobs.latest_changes import ParsedAs, literal
 from stream_jobs.mirror import Mirror, mirror_path
 from stream_jobs.schema_registry import SchemaRegistry
@@ -40,6 +40,7 @@ class TableRows:
     highest_row: Mapping[str, PackedSequence]
     floor: PackedSequence | None  # rows below are gone
     floor_is_new: bool
+    were_applied: bool  # earlier batches applied rows, so there must be a mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class ReadyTable:
     """A table whose mirror has the columns that the batch needs."""
 
     schema: TableSchema
-    mirror: Mirror | None  # None for a table without a primary key
+    mirror: Mirror | None  # None without a primary key, or without a row so far
     parses: list[ParsedAs]
 
 
@@ -78,6 +79,10 @@ class Mirrors:
             mirror.delete_below(rows.floor)
         if current is None and not newest.key:
             return ReadyTable(newest, None, [])
+        if current is None:
+            self._refuse_rows_without_key(rows, newest, mirror)
+            if rows.were_applied:
+                raise _mirror_gone(newest, path, self._base)
         target = current
         if used:
             target = self._follow(session, rows, current, newest, mirror)
@@ -109,7 +114,6 @@ class Mirrors:
         """Return the schema that the mirror has from now on."""
         if current is None:
             newest.refuse_unknown()
-            self._refuse_rows_without_key(rows, newest, mirror)
             mirror.create(newest)
             return newest
         if newest.first <= current.first:
@@ -181,6 +185,15 @@ class Mirrors:
         if self._unknown_defaults == "null":
             return []
         return [name for name, column in origins.items() if column.get("added_default_unknown")]
+
+
+def _mirror_gone(schema: TableSchema, path: str, base: str) -> MirrorConflict:
+    reason = (
+        f"{schema.name}: there is no mirror at {path}, but changes of the table have been applied. "
+        f"Put the mirror back, or delete {base.rstrip('/')}/_cdc and mirror.checkpoint: then every "
+        "topic is applied again from its start"
+    )
+    return MirrorConflict(reason)
 
 
 def _unknown_default(schema: TableSchema, columns: list[str]) -> StreamJobError:

@@ -97,6 +97,12 @@ class Positions:
         bounds = (self._high_water.get((topic, partition)), self._floors.get(topic))
         return max((bound for bound in bounds if bound is not None), default=None)
 
+    def has_rows(self, topic: str) -> bool:
+        """Return whether changes of `topic` were applied that no floor has taken back."""
+        floor = self._floors.get(topic)
+        marks = [mark for (name, _), mark in self._high_water.items() if name == topic]
+        return any(floor is None or mark > floor for mark in marks)
+
     def floor(self, topic: str) -> PackedSequence | None:
         """Return the sequence below which rows of `topic` are gone."""
         return self._floors.get(topic)

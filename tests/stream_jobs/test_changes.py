@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -215,6 +216,26 @@ def test_a_composite_key_is_matched_as_a_whole_in_key_order(kafka: Kafka, job: J
         (1, Decimal(7), "other"),
         (1, Decimal(18446744073709551615), "1"),
     ]
+
+
+def test_a_mirror_that_was_taken_away_is_missed_and_comes_back_with_all_its_rows(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE)
+    job.apply()
+    shutil.rmtree(job.path("items"))
+    table.insert(TWO)
+    base = job.folder / "mirror"
+    assert job.error() == (
+        f"shop.items: there is no mirror at {job.path('items')}, but changes of the table have "
+        f"been applied. Put the mirror back, or delete {base}/_cdc and mirror.checkpoint: then "
+        "every topic is applied again from its start"
+    )
+    shutil.rmtree(base / "_cdc")
+    job.delete_checkpoint()
+    job.apply()
+    assert job.rows("items") == [(1, "item 1"), (2, "item 2")]
 
 
 def test_a_table_without_a_primary_key_has_no_mirror_which_is_said_once(

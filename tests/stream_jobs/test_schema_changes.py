@@ -135,6 +135,18 @@ def test_a_dropped_column_stops_the_job_also_when_the_list_of_columns_is_an_old_
     )
 
 
+def test_a_table_that_gets_its_primary_key_later_has_rows_that_no_mirror_could_have(
+    kafka: Kafka, job: Job
+) -> None:
+    table = SourceTable(kafka, "items", (column("id", "int"), NAME)).create()
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    table.alter(ID, NAME).insert({"id": 2, "name": "new"})
+    assert job.error().startswith(
+        "shop.items: the primary key changed from (none) to (id). The mirror at "
+    )
+
+
 def test_a_table_that_was_dropped_and_created_with_other_columns_is_followed(
     kafka: Kafka, job: Job
 ) -> None:
