@@ -53,13 +53,13 @@ def typed_records(kafka: DataFrame) -> DataFrame:
     is_tombstone = value.isNull() & (op == OP_DELETE)
     packed = headers.withColumns({"hi": hi, "lo": lo})
     problem = (
-        F.when(is_tombstone, None)
+        F.when(is_tombstone & schema_id.isNotNull(), None)
         .when(seq.isNull(), f"there is no header {HEADER_SEQ}")
         .when(F.col("hi").isNull(), f"the header {HEADER_SEQ} is not a sequence")
         .when(op.isNull(), f"there is no header {HEADER_OP}")
         .when(~op.isin(*ROW_OPS, OP_TRUNCATE), f"the header {HEADER_OP} is not c, u, d or t")
-        .when(value.isNull(), f"there is no value, and {HEADER_OP} is not d")
         .when(schema_id.isNull(), f"there is no header {HEADER_SCHEMA}")
+        .when(value.isNull(), f"there is no value, and {HEADER_OP} is not d")
     )
     return packed.select(
         "topic",

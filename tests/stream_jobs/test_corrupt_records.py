@@ -58,6 +58,16 @@ def test_it_is_named_by_topic_partition_offset_and_sequence(
     assert "secret" not in error
 
 
+def test_a_record_without_a_value_is_refused_unless_it_is_a_tombstone(
+    kafka: Kafka, job: Job
+) -> None:
+    table = SourceTable(kafka, "items", COLUMNS).create()
+    headers = {"cdc.seq": str(SEQ), "cdc.op": "u", "cdc.schema": table.schema_id}
+    with kafka.transaction():
+        kafka.send(table.topic, table.key(ROW), None, headers)
+    assert f"cdc.seq {SEQ}: there is no value, and cdc.op is not d. " in job.error()
+
+
 def test_a_record_without_a_key_is_refused_where_the_schema_has_one(kafka: Kafka, job: Job) -> None:
     table = SourceTable(kafka, "items", COLUMNS).create()
     with kafka.transaction():
