@@ -190,8 +190,7 @@ class Pipeline:
         for record in records:
             if not self._batch_records:
                 self._batch_started = time.monotonic()
-            self._sink.publish(record)
-            self._batch_bytes += record.size
+            self._batch_bytes += self._sink.publish(record)
             self._batch_records += 1
 
     def _patience(self) -> float:

@@ -7,7 +7,7 @@ opens; one that is written twice is the same record with the same key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from connector.changes.statement import StatementKind
 from connector.envelope.added_default import with_added_default
@@ -174,7 +174,7 @@ class RecordEncoder:
         timestamp_ms = transaction.committed_us // US_PER_MS
         yield schema.record(self._options.prefix, sequence, columns, timestamp_ms)
 
-    def _refuse(self, event: Event, what: str) -> None:
+    def _refuse(self, event: Event, what: str) -> NoReturn:
         reason = (
             f"{event.file}:{event.position}: {what} cannot be numbered: split the change into "
             "smaller transactions"

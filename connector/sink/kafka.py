@@ -80,11 +80,12 @@ class KafkaSink:
         """Return the last committed progress, and the keys of all schema records."""
         return read_progress(self._settings, self._name), read_schema_keys(self._settings)
 
-    def publish(self, record: Record) -> None:
+    def publish(self, record: Record) -> int:
         """Take a record into the open transaction, opening one where there is none.
 
-        Raises Fenced, SinkRefused or SinkUnavailable.
+        Returns its size in bytes. Raises Fenced, SinkRefused or SinkUnavailable.
         """
+        size = record.size
         try:
             if not self._open:
                 self._producer.begin_transaction()
@@ -97,13 +98,14 @@ class KafkaSink:
                 partition=partition_of(record.key, self._partition_count(record.topic)),
                 timestamp_ms=record.timestamp_ms,
             )
-            self._in_flight_bytes += record.size
+            self._in_flight_bytes += size
             if self._in_flight_bytes > self._in_flight_bytes_max:
                 self._producer.flush(timeout=self._settings.transaction_timeout_seconds)
                 self._in_flight_bytes = 0
         except (KafkaError, OSError) as error:
             doing = f"write to topic {record.topic}"
             raise self._failure(doing, error) from error
+        return size
 
     def commit(self, progress: Progress) -> None:
         """Make everything since the last commit visible, together with `progress`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaConsumer, TopicPartition
@@ -30,34 +31,37 @@ def read_progress(settings: KafkaSettings, name: str) -> Progress | None:
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
     topic = progress_topic(settings.topic_prefix)
-    partition = TopicPartition(topic, 0)
     key = name.encode()
-    try:
-        consumer = _consumer(settings)
-        try:
-            consumer.assign([partition])
-            begin = consumer.beginning_offsets([partition])[partition]
-            end = consumer.end_offsets([partition])[partition]
-            start, length = end, _TAIL_OFFSETS
-            while start > begin:
-                upper, start = start, max(begin, end - length)
-                length *= 10
-                found = None
-                for record in _read(consumer, partition, start, upper):
-                    if record.key == key and record.value is not None:
-                        found = record
-                if found is not None:
-                    return Progress.decode(found.value, f"{topic}[0]@{found.offset}")
-            return None
-        finally:
-            consumer.close()
-    except (KafkaError, OSError) as error:
-        raise connector_error(settings, f"read topic {topic}", error) from error
+    with _opened(settings, topic) as (consumer, partition, begin, end):
+        start, length = end, _TAIL_OFFSETS
+        while start > begin:
+            upper, start = start, max(begin, end - length)
+            length *= 10
+            found = None
+            for record in _read(consumer, partition, start, upper):
+                if record.key == key and record.value is not None:
+                    found = record
+            if found is not None:
+                return Progress.decode(found.value, f"{topic}[0]@{found.offset}")
+    return None
 
 
 def read_schema_keys(settings: KafkaSettings) -> list[str]:
-    """Return the keys, `database.table/schema_id`, of every committed schema record."""
+    """Return the keys, `database.table/schema_id`, of every committed schema record.
+
+    Raises SinkUnavailable or SinkRefused.
+    """
     topic = schema_topic(settings.topic_prefix)
+    with _opened(settings, topic) as (consumer, partition, begin, end):
+        records = _read(consumer, partition, begin, end)
+        return [record.key.decode() for record in records if record.value is not None]
+
+
+@contextmanager
+def _opened(
+    settings: KafkaSettings, topic: str
+) -> Iterator[tuple[KafkaConsumer, TopicPartition, int, int]]:
+    """Give a consumer of the topic's one partition, and the partition's first and end offset."""
     partition = TopicPartition(topic, 0)
     try:
         consumer = _consumer(settings)
@@ -65,8 +69,7 @@ def read_schema_keys(settings: KafkaSettings) -> list[str]:
             consumer.assign([partition])
             begin = consumer.beginning_offsets([partition])[partition]
             end = consumer.end_offsets([partition])[partition]
-            records = _read(consumer, partition, begin, end)
-            return [record.key.decode() for record in records if record.value is not None]
+            yield consumer, partition, begin, end
         finally:
             consumer.close()
     except (KafkaError, OSError) as error:
