@@ -16,7 +16,9 @@
         └── DecodeError                bytes that are not what they claim to be
             ├── TruncatedPayload       a payload ends before a field does
             ├── ProtocolError          the conversation with the server broke its rules
-            └── EventError             any of these, with file, position and event name
+            ├── EventError             any of these, with file, position and event name
+            ├── LogTruncated           a log file ends inside an event
+            └── LogRefused             a file that is no log, or one of a kind that is not read
 
 A message says where, what, and what to do. No row values and no secrets appear in messages.
 """
@@ -91,11 +93,35 @@ class EventError(DecodeError):
     def __init__(self, file: str, position: int, event_name: str, reason: str) -> None:
         """Compose the sentence from the facts; callers never format it."""
         super().__init__(
-            f"{file}:{position}: cannot decode {event_name}: {reason}. "
-            "Nothing from this transaction was published; compare with "
+            f"{file}:{position}: cannot decode {event_name}: {reason}; compare with "
             f"`mysqlbinlog --start-position={position} {file}`"
         )
         self.file = file
         self.position = position
         self.event_name = event_name
+        self.reason = reason
+
+
+class LogTruncated(DecodeError):
+    """A log file ends inside an event: its server died, or it was copied while written."""
+
+    def __init__(self, file: str, position: int, needed: int, found: int) -> None:
+        """State that `needed` bytes were wanted at `position`, but `found` were there."""
+        super().__init__(
+            f"{file}:{position}: the file ends inside an event: need {needed} bytes, but {found} "
+            f"are left; every event before {position} is complete"
+        )
+        self.file = file
+        self.position = position  # the end of the last complete event
+        self.needed = needed
+        self.found = found
+
+
+class LogRefused(DecodeError):
+    """A file is not a binary log, is encrypted, or has a storage format that is not read."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        """Compose the sentence from the facts; callers never format it."""
+        super().__init__(f"{file}: {reason}")
+        self.file = file
         self.reason = reason

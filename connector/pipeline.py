@@ -24,7 +24,13 @@ from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import Committed, RowsChange
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
-from connector.errors import ConnectorError, DefiniteError, SourceUnavailable
+from connector.errors import (
+    ConnectorError,
+    DecodeError,
+    DefiniteError,
+    EventError,
+    SourceUnavailable,
+)
 from connector.resume import Standing, added_columns, start_point
 from connector.sink.kafka import KafkaSink
 from connector.source.mysql_server import MysqlServer
@@ -92,10 +98,13 @@ class Pipeline:
         """
         try:
             self._stream_until(stop)
-        except DefiniteError:
+        except DefiniteError as error:
             # Until it is aborted, the transaction would hold back every read_committed consumer.
             with suppress(ConnectorError):
                 self._sink.abort()
+            if isinstance(error, EventError):
+                reason = f"{error}. Nothing from this transaction was published"
+                raise DecodeError(reason) from error
             raise
 
     def _stream_until(self, stop: StopSignals) -> None:

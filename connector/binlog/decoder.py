@@ -142,7 +142,7 @@ class EventDecoder:
             raise EventError(file or UNNAMED_LOG, position, name, str(error)) from error
         next_position = position + header.event_size if occupies else position
         self._move(header, body, next_position)
-        return Event(file, position, next_position, header, body, checksum)
+        return Event(file, position, next_position, header, body, data, checksum)
 
     def _checksum(self, header: EventHeader, data: bytes) -> int | None:
         """Return the event's checksum after verifying it, None when the log has none."""

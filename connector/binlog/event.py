@@ -63,4 +63,5 @@ class Event:
     next_position: int  # of the first byte behind it; equal to `position` when artificial
     header: EventHeader
     body: EventBody
+    data: bytes  # the whole event as in the file, with header and checksum
     checksum: int | None = None  # CRC32; None without

@@ -60,7 +60,7 @@ def receive(*bodies: EventBody, tables: tuple[str, ...] = ("shop.*",)) -> list[C
     for number, body in enumerate(bodies):
         position = 1000 + 100 * number
         header = EventHeader(7, CODES[type(body)], 1, 100, position + 100, 0)
-        event = Event("binlog.000001", position, position + 100, header, body)
+        event = Event("binlog.000001", position, position + 100, header, body, b"")
         changes += assembler.receive(event)
     return changes
 

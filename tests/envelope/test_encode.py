@@ -53,7 +53,7 @@ def inserted(table_map: TableMapEvent, *ids: int, number: int = 0) -> RowsChange
 
 def event(body: RowsEvent) -> Event:
     header = EventHeader(7, EventType.WRITE_ROWS_EVENT, 1, 100, 400, 0)
-    return Event("binlog.000001", 300, 400, header, body)
+    return Event("binlog.000001", 300, 400, header, body, b"")
 
 
 def statement(kind: StatementKind, name: str, *added: AddedColumn) -> StatementChange:
