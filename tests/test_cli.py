@@ -12,7 +12,8 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from connector.cli import app, configure_logging
+from connector.cli import app
+from connector.cli.logs import configure_logging
 from connector.config import LogSettings
 
 if TYPE_CHECKING:

@@ -1,0 +1,50 @@
+"""The command line: each command calls one function elsewhere and turns errors into exit codes.
+
+One module a command; what a command needs is imported when it runs, so that `--help` is fast.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from connector.cli.daemon import check, run
+from connector.cli.demo import demo
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    # Paragraphs of the docstrings are wrapped to the terminal.
+    rich_markup_mode="markdown",
+    # A traceback with local values would show rows and passwords.
+    pretty_exceptions_enable=False,
+    help="Streams every change of a MySQL or MariaDB server into Kafka, exactly once and in order.",
+)
+app.command()(run)
+app.command()(check)
+app.command()(demo)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"binlog-connector {version('binlog-connector')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,76 @@
+"""`run` and `check`: the stream into Kafka, and what it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from connector.cli.failure import errors, fail
+from connector.errors import ConfigError, ConnectorError, TransientError
+from connector.stop import StoppedHard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# 0 is a clean end, also after SIGTERM; the others are told apart by what a supervisor should do.
+EXIT_GAVE_UP = 1  # transient: retry.attempts_max was reached; starting again may help
+EXIT_CONFIG = 2  # the configuration or the arguments are wrong
+EXIT_DEFINITE = 3  # starting again cannot help; the text says what will
+EXIT_STOPPED_HARD = 130
+
+ConfigPath = Annotated[
+    Path, typer.Argument(metavar="CONFIG", help="TOML file; configs/connector.toml explains it.")
+]
+
+
+def run(config: ConfigPath) -> None:
+    """Stream changes into Kafka until SIGTERM or Ctrl-C.
+
+    Exit codes: 0 stopped on request, 1 gave up on a transient error, 2 wrong configuration,
+    3 an error that starting again cannot mend.
+    """
+
+    def stream() -> None:
+        from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
+        from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+        from connector.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
+
+        settings = load_settings(config)
+        configure_logging(settings.log)
+        supervise(settings)
+
+    _exit_code_of(stream)
+
+
+def check(config: ConfigPath) -> None:
+    """Show each server setting and grant that is needed, and the statement that fixes it.
+
+    Exit codes: 0 everything needed is there, 3 something is missing, 2 wrong configuration,
+    1 a server cannot be reached.
+    """
+
+    def report() -> None:
+        from connector.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
+        from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+
+        if not check_pipeline(load_settings(config), Console()):
+            raise typer.Exit(EXIT_DEFINITE)
+
+    _exit_code_of(report)
+
+
+def _exit_code_of(command: Callable[[], None]) -> None:
+    try:
+        command()
+    except ConfigError as error:
+        fail(error, EXIT_CONFIG)
+    except TransientError as error:
+        fail(error, EXIT_GAVE_UP)
+    except ConnectorError as error:
+        fail(error, EXIT_DEFINITE)
+    except StoppedHard:
+        errors.print("stopped before the batch was committed; it is read again by the next run")
+        raise typer.Exit(EXIT_STOPPED_HARD) from None
