@@ -1,0 +1,1 @@
+"""Events become the lines of the `dump` command."""
