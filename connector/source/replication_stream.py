@@ -6,8 +6,9 @@ that is a dead peer and not an idle one.
 *Backpressure.* Nothing is read ahead beyond one buffer: while the caller does not ask, the socket
 fills, and TCP makes the server wait.
 
-*Ends.* A stream never ends well: it raises, once the connection breaks, the server stops, or it
-refuses. What comes next is a new stream from committed progress.
+*Ends.* A stream that follows the log never ends well: it raises, once the connection breaks, the
+server stops, or it refuses. What comes next is a new stream from committed progress. One that was
+opened with `stop_at_end` has `ended` at the end of the log.
 """
 
 from __future__ import annotations
@@ -42,42 +43,59 @@ _NAMESPACE = UUID("6b1c2f5e-93b4-5c52-8a55-0f9f7f4f4a0d")
 _NANOSECONDS = 1_000_000_000
 # The capability of a MariaDB replica that understands GTID events; less gets dummy events.
 _MARIADB_CAPABILITY_GTID = 4
+# The server_id of a reader that is no replica: servers throw no other one out for it.
+_NO_REPLICA = 0
 
 
 def open_stream(
-    settings: SourceSettings, point: StartPoint, *, replica_name: str
+    settings: SourceSettings, point: StartPoint, *, replica_name: str, stop_at_end: bool = False
 ) -> ReplicationStream:
     """Log in, introduce this replica and ask for everything behind `point`.
 
     `replica_name` and `settings.server_id` make the UUID under which SHOW REPLICAS shows the
-    stream; of two streams with the same one, MySQL throws the older out. Raises SourceUnavailable
-    or SourceRefused; what the server says to the dump itself comes out of `receive`.
+    stream; of two streams with the same one, MySQL throws the older out. With `stop_at_end` the
+    server ends the stream where its log ends, and nobody is introduced: a reader that goes again is
+    no replica, and throws none out. Raises SourceUnavailable or SourceRefused; what the server says
+    to the dump itself comes out of `receive`.
     """
     server = MysqlServer.connect(settings)
     try:
-        _set_session_variables(server, settings, point, replica_name)
-        server.execute(ComRegisterSlave(settings.server_id, replica_name))
-        dumping = server.start_dump(_dump_command(server, settings, point))
+        _set_session_variables(server, settings, point)
+        server_id = settings.server_id
+        if stop_at_end:
+            server_id = _NO_REPLICA
+        else:
+            _introduce(server, server_id, replica_name)
+        dumping = server.start_dump(_dump_command(server, server_id, point, stop_at_end))
     finally:
         server.close()
     dumping.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     dumping.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return ReplicationStream(dumping, server.place, server.identity, settings.read_timeout_seconds)
+    return ReplicationStream(
+        dumping,
+        server.place,
+        server.identity,
+        settings.read_timeout_seconds,
+        stop_at_end=stop_at_end,
+    )
+
+
+def _introduce(server: MysqlServer, server_id: int, replica_name: str) -> None:
+    replica_uuid = str(uuid5(_NAMESPACE, f"{replica_name}/{server_id}"))
+    server.query("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid, replica_uuid))
+    server.execute(ComRegisterSlave(server_id, replica_name))
 
 
 def _set_session_variables(
-    server: MysqlServer, settings: SourceSettings, point: StartPoint, replica_name: str
+    server: MysqlServer, settings: SourceSettings, point: StartPoint
 ) -> None:
     period_ns = int(settings.read_timeout_seconds / HEARTBEATS_PER_READ_TIMEOUT * _NANOSECONDS)
-    replica_uuid = str(uuid5(_NAMESPACE, f"{replica_name}/{settings.server_id}"))
     # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second. CRC32, not
     # what is set now: else a server that was changed to NONE would cut the checksums off the events
     # of older files, and their places would not be those of the file.
     server.query(
         f"SET @master_heartbeat_period = {period_ns}, @source_heartbeat_period = {period_ns}, "
-        "@master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32', "
-        "@slave_uuid = %s, @replica_uuid = %s",
-        (replica_uuid, replica_uuid),
+        "@master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'"
     )
     if server.identity.flavour == "mariadb":
         server.query(f"SET @mariadb_slave_capability = {_MARIADB_CAPABILITY_GTID}")
@@ -91,20 +109,22 @@ def _set_session_variables(
 
 
 def _dump_command(
-    server: MysqlServer, settings: SourceSettings, point: StartPoint
+    server: MysqlServer, server_id: int, point: StartPoint, stop_at_end: bool
 ) -> ComBinlogDump | ComBinlogDumpGtid:
+    flags = DumpFlags.NON_BLOCK if stop_at_end else DumpFlags.NONE
     if isinstance(point.gtid_set, GtidSet):
-        return ComBinlogDumpGtid(settings.server_id, point.gtid_set)
+        return ComBinlogDumpGtid(server_id, point.gtid_set, flags)
+    if server.identity.flavour == "mariadb":
+        flags |= DumpFlags.MARIADB_SEND_ANNOTATE_ROWS_EVENT
     if isinstance(point.gtid_set, MariadbGtidSet):
-        annotated = DumpFlags.MARIADB_SEND_ANNOTATE_ROWS_EVENT
-        return ComBinlogDump(settings.server_id, "", flags=annotated)
+        return ComBinlogDump(server_id, "", flags=flags)
     if point.position > ComBinlogDump.POSITION_MAX:
         reason = (
             f"{server.place}: {point.file}:{point.position} lies behind 4 GiB, where a dump cannot "
             "start without GTIDs: start at position 4 of the next file"
         )
         raise SourceRefused(reason)
-    return ComBinlogDump(settings.server_id, point.file, point.position)
+    return ComBinlogDump(server_id, point.file, point.position, flags)
 
 
 class ReplicationStream:
@@ -119,9 +139,13 @@ class ReplicationStream:
         place: str,
         identity: ServerIdentity,
         read_timeout_seconds: float,
+        *,
+        stop_at_end: bool = False,
     ) -> None:
         """Read from `dumping`, on which a dump command has been sent; see `open_stream`."""
         self.identity = identity
+        self.ended = False  # at the end of the log, where `stop_at_end` was asked for
+        self._stop_at_end = stop_at_end
         self._place = place
         self._socket = dumping
         self._read_timeout_seconds = read_timeout_seconds
@@ -136,10 +160,13 @@ class ReplicationStream:
     def receive(self, timeout_seconds: float) -> bytes | None:
         """Return the next event without its OK byte, or None when none came in time.
 
-        Raises SourceUnavailable when the connection ended or has been silent for longer than the
-        read timeout, SourceRefused when the server refuses to go on, ProtocolError when the bytes
-        are not a dump.
+        None also at the end of the log, where `ended` is true, if that was asked for. Raises
+        SourceUnavailable when the connection ended or has been silent for longer than the read
+        timeout, SourceRefused when the server refuses to go on, ProtocolError when the bytes are
+        not a dump.
         """
+        if self.ended:
+            return None
         said, self._said = self._said, None
         if said is None:
             said = self._next()
@@ -152,6 +179,9 @@ class ReplicationStream:
                 return None
         if isinstance(said, bytes):
             return said
+        if isinstance(said, EofPacket) and self._stop_at_end:
+            self.ended = True
+            return None
         raise self._end(said)
 
     @property

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -29,6 +30,7 @@ FORMAT_DESCRIPTION, ROTATE, HEARTBEAT, XID = 15, 4, 27, 16
 NEVER = 0  # no server sends UNKNOWN_EVENT
 WRITE_ROWS = {23, 30}
 GTID_TYPES = {33, 162}
+ANNOTATE_ROWS = 160
 NAME = "pipeline-1"
 
 
@@ -134,6 +136,33 @@ def test_a_source_without_gtids_streams_by_position(without_gtids: Source) -> No
         events = read_until(stream, XID)
     assert int.from_bytes(events[0][19:27], "little") == point.position
     assert [event[-8:-4] for event in events if event[4] in WRITE_ROWS] == [b"\7\0\0\0"]
+
+
+@pytest.mark.parametrize("by", ["gtid", "position"])
+def test_a_stream_ends_at_the_end_of_the_log_where_that_was_asked_for(
+    source: Source, schema: str, by: str
+) -> None:
+    point = point_of(source, "latest")
+    if by == "position":
+        point = replace(point, gtid_set=None)
+    source.execute(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
+    for number in range(3):
+        source.execute(f"INSERT INTO {schema}.t VALUES ({number})")
+    with (
+        open_at(source, "latest") as replica,
+        open_stream(source.settings(), point, replica_name=NAME, stop_at_end=True) as stream,
+    ):
+        events = []
+        while (event := stream.receive(5.0)) is not None:
+            events.append(event)
+            assert not stream.ended
+        assert stream.ended
+        assert stream.receive(0.0) is None
+        # It was no replica: the one with the same name goes on.
+        assert len(source.execute("SHOW SLAVE HOSTS")) == 1
+        assert next_event(replica)[4] == ROTATE
+    assert sum(event[4] in WRITE_ROWS for event in events) == 3
+    assert sum(event[4] == ANNOTATE_ROWS for event in events) == (3 if source.is_mariadb else 0)
 
 
 @pytest.mark.parametrize("event_bytes", [2**24 - 2, 2**24 - 1, 2**24, 17_000_000])
