@@ -91,6 +91,7 @@ _ROWS: dict[int, tuple[RowsKind, int]] = {
     EventType.WRITE_ROWS_EVENT: (RowsKind.INSERT, 2),
     EventType.UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 2),
     EventType.DELETE_ROWS_EVENT: (RowsKind.DELETE, 2),
+    EventType.PARTIAL_UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 2),
 }
 
 # They have a place in the file, unless they are made up.
@@ -216,7 +217,7 @@ class EventDecoder:
     ) -> RowsEvent:
         kind, version = _ROWS[type_code]
         head = RowsHead.decode(
-            body, table_id_length=self._table_id_length(type_code), version=version
+            body, kind=kind, table_id_length=self._table_id_length(type_code), version=version
         )
         table_map = self._table_maps.get(head.table_id)
         if table_map is None:
@@ -225,7 +226,8 @@ class EventDecoder:
                 raise DecodeError(reason)
             event = RowsEvent.dummy(head, kind, origin)
         else:
-            event = RowsEvent.decode(body, head, kind, table_map, origin)
+            partial = type_code == EventType.PARTIAL_UPDATE_ROWS_EVENT
+            event = RowsEvent.decode(body, head, kind, table_map, origin, partial=partial)
         if event.stmt_end:
             self._table_maps.clear()
         return event

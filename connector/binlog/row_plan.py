@@ -2,7 +2,9 @@
 
 ::
 
-    row image   null_bitmap, one bit for each column present │ value of each column not NULL
+    row image       null_bitmap, one bit for each column present │ value of each column not NULL
+    partial image   value_options lenenc │ [1: bitmap of the JSON columns that are changes] │
+                    row image
 
 Bit n of a bitmap is bit n % 8 of byte n / 8, the lowest bit first.
 
@@ -21,6 +23,7 @@ from connector.binlog.columns import (
     geometry,
     integers,
     json,
+    json_diffs,
     old_temporal,
     strings,
     temporal,
@@ -74,7 +77,7 @@ _READERS: dict[int, Callable[[Column], ColumnReader]] = {
 class RowPlan:
     """Reads row images of one table; each column's reader is chosen once."""
 
-    __slots__ = ("_columns", "_readers", "_steps")
+    __slots__ = ("_columns", "_json_places", "_readers", "_steps")
 
     def __init__(self, columns: list[Column]) -> None:
         """Choose the readers of `columns`.
@@ -83,6 +86,9 @@ class RowPlan:
         """
         self._columns = columns
         self._readers = [_reader(column, place) for place, column in enumerate(columns)]
+        self._json_places = [
+            place for place, column in enumerate(columns) if column.real_type == ColumnType.JSON
+        ]
         # By bitmap: statements of one table mostly write the same columns.
         self._steps: dict[bytes, list[int]] = {}
 
@@ -104,9 +110,32 @@ class RowPlan:
 
         Raises DecodeError that names the column.
         """
+        return self._read_image(image, places, self._readers)
+
+    def read_partial_image(self, image: PayloadReader, places: list[int]) -> list[Value]:
+        """Read an after image of a PARTIAL_UPDATE_ROWS_EVENT: JSON columns may be `JsonDiffs`.
+
+        Raises DecodeError that names the column.
+        """
+        options = image.read_lenenc()
+        if options > _PARTIAL_JSON:
+            reason = f"value options {options:#x} are not known: upgrade the connector"
+            raise DecodeError(reason)
+        readers = self._readers
+        if options == _PARTIAL_JSON:
+            # One bit for each JSON column of the table, also of those that the image leaves out.
+            partial = int.from_bytes(image.read_bytes((len(self._json_places) + 7) // 8), "little")
+            readers = readers.copy()
+            for number, place in enumerate(self._json_places):
+                if partial >> number & 1:
+                    readers[place] = json_diffs.json_diffs_reader(self._columns[place])
+        return self._read_image(image, places, readers)
+
+    def _read_image(
+        self, image: PayloadReader, places: list[int], readers: list[ColumnReader]
+    ) -> list[Value]:
         present = len(places)
         nulls = int.from_bytes(image.read_bytes((present + 7) // 8), "little")
-        readers = self._readers
         values: list[Value] = [ABSENT] * len(readers)
         place = 0
         try:
@@ -118,6 +147,9 @@ class RowPlan:
             raise DecodeError(reason) from error
         return values
 
+
+# The one value option: binlog_row_value_options=PARTIAL_JSON.
+_PARTIAL_JSON = 1
 
 # Bitmaps that one plan remembers; with binlog_row_image=MINIMAL there may be many.
 _STEPS_MAX = 64

@@ -1,12 +1,13 @@
-"""WRITE_ROWS, UPDATE_ROWS and DELETE_ROWS become rows, when they are asked for.
+"""WRITE_ROWS, UPDATE_ROWS, DELETE_ROWS and PARTIAL_UPDATE_ROWS become rows, when asked for.
 
 ::
 
-    table_id u48 │ flags u16 │ [v2: extra length u16, with itself │ extra data] │
+    table_id u48 │ flags u16 │ [v2: extra length u16, with itself │ extra row info] │
     column count lenenc │ columns_present bitmap │ [update: columns_present of the after image] │
     (before image │ after image) …          insert: after only; delete: before only
 
-MySQL writes v2 since 5.6, MariaDB v1.
+MySQL writes v2 since 5.6, MariaDB v1. The after images of PARTIAL_UPDATE_ROWS (8.0.3) are partial:
+`row_plan` has their layout.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
 """
@@ -17,7 +18,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from connector.binlog.columns.json_patch import apply_json_diffs
+from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.values import JsonDiffs
 from connector.errors import DecodeError, EventError
 from connector.payload import PayloadReader
 
@@ -61,17 +65,20 @@ class RowsHead:
 
     table_id: int
     flags: int
-    extra_data: bytes  # NDB and partition facts; empty in v1
+    extra_row_info: ExtraRowInfo  # nothing in v1
 
     @classmethod
-    def decode(cls, body: PayloadReader, *, table_id_length: int, version: int) -> RowsHead:
+    def decode(
+        cls, body: PayloadReader, *, kind: RowsKind, table_id_length: int, version: int
+    ) -> RowsHead:
         """Decode the first part of an event body."""
         table_id = body.read_uint(table_id_length)
         flags = body.read_uint16()
-        extra_data = b""
-        if version > 1:
-            extra_data = body.read_bytes(body.read_uint16() - _EXTRA_LENGTH_BYTES)
-        return cls(table_id, flags, extra_data)
+        if version == 1:
+            return cls(table_id, flags, ExtraRowInfo())
+        extra = PayloadReader(body.read_bytes(body.read_uint16() - _EXTRA_LENGTH_BYTES))
+        info = ExtraRowInfo.decode(extra, update=kind is RowsKind.UPDATE)
+        return cls(table_id, flags, info)
 
 
 @dataclass(slots=True)
@@ -81,7 +88,7 @@ class RowsEvent:
     kind: RowsKind
     table_map: TableMapEvent
     flags: int
-    extra_data: bytes
+    extra_row_info: ExtraRowInfo
     before_columns_present: bytes | None  # bitmaps, the lowest bit first; None without the image
     after_columns_present: bytes | None
     file: str
@@ -90,6 +97,7 @@ class RowsEvent:
     _data: bytes
     _start: int  # of the first row in `_data`
     _end: int
+    partial: bool = False  # a PARTIAL_UPDATE_ROWS_EVENT
 
     @classmethod
     def decode(
@@ -99,6 +107,8 @@ class RowsEvent:
         kind: RowsKind,
         table_map: TableMapEvent,
         origin: tuple[str, int, str],
+        *,
+        partial: bool = False,
     ) -> RowsEvent:
         """Decode what follows `head`; `origin` is file, position and name for error messages."""
         count = body.read_lenenc()
@@ -121,13 +131,14 @@ class RowsEvent:
             kind,
             table_map,
             head.flags,
-            head.extra_data,
+            head.extra_row_info,
             before,
             after,
             *origin,
             body.data,
             start,
             body.end,
+            partial,
         )
 
     @classmethod
@@ -138,7 +149,7 @@ class RowsEvent:
             kind,
             nothing,
             head.flags,
-            head.extra_data,
+            head.extra_row_info,
             None,
             None,
             *origin,
@@ -157,13 +168,19 @@ class RowsEvent:
         """Whether the event names no table and only ends a statement."""
         return self.table_map.table_id == DUMMY_TABLE_ID
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self, *, apply_diffs: bool = False) -> Iterator[Row]:
         """Decode the rows one after the other, in their order.
+
+        With `apply_diffs` the `JsonDiffs` of a partial update become the whole document, as the
+        server prints it, wherever the before image has the one that they change.
 
         Raises EventError for a row that cannot be read.
         """
         try:
-            yield from self._rows()
+            if apply_diffs and self.partial:
+                yield from map(_with_diffs_applied, self._rows())
+            else:
+                yield from self._rows()
         except DecodeError as error:
             table = f"{self.table_map.schema}.{self.table_map.table}"
             reason = f"table {table}, {error}"
@@ -174,25 +191,38 @@ class RowsEvent:
         image = PayloadReader(self._data, self._start, self._end)
         before = _places(plan, self.before_columns_present)
         after = _places(plan, self.after_columns_present)
-        if not before and not after:
+        if not before and not after and not self.partial:
             # An INSERT of nothing but defaults with binlog_row_image=MINIMAL takes no bytes.
             if image.remaining:
                 reason = f"{image.remaining} bytes of rows, but no column is present"
                 raise DecodeError(reason)
             if self.table_map.columns:
-                yield _read_row(plan, image, before, after)
+                yield self._read_row(plan, image, before, after)
         while image.offset < image.end:
-            yield _read_row(plan, image, before, after)
+            yield self._read_row(plan, image, before, after)
+
+    def _read_row(
+        self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
+    ) -> Row:
+        read_after = plan.read_partial_image if self.partial else plan.read_image
+        return Row(
+            None if before is None else plan.read_image(image, before),
+            None if after is None else read_after(image, after),
+        )
 
 
 def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
     return None if columns_present is None else plan.places(columns_present)
 
 
-def _read_row(
-    plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
-) -> Row:
-    return Row(
-        None if before is None else plan.read_image(image, before),
-        None if after is None else plan.read_image(image, after),
-    )
+def _with_diffs_applied(row: Row) -> Row:
+    before, after = row.before, row.after
+    assert before is not None
+    assert after is not None
+    return Row(before, list(map(_apply, before, after)))
+
+
+def _apply(before: Value, after: Value) -> Value:
+    if isinstance(after, JsonDiffs) and isinstance(before, str):
+        return apply_json_diffs(before, after)
+    return after

@@ -33,9 +33,6 @@ _REASONS: dict[int, str] = {
     EventType.TRANSACTION_CONTEXT_EVENT: _GROUP_REPLICATION,
     EventType.VIEW_CHANGE_EVENT: _GROUP_REPLICATION,
     EventType.XA_PREPARE_LOG_EVENT: "XA transactions are not supported: use plain transactions",
-    EventType.PARTIAL_UPDATE_ROWS_EVENT: (
-        "partial JSON updates are not supported: SET GLOBAL binlog_row_value_options=''"
-    ),
     EventType.TRANSACTION_PAYLOAD_EVENT: (
         "compressed transactions are not supported: SET GLOBAL binlog_transaction_compression=OFF"
     ),

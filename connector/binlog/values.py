@@ -2,6 +2,9 @@
 
 NULL is `None`, an empty SET is `""`, a column that the row image leaves out is `ABSENT`, a zero
 date is MySQL's text for it, and an ENUM index without a label is an `EnumIndex`.
+
+A character column is `str`; it is `bytes`, as stored, where the log does not tell the character
+set, or where they are not text of it.
 """
 
 from __future__ import annotations
@@ -36,4 +39,31 @@ class Geometry:
     wkb: bytes
 
 
-Value = int | float | str | bytes | list[float] | EnumIndex | Geometry | Absent | None
+class JsonOperation(Enum):
+    """What a `JsonDiff` does at its path."""
+
+    REPLACE = "replace"  # the value that is there
+    INSERT = "insert"  # a new member, or an element before the one that is there
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDiff:
+    """One change of a JSON document."""
+
+    operation: JsonOperation
+    path: str  # `$.a[0]."b c"`
+    value: str | None  # the text that MySQL prints; None for REMOVE
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDiffs:
+    """The changes, in order, that make the document of the before image the one after.
+
+    The after image has them in place of the document with binlog_row_value_options=PARTIAL_JSON.
+    """
+
+    diffs: tuple[JsonDiff, ...]
+
+
+Value = int | float | str | bytes | list[float] | EnumIndex | Geometry | JsonDiffs | Absent | None

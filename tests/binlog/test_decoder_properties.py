@@ -48,7 +48,7 @@ def decoder_behind_format_description(*, verify_checksum: bool = True) -> EventD
 
 def consume(decoded: Event) -> None:
     if isinstance(decoded.body, RowsEvent):
-        for _ in decoded.body.rows():
+        for _ in decoded.body.rows(apply_diffs=True):
             pass
 
 
@@ -96,8 +96,6 @@ def test_any_prefix_of_an_event_is_an_error(
             decoder = decoder_behind_format_description()
             with pytest.raises(EventError):
                 decoder.decode(data[:length])
-        if data[4] == EventType.PARTIAL_UPDATE_ROWS_EVENT:
-            return
         whole.decode(data)
 
 
@@ -107,8 +105,6 @@ def test_an_event_that_ends_early_but_says_so_is_an_event_or_an_error(
 ) -> None:
     decoder = EventDecoder(verify_checksum=False)
     for data in recorded(name):
-        if data[4] == EventType.PARTIAL_UPDATE_ROWS_EVENT:
-            return
         for length in range(19, len(data), 1 + len(data) // 50):
             cut = data[:9] + length.to_bytes(4, "little") + data[13:length]
             fork = decoder_behind_format_description(verify_checksum=False)
@@ -124,8 +120,6 @@ def test_a_flipped_byte_is_an_event_or_an_error(
 ) -> None:
     decoder = EventDecoder(verify_checksum=False)
     for data in recorded(name):
-        if data[4] == EventType.PARTIAL_UPDATE_ROWS_EVENT:
-            return
         for place in range(13, len(data), 1 + len(data) // 100):
             for flip in (0x01, 0x80, 0xFF):
                 changed = data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :]

@@ -26,7 +26,7 @@ from connector.binlog.transaction_events import (
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.values import ABSENT
+from connector.binlog.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
 from connector.errors import EventError
 
 if TYPE_CHECKING:
@@ -185,16 +185,20 @@ def test_minimal_images_leave_columns_out(decode_file: DecodeFile) -> None:
 
 
 def test_json_documents_of_8_0(decode_file: DecodeFile) -> None:
-    events, error = read_until_refused(decode_file("recorded/json.binlog.000001"))
-    rows = rows_of(events)
+    rows = rows_of(list(decode_file("recorded/json.binlog.000001")))
     assert rows[0].after == [1, '{"age": 24, "data": "xxxxxxxxxx", "name": "Joe"}', "Joe", 24]
     assert rows[6].before == rows[0].after
     assert rows[6].after == [1, '{"age": 25, "data": "xxxxxxxxxx", "name": "Joe"}', "Joe", 25]
-    assert str(error) == (
-        "json.binlog.000001:3750: cannot decode PARTIAL_UPDATE_ROWS_EVENT: partial JSON updates "
-        "are not supported: SET GLOBAL binlog_row_value_options=''; compare "
-        "with `mysqlbinlog --start-position=3750 json.binlog.000001`"
-    )
+
+
+def test_changes_of_json_documents_of_8_0(decode_file: DecodeFile) -> None:
+    events = [e for e in decode_file("recorded/json.binlog.000001") if e.header.type_code == 39]
+    assert [e.position for e in events] == [3750]
+    rows = rows_of(events)
+    assert len(rows) == 6
+    older = JsonDiffs((JsonDiff(JsonOperation.REPLACE, "$.age", "26"),))
+    assert rows[0].before == [1, ABSENT, ABSENT, ABSENT]
+    assert rows[0].after == [ABSENT, older, "Joe", 26]
 
 
 def test_values_of_sql_types_in_json_documents(decode_file: DecodeFile) -> None:

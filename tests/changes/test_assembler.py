@@ -8,6 +8,7 @@ import pytest
 
 from connector.binlog.event import Event, EventBody
 from connector.binlog.event_types import EventType
+from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.header import EventHeader
 from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.binlog.rows_event import RowsEvent, RowsKind
@@ -49,7 +50,7 @@ def query(text: str, schema: str = "shop", databases: list[str] | None = None) -
 def rows(table: str = "orders", schema: str = "shop") -> RowsEvent:
     table_map = TableMapEvent(1, 0, schema, table, [])
     return RowsEvent(
-        RowsKind.INSERT, table_map, 1, b"", None, None, "binlog.000001", 0, "", b"", 0, 0
+        RowsKind.INSERT, table_map, 1, ExtraRowInfo(), None, None, "binlog.000001", 0, "", b"", 0, 0
     )
 
 

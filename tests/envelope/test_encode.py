@@ -12,6 +12,7 @@ from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType
 from connector.binlog.event import Event
 from connector.binlog.event_types import EventType
+from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.header import EventHeader
 from connector.binlog.rows_event import RowsEvent, RowsKind
 from connector.binlog.table_map_event import TableMapEvent
@@ -46,7 +47,16 @@ def inserted(table_map: TableMapEvent, *ids: int, number: int = 0) -> RowsChange
     all_columns = (2**width - 1).to_bytes((width + 7) // 8, "little")
     origin = ("binlog.000001", 300, "WRITE_ROWS_EVENT")
     rows = RowsEvent(
-        RowsKind.INSERT, table_map, 1, b"", None, all_columns, *origin, data, 0, len(data)
+        RowsKind.INSERT,
+        table_map,
+        1,
+        ExtraRowInfo(),
+        None,
+        all_columns,
+        *origin,
+        data,
+        0,
+        len(data),
     )
     return RowsChange(TRANSACTION, number, event(rows), rows)
 

@@ -80,6 +80,13 @@ def json_text(document: bytes) -> str:
     return "".join(parts)
 
 
+def require_depth(depth: int) -> None:
+    """Raise DecodeError for a value that is nested deeper than the server allows."""
+    if depth > DEPTH_MAX:
+        reason = f"a JSON document is nested deeper than {DEPTH_MAX} levels"
+        raise DecodeError(reason)
+
+
 class _Document:
     """One walk over a document, which appends its text to `parts`."""
 
@@ -94,9 +101,7 @@ class _Document:
 
     def write(self, kind: int, start: int, end: int, depth: int) -> None:
         """Append the value of type `kind` in `data[start:end]`."""
-        if depth > DEPTH_MAX:
-            reason = f"a JSON document is nested deeper than {DEPTH_MAX} levels"
-            raise DecodeError(reason)
+        require_depth(depth)
         self._spend(1)  # the type byte
         reader = PayloadReader(self._data, start, end)
         if kind <= _LARGE_OBJECT:

@@ -1,0 +1,162 @@
+r"""Changes of a JSON document are applied to its text; the result is what MySQL prints.
+
+The text is MySQL's own, so numbers and the values of SQL types are kept as they are printed. An
+object's keys are ordered by their length in bytes, then by their bytes. A path is made of
+`.member`, `."quoted member"` and `[index]`; a change whose path leads nowhere is an error, as for
+a replica of the server.
+
+https://dev.mysql.com/doc/refman/8.4/en/json.html#json-path-syntax
+"""
+
+from __future__ import annotations
+
+import re
+from json import JSONDecodeError, JSONDecoder
+from typing import TYPE_CHECKING, cast
+
+from connector.binlog.columns.json import require_depth
+from connector.binlog.columns.json_text import quote
+from connector.binlog.values import JsonOperation
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from connector.binlog.values import JsonDiff, JsonDiffs
+
+
+class _Number(str):
+    """A number as it was printed."""
+
+    __slots__ = ()
+
+
+_Scalar = str | bool | None
+_Node = dict[str, "_Node"] | list["_Node"] | _Scalar
+_Leg = str | int
+
+# The server escapes control characters alone by their number.
+_LEG = re.compile(r'\.("(?:[^"\\]|\\[^u]|\\u00[01][0-9a-f])*"|[^.\["]+)|\[([0-9]{1,10})\]')
+_DECODER = JSONDecoder(parse_int=_Number, parse_float=_Number)
+
+
+def apply_json_diffs(document: str, diffs: JsonDiffs) -> str:
+    """Return `document`, a text as MySQL prints it, with all changes applied in their order.
+
+    Raises DecodeError for a path that leads nowhere.
+    """
+    root = _parse(document)
+    for diff in diffs.diffs:
+        if not _apply(root, diff):
+            reason = f"the JSON document has no place to {diff.operation.value} {diff.path}"
+            raise DecodeError(reason)
+    parts: list[str] = []
+    _write(root, parts, 0)
+    return "".join(parts)
+
+
+def _apply(root: _Node, diff: JsonDiff) -> bool:
+    """Change what is under `root`; return whether the path fits it."""
+    *legs, last = _legs(diff.path)
+    parent = root
+    for leg in legs:
+        if isinstance(parent, dict):
+            if not isinstance(leg, str) or leg not in parent:
+                return False
+            parent = parent[leg]
+        else:
+            if not (isinstance(parent, list) and isinstance(leg, int) and leg < len(parent)):
+                return False
+            parent = parent[leg]
+    if isinstance(parent, dict) and isinstance(last, str):
+        return _change_member(parent, last, diff)
+    if isinstance(parent, list) and isinstance(last, int):
+        return _change_element(parent, last, diff)
+    return False
+
+
+def _change_member(parent: dict[str, _Node], key: str, diff: JsonDiff) -> bool:
+    if (diff.operation is JsonOperation.INSERT) is (key in parent):
+        return False
+    if diff.operation is JsonOperation.REMOVE:
+        del parent[key]
+    else:
+        parent[key] = _value(diff)
+    return True
+
+
+def _change_element(parent: list[_Node], index: int, diff: JsonDiff) -> bool:
+    if diff.operation is JsonOperation.INSERT:
+        # An index behind the end appends.
+        parent.insert(index, _value(diff))
+        return True
+    if index >= len(parent):
+        return False
+    if diff.operation is JsonOperation.REMOVE:
+        del parent[index]
+    else:
+        parent[index] = _value(diff)
+    return True
+
+
+def _value(diff: JsonDiff) -> _Node:
+    assert diff.value is not None
+    return _parse(diff.value)
+
+
+def _legs(path: str) -> list[_Leg]:
+    """Return the members and indexes of a path behind its `$`.
+
+    Raises DecodeError for another path, and for one without any: no change replaces a document.
+    """
+    legs: list[_Leg] = []
+    place = 1
+    while path[:1] == "$" and (match := _LEG.match(path, place)):
+        place = match.end()
+        member, index = match.groups()
+        if index is not None:
+            legs.append(int(index))
+        else:
+            legs.append(cast("str", _parse(member)) if member[0] == '"' else member)
+    if not legs or place < len(path):
+        reason = f"{path!r} is not the path of a change of a JSON document"
+        raise DecodeError(reason)
+    return legs
+
+
+def _parse(text: str) -> _Node:
+    try:
+        return cast("_Node", _DECODER.decode(text))
+    except JSONDecodeError as error:
+        reason = f"a JSON document cannot be read: {error}"
+        raise DecodeError(reason) from None
+
+
+def _write(node: _Node, parts: list[str], depth: int) -> None:
+    require_depth(depth)
+    if isinstance(node, dict):
+        separator = "{"
+        for key in sorted(node, key=_key_order):
+            parts += (separator, quote(key), ": ")
+            _write(node[key], parts, depth + 1)
+            separator = ", "
+        parts.append("}" if node else "{}")
+    elif isinstance(node, list):
+        separator = "["
+        for element in node:
+            parts.append(separator)
+            _write(element, parts, depth + 1)
+            separator = ", "
+        parts.append("]" if node else "[]")
+    elif isinstance(node, _Number):
+        parts.append(node)
+    elif isinstance(node, str):
+        parts.append(quote(node))
+    else:
+        parts.append(_LITERALS[node])
+
+
+_LITERALS = {None: "null", True: "true", False: "false"}
+
+
+def _key_order(key: str) -> tuple[int, bytes]:
+    stored = key.encode()
+    return len(stored), stored
