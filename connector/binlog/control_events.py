@@ -2,9 +2,10 @@
 
 ::
 
+    START_V3            binlog_version u16 │ server_version 50 │ create_timestamp u32
     FORMAT_DESCRIPTION  binlog_version u16 │ server_version 50 │ create_timestamp u32 │
                         header_length u8 │ post_header_lengths 1 * n │ [algorithm u8]
-    ROTATE              next_position u64 │ next_file to the end
+    ROTATE              next_position u64, not in v1 │ next_file to the end
     HEARTBEAT           file to the end; the position is the header's log_pos
     HEARTBEAT_V2        (type u8 │ length lenenc │ value) … 0: end, 1: file, 2: position lenenc
 
@@ -14,19 +15,18 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binl
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from connector.binlog.checksum import CHECKSUM_LENGTH, ChecksumAlgorithm
 from connector.binlog.event_types import EventType
-from connector.binlog.header import HEADER_LENGTH
+from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.version import BinlogVersion
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from connector.binlog.header import EventHeader
-
-BINLOG_VERSION = 4
 
 _SERVER_VERSION_LENGTH = 50
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
@@ -35,12 +35,48 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _MYSQL_CHECKSUM_VERSION = (5, 6, 1)
 _MARIADB_CHECKSUM_VERSION = (5, 3, 0)
 
+# Fixed parts by event type, from START_EVENT_V3 to USER_VAR_EVENT; v1 has none in ROTATE_EVENT.
+_V3_LENGTHS = bytes((56, 11, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0))
+_V1_LENGTHS = bytes((56, 11, 0, 0, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0))
+
+# The versions that mysql-server recognises, and the numbers that they use otherwise.
+_PRE_GA_VERSION = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[0-2]-a_drop6)")
+_PRE_GA_TYPES: dict[int, int] = {
+    16: EventType.TABLE_MAP_EVENT,
+    17: EventType.PRE_GA_WRITE_ROWS_EVENT,
+    18: EventType.PRE_GA_UPDATE_ROWS_EVENT,
+    19: EventType.PRE_GA_DELETE_ROWS_EVENT,
+    20: EventType.XID_EVENT,
+    21: EventType.BEGIN_LOAD_QUERY_EVENT,
+    22: EventType.EXECUTE_LOAD_QUERY_EVENT,
+}
+
 # Only MariaDB describes event types from here on.
 _MARIADB_TYPES_START = 160
+
+# In v1, ROTATE_EVENT does not say where to go on.
+_FIRST_POSITION = 4
 
 _HEARTBEAT_END = 0
 _HEARTBEAT_FILE = 1
 _HEARTBEAT_POSITION = 2
+
+
+@dataclass(slots=True)
+class StartEventV3:
+    """The server started, and writes formats v1 to v3; the first event of some of its files.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Start__event__v3.html
+    """
+
+    binlog_version: int
+    server_version: str
+    create_timestamp: int  # seconds since the epoch
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> StartEventV3:
+        """Decode an event body."""
+        return cls(body.read_uint16(), _read_server_version(body), body.read_uint32())
 
 
 @dataclass(slots=True)
@@ -56,16 +92,18 @@ class FormatDescriptionEvent:
     header_length: int
     post_header_lengths: bytes  # by event type, starting with type 1
     checksum_algorithm: ChecksumAlgorithm | None  # None before MySQL 5.6.1 and MariaDB 5.3
+    # Numbers that mean other types here than in every later server, to today's numbers: development
+    # releases of 5.1 and 5.2 had table maps and rows where later ones have XID and LOAD DATA.
+    renumbered_types: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def decode(cls, body: PayloadReader) -> FormatDescriptionEvent:
         """Decode an event body together with the checksum behind it, if there is one."""
         binlog_version = body.read_uint16()
-        if binlog_version != BINLOG_VERSION:
-            reason = f"binlog format v{binlog_version} is not supported: only v4 (MySQL 5.0) is"
+        if binlog_version != BinlogVersion.V4:
+            reason = f"it says binlog format v{binlog_version}, but only v4 has this event"
             raise DecodeError(reason)
-        version_bytes = body.read_bytes(_SERVER_VERSION_LENGTH)
-        server_version = version_bytes.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+        server_version = _read_server_version(body)
         create_timestamp = body.read_uint32()
         header_length = body.read_uint8()
         if header_length < HEADER_LENGTH:
@@ -79,7 +117,13 @@ class FormatDescriptionEvent:
         if tail:
             algorithm = _algorithm(body.read_uint8())
         event = cls(
-            binlog_version, server_version, create_timestamp, header_length, lengths, algorithm
+            binlog_version,
+            server_version,
+            create_timestamp,
+            header_length,
+            lengths,
+            algorithm,
+            _PRE_GA_TYPES if _PRE_GA_VERSION.match(server_version) else {},
         )
         event.require_known_numbering()
         return event
@@ -94,21 +138,44 @@ class FormatDescriptionEvent:
 
     def post_header_length(self, type_code: int) -> int | None:
         """Return the length of a type's fixed part, None for a type that is not described."""
-        if 0 < type_code <= len(self.post_header_lengths):
-            return self.post_header_lengths[type_code - 1]
+        number = type_code
+        for old, new in self.renumbered_types.items():
+            if new == type_code:
+                number = old
+                break
+        if 0 < number <= len(self.post_header_lengths):
+            return self.post_header_lengths[number - 1]
         return None
 
     def require_known_numbering(self) -> None:
-        """Raise DecodeError for the pre-releases of 5.1 and 5.2 that number types otherwise.
+        """Raise DecodeError for a log that numbers types as no server is known to do.
 
-        There 16 is TABLE_MAP_EVENT, which has a post-header; XID_EVENT has none.
+        XID_EVENT has no post-header; a type that took its number has.
         """
         if self.post_header_length(EventType.XID_EVENT):
             reason = (
-                f"server {self.server_version} is a pre-release that numbers event types "
-                "differently, which is not supported"
+                f"server {self.server_version} numbers event types in a way that is not known, "
+                "as pre-releases of 5.1 do"
             )
             raise DecodeError(reason)
+
+
+def format_before_description(version: BinlogVersion) -> FormatDescriptionEvent:
+    """Return what is certain of a log's format before it has described itself.
+
+    Formats before v4 never do: their fixed parts are those of 3.23 and 4.0.
+    """
+    if version is BinlogVersion.V4:
+        lengths = b""
+        return FormatDescriptionEvent(version, "", 0, HEADER_LENGTH, lengths, None)
+    if version is BinlogVersion.V1:
+        return FormatDescriptionEvent(version, "3.23", 0, V1_HEADER_LENGTH, _V1_LENGTHS, None)
+    return FormatDescriptionEvent(version, "4.0", 0, HEADER_LENGTH, _V3_LENGTHS, None)
+
+
+def _read_server_version(body: PayloadReader) -> str:
+    version = body.read_bytes(_SERVER_VERSION_LENGTH)
+    return version.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
 
 
 def _has_checksum_algorithm(server_version: str) -> bool:
@@ -143,9 +210,9 @@ class RotateEvent:
     next_file: str
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> RotateEvent:
+    def decode(cls, body: PayloadReader, *, has_position: bool = True) -> RotateEvent:
         """Decode an event body whose checksum has been removed."""
-        next_position = body.read_uint64()
+        next_position = body.read_uint64() if has_position else _FIRST_POSITION
         # The name fills the body and has no terminator.
         return cls(next_position, decode_file_name(body.read_rest()))
 

@@ -10,7 +10,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
 
 from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
@@ -25,63 +25,30 @@ from connector.binlog.control_events import (
     HeartbeatEvent,
     IgnorableEvent,
     RotateEvent,
-    StopEvent,
+    format_before_description,
 )
 from connector.binlog.event import Event, EventBody
+from connector.binlog.event_bodies import BODIES
 from connector.binlog.event_types import EventType, event_name
-from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.header import HEADER_LENGTH, EventHeader
+from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
 from connector.binlog.log_place import FIRST_POSITION, LogPlace
-from connector.binlog.mariadb_events import (
-    AnnotateRowsEvent,
-    BinlogCheckpointEvent,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-)
 from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsHead, RowsKind
-from connector.binlog.statement_events import QueryEvent, RowsQueryEvent
 from connector.binlog.table_map_event import (
     SHORT_POST_HEADER_LENGTH,
     SHORT_TABLE_ID_LENGTH,
     TABLE_ID_LENGTH,
     TableMapEvent,
 )
-from connector.binlog.transaction_events import (
-    AnonymousGtidEvent,
-    GtidEvent,
-    PreviousGtidsEvent,
-    XidEvent,
-)
 from connector.binlog.unsupported_events import why_unsupported
+from connector.binlog.version import BinlogVersion
 from connector.errors import DecodeError, EventError
 from connector.payload import PayloadReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # How messages call the log before the server has named it.
 UNNAMED_LOG = "stream"
 
 # Table maps that are kept decoded; the one decoded first gives way.
 TABLE_MAPS_MAX = 1024
-
-_BODIES: dict[int, Callable[[PayloadReader, EventHeader], EventBody]] = {
-    EventType.QUERY_EVENT: lambda body, _: QueryEvent.decode(body),
-    EventType.STOP_EVENT: lambda body, _: StopEvent.decode(body),
-    EventType.ROTATE_EVENT: lambda body, _: RotateEvent.decode(body),
-    EventType.XID_EVENT: lambda body, _: XidEvent.decode(body),
-    EventType.HEARTBEAT_LOG_EVENT: HeartbeatEvent.decode,
-    EventType.HEARTBEAT_LOG_EVENT_V2: lambda body, _: HeartbeatEvent.decode_v2(body),
-    EventType.ROWS_QUERY_LOG_EVENT: lambda body, _: RowsQueryEvent.decode(body),
-    EventType.GTID_LOG_EVENT: lambda body, _: GtidEvent.decode(body),
-    EventType.ANONYMOUS_GTID_LOG_EVENT: lambda body, _: AnonymousGtidEvent.decode(body),
-    EventType.PREVIOUS_GTIDS_LOG_EVENT: lambda body, _: PreviousGtidsEvent.decode(body),
-    EventType.GTID_TAGGED_LOG_EVENT: lambda body, _: GtidTaggedEvent.decode(body),
-    EventType.ANNOTATE_ROWS_EVENT: lambda body, _: AnnotateRowsEvent.decode(body),
-    EventType.BINLOG_CHECKPOINT_EVENT: lambda body, _: BinlogCheckpointEvent.decode(body),
-    EventType.GTID_EVENT: MariadbGtidEvent.decode,
-    EventType.GTID_LIST_EVENT: lambda body, _: MariadbGtidListEvent.decode(body),
-}
 
 # The kind of change, and the version of the event.
 _ROWS: dict[int, tuple[RowsKind, int]] = {
@@ -107,20 +74,26 @@ class EventDecoder:
         *,
         file: str = "",
         position: int = FIRST_POSITION,
+        version: BinlogVersion = BinlogVersion.V4,
         mariadb: bool | None = None,
         verify_checksum: bool = True,
+        counted: bool = False,
     ) -> None:
         """Expect the next event at `position` of `file`.
 
         A server names both in its first event. `mariadb` is read from the format description
-        unless it is given.
+        unless it is given. With `counted`, for reading a file, each event starts where the one
+        before it ended, whatever their headers say: a relay log's speak of other files, and those
+        of 5.1 pre-releases are wrong. Formats before v4 are always counted.
         """
+        self.ignored_events: Counter[int] = Counter()  # unknown events that were let pass, by type
         self._place = LogPlace(file, position)
+        self._version = version
+        self._counted = counted or version is not BinlogVersion.V4
         self._mariadb = mariadb
         self._verify_checksum = verify_checksum
-        self._format: FormatDescriptionEvent | None = None
-        self._table_maps: dict[int, TableMapEvent] = {}
-        self._decoded_table_maps: dict[bytes, TableMapEvent] = {}
+        self._use_format(format_before_description(version))
+        self._described = version is not BinlogVersion.V4
 
     def decode(self, data: bytes) -> Event:
         """Decode one whole event, as it is in a file: without the OK byte of the network.
@@ -132,12 +105,13 @@ class EventDecoder:
         position = place.position
         name = "an event header"
         try:
-            header = EventHeader.decode(PayloadReader(data))
+            header = EventHeader.decode(PayloadReader(data), self._version)
+            header.type_code = self._renumbered.get(header.type_code, header.type_code)
             name = event_name(header.type_code)
             # Nothing in the header is believed before its checksum.
             checksum = self._checksum(header, data)
-            occupies = _occupies(header)
-            position = place.start_of(header, occupies=occupies)
+            occupies = self._occupies(header)
+            position = position if self._counted else place.start_of(header, occupies=occupies)
             body = self._decode_body(header, data, checksum, (file, position, name))
         except DecodeError as error:
             raise EventError(file or UNNAMED_LOG, position, name, str(error)) from error
@@ -150,9 +124,11 @@ class EventDecoder:
         if header.event_size != len(data):
             reason = f"its header says {header.event_size} bytes, but {len(data)} came"
             raise DecodeError(reason)
-        if header.type_code == EventType.FORMAT_DESCRIPTION_EVENT:
-            self._format = self._decode_format(data)
-        if self._format is None:
+        if self._is_description(header):
+            self._use_format(self._decode_format(data))
+            self._described = True
+            self._version = BinlogVersion.V4
+        if not self._described:
             return _checksum_before_format(header, data)
         if self._format.checksum_algorithm is not ChecksumAlgorithm.CRC32:
             return None
@@ -164,13 +140,24 @@ class EventDecoder:
             require_checksum(computed_checksum(data), checksum)
         return checksum
 
+    def _is_description(self, header: EventHeader) -> bool:
+        """Return whether this starts format v4, as may happen behind a ROTATE_EVENT of v3."""
+        return (
+            header.type_code == EventType.FORMAT_DESCRIPTION_EVENT
+            and self._version is not BinlogVersion.V1
+        )
+
     def _decode_format(self, data: bytes) -> FormatDescriptionEvent:
         event = FormatDescriptionEvent.decode(PayloadReader(data, HEADER_LENGTH))
         if self._verify_checksum and event.checksum_algorithm is ChecksumAlgorithm.CRC32:
             require_checksum(computed_format_checksum(data), stored_checksum(data))
-        self._table_maps.clear()
-        self._decoded_table_maps.clear()
         return event
+
+    def _use_format(self, described: FormatDescriptionEvent) -> None:
+        self._format = described
+        self._renumbered = described.renumbered_types
+        self._table_maps: dict[int, TableMapEvent] = {}
+        self._decoded_table_maps: dict[bytes, TableMapEvent] = {}
 
     def _decode_body(
         self,
@@ -180,20 +167,22 @@ class EventDecoder:
         origin: tuple[str, int, str],
     ) -> EventBody:
         type_code = header.type_code
-        if self._format is not None and type_code == EventType.FORMAT_DESCRIPTION_EVENT:
+        if self._is_description(header):
             return self._format
+        start = V1_HEADER_LENGTH if self._version is BinlogVersion.V1 else HEADER_LENGTH
         end = len(data) if checksum is None else len(data) - CHECKSUM_LENGTH
-        body = PayloadReader(data, HEADER_LENGTH, end)
-        if self._format is not None and type_code != EventType.ROTATE_EVENT:
-            body.skip(self._format.header_length - HEADER_LENGTH)
+        body = PayloadReader(data, start, end)
+        if type_code != EventType.ROTATE_EVENT:
+            body.skip(self._format.header_length - start)
         if type_code == EventType.TABLE_MAP_EVENT:
             return self._decode_table_map(body)
         if type_code in _ROWS:
             return self._decode_rows(type_code, body, origin)
-        decode = _BODIES.get(type_code)
+        decode = BODIES.get(type_code)
         if decode is not None:
-            return decode(body, header)
+            return decode(body, header, self._format)
         if header.ignorable:
+            self.ignored_events[type_code] += 1
             return IgnorableEvent.decode(body)
         raise DecodeError(why_unsupported(type_code))
 
@@ -235,43 +224,41 @@ class EventDecoder:
     def _is_mariadb(self) -> bool:
         if self._mariadb is not None:
             return self._mariadb
-        return self._format is not None and self._format.mariadb
+        return self._format.mariadb
 
     def _table_id_length(self, type_code: int) -> int:
-        if self._format is not None:
-            length = self._format.post_header_length(type_code)
-            if length == SHORT_POST_HEADER_LENGTH:
-                return SHORT_TABLE_ID_LENGTH
-        return TABLE_ID_LENGTH
+        length = self._format.post_header_length(type_code)
+        return SHORT_TABLE_ID_LENGTH if length == SHORT_POST_HEADER_LENGTH else TABLE_ID_LENGTH
 
     def _move(self, header: EventHeader, body: EventBody, next_position: int) -> None:
         """Expect the next event behind this one, or where this one says."""
         self._place.position = next_position
+        if self._counted:
+            return
         if isinstance(body, RotateEvent):
             self._place = LogPlace(body.next_file, body.next_position)
         elif isinstance(body, HeartbeatEvent) and body.exact:
             self._place = LogPlace(body.file, body.position)
-        elif header.log_pos and not _occupies(header):
+        elif header.log_pos and not self._occupies(header):
             # A heartbeat, or MariaDB's artificial GTID list: the server has skipped up to there.
             self._place.advance_to(header.log_pos)
+
+    def _occupies(self, header: EventHeader) -> bool:
+        """Return whether the event is in the file, not made up for the replica.
+
+        A server that starts in the middle of a file sends the format description without its place.
+        """
+        if self._counted:
+            return True
+        if header.artificial or header.type_code in _HEARTBEATS:
+            return False
+        return header.log_pos != 0 or header.type_code not in _PLACED
 
 
 def _checksum_before_format(header: EventHeader, data: bytes) -> int | None:
     """Return the checksum of the ROTATE_EVENT that some servers send with one, some without."""
-    if header.type_code == EventType.START_EVENT_V3:
-        raise DecodeError(why_unsupported(header.type_code))
     if header.type_code != EventType.ROTATE_EVENT:
         reason = "no FORMAT_DESCRIPTION_EVENT came before it, which every log starts with"
         raise DecodeError(reason)
     checksum = stored_checksum(data)
     return checksum if computed_checksum(data) == checksum else None
-
-
-def _occupies(header: EventHeader) -> bool:
-    """Return whether the event is in the file, not made up for the replica.
-
-    A server that starts in the middle of a file sends the format description without its place.
-    """
-    if header.artificial or header.type_code in _HEARTBEATS:
-        return False
-    return header.log_pos != 0 or header.type_code not in _PLACED

@@ -10,6 +10,7 @@ from connector.binlog.control_events import (
     HeartbeatEvent,
     IgnorableEvent,
     RotateEvent,
+    StartEventV3,
     StopEvent,
 )
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
@@ -48,6 +49,7 @@ EventBody = (
     | RotateEvent
     | RowsEvent
     | RowsQueryEvent
+    | StartEventV3
     | StopEvent
     | TableMapEvent
     | XidEvent

@@ -1,4 +1,4 @@
-"""The first 19 bytes of an event become its header.
+"""The first 19 bytes of an event become its header, the first 13 in format v1.
 
 ::
 
@@ -7,6 +7,7 @@
             │timestamp  │type_code│server_id │event_size │log_pos │flags │ body
             │u32        │u8       │u32       │u32        │u32     │u16   │
             └───────────┴─────────┴──────────┴───────────┴────────┴──────┴─ ─
+            ◀─────────────────── v1 ────────────────────▶
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Log__event__header.html
 """
@@ -17,14 +18,20 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from connector.binlog.version import BinlogVersion
+
 if TYPE_CHECKING:
     from connector.payload import PayloadReader
 
 # The header of format v4 has this length in FORMAT_DESCRIPTION and ROTATE for ever; the others
 # have the length that FORMAT_DESCRIPTION states.
 HEADER_LENGTH = 19
+# The header of format v1, which has neither log_pos nor flags.
+V1_HEADER_LENGTH = 13
 
 _LAYOUT = Struct("<IBIIIH")
+_V1_LAYOUT = Struct("<IBII")
+_NOT_IN_V1 = (0, 0)  # log_pos, flags
 
 # In FORMAT_DESCRIPTION_EVENT: the file was not closed, or is still being written.
 LOG_EVENT_BINLOG_IN_USE_F = 0x0001
@@ -42,12 +49,17 @@ class EventHeader:
     type_code: int
     server_id: int  # of the server that wrote the change first
     event_size: int  # bytes with this header and the checksum
-    log_pos: int  # end of the event modulo 2**32; 0 where the server has not set it
-    flags: int
+    # End of the event modulo 2**32, its start in v3; 0 in v1 and where the server has not set it.
+    log_pos: int
+    flags: int  # 0 in v1
 
     @classmethod
-    def decode(cls, reader: PayloadReader) -> EventHeader:
-        """Decode the first 19 bytes of an event."""
+    def decode(
+        cls, reader: PayloadReader, version: BinlogVersion = BinlogVersion.V4
+    ) -> EventHeader:
+        """Decode the first bytes of an event: 19, or 13 in v1."""
+        if version is BinlogVersion.V1:
+            return cls(*_V1_LAYOUT.unpack(reader.read_bytes(V1_HEADER_LENGTH)), *_NOT_IN_V1)
         return cls(*_LAYOUT.unpack(reader.read_bytes(HEADER_LENGTH)))
 
     @property

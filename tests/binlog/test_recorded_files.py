@@ -291,21 +291,6 @@ def test_commit_facts_of_8_0_32(decode_file: DecodeFile) -> None:
     ("name", "position", "event_name", "reason"),
     [
         (
-            "binlog_old_version_4_1.000001",
-            4,
-            EventType.START_EVENT_V3.name,
-            "binlog formats v1 to v3 (before 5.0) are not supported",
-        ),
-        (
-            "ver_5_1-wl2325_r.001",
-            4,
-            EventType.FORMAT_DESCRIPTION_EVENT.name,
-            (
-                "server 5.2.2-a_drop6p13-debug-log is a pre-release that numbers event types "
-                "differently, which is not supported"
-            ),
-        ),
-        (
             "ver_5_1_17.001",
             421,
             EventType.TABLE_MAP_EVENT.name,
