@@ -31,7 +31,6 @@ V1_HEADER_LENGTH = 13
 
 _LAYOUT = Struct("<IBIIIH")
 _V1_LAYOUT = Struct("<IBII")
-_NOT_IN_V1 = (0, 0)  # log_pos, flags
 
 # In FORMAT_DESCRIPTION_EVENT: the file was not closed, or is still being written.
 LOG_EVENT_BINLOG_IN_USE_F = 0x0001
@@ -59,7 +58,10 @@ class EventHeader:
     ) -> EventHeader:
         """Decode the first bytes of an event: 19, or 13 in v1."""
         if version is BinlogVersion.V1:
-            return cls(*_V1_LAYOUT.unpack(reader.read_bytes(V1_HEADER_LENGTH)), *_NOT_IN_V1)
+            timestamp, type_code, server_id, event_size = _V1_LAYOUT.unpack(
+                reader.read_bytes(V1_HEADER_LENGTH)
+            )
+            return cls(timestamp, type_code, server_id, event_size, log_pos=0, flags=0)
         return cls(*_LAYOUT.unpack(reader.read_bytes(HEADER_LENGTH)))
 
     @property
