@@ -28,6 +28,7 @@ from connector.source.server_errors import server_error
 from connector.wire.commands import ComBinlogDump, ComBinlogDumpGtid, ComRegisterSlave, DumpFlags
 from connector.wire.event_stream import EventStream
 from connector.wire.responses import EofPacket, ErrPacket
+from connector.wire.semi_sync import SemiSyncAck, split_header
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -45,18 +46,26 @@ _NANOSECONDS = 1_000_000_000
 _MARIADB_CAPABILITY_GTID = 4
 # The server_id of a reader that is no replica: servers throw no other one out for it.
 _NO_REPLICA = 0
+# Of MySQL's plugin since 8.0.26; of the one before, and of MariaDB.
+_SEMI_SYNC_SWITCHES = ("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
 
 
 def open_stream(
-    settings: SourceSettings, point: StartPoint, *, replica_name: str, stop_at_end: bool = False
+    settings: SourceSettings,
+    point: StartPoint,
+    *,
+    replica_name: str,
+    stop_at_end: bool = False,
+    semi_sync: bool = False,
 ) -> ReplicationStream:
     """Log in, introduce this replica and ask for everything behind `point`.
 
     `replica_name` and `settings.server_id` make the UUID under which SHOW REPLICAS shows the
     stream; of two streams with the same one, MySQL throws the older out. With `stop_at_end` the
     server ends the stream where its log ends, and nobody is introduced: a reader that goes again is
-    no replica, and throws none out. Raises SourceUnavailable or SourceRefused; what the server says
-    to the dump itself comes out of `receive`.
+    no replica, and throws none out. With `semi_sync` the server's commits wait until the stream
+    acknowledges them. Raises SourceUnavailable or SourceRefused; what the server says to the dump
+    itself comes out of `receive`.
     """
     server = MysqlServer.connect(settings)
     try:
@@ -66,6 +75,8 @@ def open_stream(
             server_id = _NO_REPLICA
         else:
             _introduce(server, server_id, replica_name)
+        if semi_sync:
+            _ask_for_semi_sync(server)
         dumping = server.start_dump(_dump_command(server, server_id, point, stop_at_end))
     finally:
         server.close()
@@ -77,6 +88,7 @@ def open_stream(
         server.identity,
         settings.read_timeout_seconds,
         stop_at_end=stop_at_end,
+        semi_sync=semi_sync,
     )
 
 
@@ -84,6 +96,18 @@ def _introduce(server: MysqlServer, server_id: int, replica_name: str) -> None:
     replica_uuid = str(uuid5(_NAMESPACE, f"{replica_name}/{server_id}"))
     server.query("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid, replica_uuid))
     server.execute(ComRegisterSlave(server_id, replica_name))
+
+
+def _ask_for_semi_sync(server: MysqlServer) -> None:
+    if "ON" not in {server.variable(name) for name in _SEMI_SYNC_SWITCHES}:
+        reason = (
+            f"{server.place}: semi-synchronous replication is off: SET GLOBAL "
+            "rpl_semi_sync_master_enabled = ON on MariaDB; on MySQL INSTALL PLUGIN "
+            "rpl_semi_sync_source SONAME 'semisync_source.so' and SET GLOBAL "
+            "rpl_semi_sync_source_enabled = ON"
+        )
+        raise SourceRefused(reason)
+    server.query("SET @rpl_semi_sync_slave = 1, @rpl_semi_sync_replica = 1")
 
 
 def _set_session_variables(
@@ -141,11 +165,15 @@ class ReplicationStream:
         read_timeout_seconds: float,
         *,
         stop_at_end: bool = False,
+        semi_sync: bool = False,
     ) -> None:
         """Read from `dumping`, on which a dump command has been sent; see `open_stream`."""
         self.identity = identity
         self.ended = False  # at the end of the log, where `stop_at_end` was asked for
+        # Whether the server awaits `acknowledge` for the event that was received last.
+        self.ack_wanted = False
         self._stop_at_end = stop_at_end
+        self._semi_sync = semi_sync
         self._place = place
         self._socket = dumping
         self._read_timeout_seconds = read_timeout_seconds
@@ -178,11 +206,35 @@ class ReplicationStream:
             elif left <= 0:
                 return None
         if isinstance(said, bytes):
-            return said
+            return self._without_semi_sync_header(said) if self._semi_sync else said
         if isinstance(said, EofPacket) and self._stop_at_end:
             self.ended = True
             return None
         raise self._end(said)
+
+    def acknowledge(self, file: str, position: int) -> None:
+        """Tell the server that everything up to `position` of `file` is safe here.
+
+        Only while `ack_wanted`: the server closes the connection after an answer that it did not
+        ask for. Raises SourceUnavailable when the connection broke.
+        """
+        self.ack_wanted = False
+        with self._using:
+            try:
+                self._socket.settimeout(self._read_timeout_seconds)
+                self._socket.sendall(SemiSyncAck(file, position).encode())
+            except OSError as error:
+                raise self._broken(error) from error
+
+    def _without_semi_sync_header(self, data: bytes) -> bytes:
+        try:
+            event, self.ack_wanted = split_header(data)
+        except ProtocolError as error:
+            reason = f"{self._place}: {error}"
+            raise ProtocolError(reason) from error
+        if self.ack_wanted:
+            self._events.restart_numbers()
+        return event
 
     @property
     def buffered(self) -> bool:
@@ -231,8 +283,7 @@ class ReplicationStream:
                 self._check_silence()
                 return False
             except OSError as error:
-                reason = f"{self._place}: the connection broke: {error.strerror or error}"
-                raise SourceUnavailable(self._closed_reason() or reason) from error
+                raise self._broken(error) from error
         if not count:
             reason = f"{self._place}: the server closed the connection"
             raise SourceUnavailable(self._closed_reason() or reason)
@@ -249,6 +300,10 @@ class ReplicationStream:
                 f"({self._read_timeout_seconds:g}): the server or the network is gone"
             )
             raise SourceUnavailable(reason)
+
+    def _broken(self, error: OSError) -> SourceUnavailable:
+        reason = f"{self._place}: the connection broke: {error.strerror or error}"
+        return SourceUnavailable(self._closed_reason() or reason)
 
     def _closed_reason(self) -> str | None:
         return f"{self._place}: the stream was closed here" if self._closed else None

@@ -108,6 +108,10 @@ class EventStream:
                 return self._view[start + _HEADER_LENGTH + 1 : end].tobytes()
         return self._next_in_pieces()
 
+    def restart_numbers(self) -> None:
+        """Expect the next packet to have the number 1, as behind a semi-synchronous event."""
+        self._next_number = 1
+
     def _next_in_pieces(self) -> bytes | ErrPacket | EofPacket | None:
         while self._leading_byte is None or self._missing or self._continues:
             if not self._missing and not self._open_packet():

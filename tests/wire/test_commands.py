@@ -1,7 +1,13 @@
 from __future__ import annotations
 
 from connector.gtid import GtidSet
-from connector.wire.commands import ComBinlogDump, ComBinlogDumpGtid, ComRegisterSlave, DumpFlags
+from connector.wire.commands import (
+    ComBinlogDump,
+    ComBinlogDumpGtid,
+    ComRegisterSlave,
+    ComTableDump,
+    DumpFlags,
+)
 
 
 def test_register_slave_introduces_the_replica_without_user_and_password() -> None:
@@ -55,3 +61,27 @@ def test_binlog_dump_gtid_carries_the_set_of_what_is_here() -> None:
         "0100000000000000"  # one interval
         "0100000000000000 0600000000000000"
     )
+
+
+def test_binlog_dump_gtid_carries_a_tagged_set_and_its_flags() -> None:
+    gtids = GtidSet.parse("3e11fa47-71ca-11e1-9e33-c80aa9429562:2:nightly:1-3")
+    command = ComBinlogDumpGtid(server_id=0, gtid_set=gtids, flags=DumpFlags.NON_BLOCK)
+    assert command.encode() == bytes.fromhex(
+        "1e"  # COM_BINLOG_DUMP_GTID
+        "0100"  # flags
+        "00000000"  # server_id
+        "00000000"  # length of the file name
+        "0400000000000000"  # position
+        "61000000"  # length of the set
+        "0102000000000001"  # tagged, two entries
+        "3e11fa4771ca11e19e33c80aa9429562"
+        "00"  # no tag
+        "0100000000000000 0200000000000000 0300000000000000"
+        "3e11fa4771ca11e19e33c80aa9429562"
+        "0e 6e696768746c79"  # nightly
+        "0100000000000000 0100000000000000 0400000000000000"
+    )
+
+
+def test_table_dump_names_database_and_table() -> None:
+    assert ComTableDump("db", "tä").encode() == bytes.fromhex("13 02 6462 03 74c3a4")

@@ -1,0 +1,53 @@
+"""Semi-synchronous replication: what stands before each event, and the answer that a commit awaits.
+
+::
+
+    event   00 | ef | flag u8 | event                 flag 01: an ACK is wanted
+    ACK     ef | position u64 | file, up to the end   in a packet with the number 0
+
+Behind an event that wants an ACK the server numbers its packets from 1 again, whether the ACK has
+come or not. An ACK that nobody wants makes it close the connection.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/semisync_8h_source.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+from connector.errors import ProtocolError
+
+_MAGIC = 0xEF
+_HEADER_LENGTH = 2
+_ACK_WANTED = 0x01
+_ACK = Struct("<BQ")
+_PACKET_HEADER = Struct("<I")
+
+
+def split_header(data: bytes) -> tuple[bytes, bool]:
+    """Return the event behind the header, and whether an ACK of it is wanted.
+
+    Raises ProtocolError when there is no header.
+    """
+    header = data[:_HEADER_LENGTH]
+    if len(header) < _HEADER_LENGTH or header[0] != _MAGIC:
+        reason = (
+            f"an event of semi-synchronous replication starts with ef and a flag, not with "
+            f"{header.hex(' ') or 'nothing'}"
+        )
+        raise ProtocolError(reason)
+    return data[_HEADER_LENGTH:], header[1] & _ACK_WANTED != 0
+
+
+@dataclass(frozen=True, slots=True)
+class SemiSyncAck:
+    """Says that everything up to `position` of `file` is received: the commit may go on."""
+
+    file: str
+    position: int  # the end of the event that wanted the ACK
+
+    def encode(self) -> bytes:
+        """Return the whole packet, with its header."""
+        payload = _ACK.pack(_MAGIC, self.position) + self.file.encode("utf-8")
+        return _PACKET_HEADER.pack(len(payload)) + payload
