@@ -2,8 +2,8 @@ r"""Changes of a JSON document are applied to its text; the result is what MySQL
 
 The text is MySQL's own, so numbers and the values of SQL types are kept as they are printed. An
 object's keys are ordered by their length in bytes, then by their bytes. A path is made of
-`.member`, `."quoted member"` and `[index]`; a change whose path leads nowhere is an error, as for
-a replica of the server.
+`.member`, `."quoted member"`, `[index]` and `[last-index]`; a change whose path leads nowhere is an
+error, as for a replica of the server.
 
 https://dev.mysql.com/doc/refman/8.4/en/json.html#json-path-syntax
 """
@@ -31,10 +31,12 @@ class _Number(str):
 
 _Scalar = str | bool | None
 _Node = dict[str, "_Node"] | list["_Node"] | _Scalar
-_Leg = str | int
+_Leg = str | int  # a key, or an index as Python counts: from the end when it is negative
 
 # The server escapes control characters alone by their number.
-_LEG = re.compile(r'\.("(?:[^"\\]|\\[^u]|\\u00[01][0-9a-f])*"|[^.\["]+)|\[([0-9]{1,10})\]')
+_LEG = re.compile(
+    r'\.("(?:[^"\\]|\\[^u]|\\u00[01][0-9a-f])*"|[^.\["]+)|\[(last-)?([0-9]{1,10})\]|\[last\]'
+)
 _DECODER = JSONDecoder(parse_int=_Number, parse_float=_Number)
 
 
@@ -63,7 +65,7 @@ def _apply(root: _Node, diff: JsonDiff) -> bool:
                 return False
             parent = parent[leg]
         else:
-            if not (isinstance(parent, list) and isinstance(leg, int) and leg < len(parent)):
+            if not (isinstance(parent, list) and isinstance(leg, int) and _is_in(parent, leg)):
                 return False
             parent = parent[leg]
     if isinstance(parent, dict) and isinstance(last, str):
@@ -85,16 +87,20 @@ def _change_member(parent: dict[str, _Node], key: str, diff: JsonDiff) -> bool:
 
 def _change_element(parent: list[_Node], index: int, diff: JsonDiff) -> bool:
     if diff.operation is JsonOperation.INSERT:
-        # An index behind the end appends.
+        # Outside of the array it goes to the nearer end.
         parent.insert(index, _value(diff))
         return True
-    if index >= len(parent):
+    if not _is_in(parent, index):
         return False
     if diff.operation is JsonOperation.REMOVE:
         del parent[index]
     else:
         parent[index] = _value(diff)
     return True
+
+
+def _is_in(array: list[_Node], index: int) -> bool:
+    return -len(array) <= index < len(array)
 
 
 def _value(diff: JsonDiff) -> _Node:
@@ -111,9 +117,10 @@ def _legs(path: str) -> list[_Leg]:
     place = 1
     while path[:1] == "$" and (match := _LEG.match(path, place)):
         place = match.end()
-        member, index = match.groups()
-        if index is not None:
-            legs.append(int(index))
+        member, last, index = match.groups()
+        if member is None:
+            place_in_array = int(index or 0)
+            legs.append(place_in_array if index and not last else -place_in_array - 1)
         else:
             legs.append(cast("str", _parse(member)) if member[0] == '"' else member)
     if not legs or place < len(path):
