@@ -1,8 +1,12 @@
-"""MariaDB's GTIDs: text to positions, one last transaction per replication domain.
+"""MariaDB's GTIDs: text and binary forms to positions, one last transaction per replication domain.
 
 Text, as `@@gtid_binlog_pos` prints it::
 
     0-1-5,1-2-7        domain - server - sequence number
+
+Binary, in GTID_LIST_EVENT, little-endian::
+
+    count u32, its high 4 bits are flags of the event | n x (domain u32, server u32, sequence u64)
 
 Numbers rise within a domain, whatever server wrote them, so the last GTID of each domain says which
 transactions came before it.
@@ -14,6 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from connector.errors import DecodeError
@@ -21,9 +26,13 @@ from connector.errors import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from connector.payload import PayloadReader
+
 _GTID = re.compile(r"([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})")
 _UINT32_MAX = 2**32 - 1
 _UINT64_MAX = 2**64 - 1
+_BINARY = Struct("<IIQ")
+_COUNT_MASK = 2**28 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,15 @@ class MariadbGtid:
         reason = f"{text!r} is not a MariaDB GTID; it looks like 0-1-5"
         raise DecodeError(reason)
 
+    @classmethod
+    def decode(cls, reader: PayloadReader) -> MariadbGtid:
+        """Read the 16 bytes of the binary form."""
+        return cls(*_BINARY.unpack(reader.read_bytes(_BINARY.size)))
+
+    def encode(self) -> bytes:
+        """Return the binary form."""
+        return _BINARY.pack(self.domain_id, self.server_id, self.sequence)
+
     def __str__(self) -> str:
         """Return `domain-server-sequence`."""
         return f"{self.domain_id}-{self.server_id}-{self.sequence}"
@@ -57,7 +75,7 @@ class MariadbGtidSet:
     """A position: the last transaction of each domain; equal by value, `add` changes it in place.
 
     It stands for the transactions up to there. Which server wrote an earlier one is not known, so
-    `in` and `<=` compare numbers within domains.
+    `in`, `<=`, `|` and `-` compare numbers within domains.
     """
 
     __slots__ = ("_last",)
@@ -90,6 +108,16 @@ class MariadbGtidSet:
             gtids.add(gtid)
         return gtids
 
+    @classmethod
+    def decode(cls, reader: PayloadReader) -> MariadbGtidSet:
+        """Read the binary form; of several GTIDs of a domain the server puts the last one last."""
+        count = reader.read_uint32() & _COUNT_MASK
+        return cls.of(MariadbGtid.decode(reader) for _ in range(count))
+
+    def encode(self) -> bytes:
+        """Return the binary form, ordered by domain."""
+        return len(self._last).to_bytes(4, "little") + b"".join(gtid.encode() for gtid in self)
+
     def add(self, gtid: MariadbGtid) -> None:
         """Let `gtid` be the last of its domain: callers add in the order of the binlog."""
         self._last[gtid.domain_id] = gtid
@@ -106,6 +134,18 @@ class MariadbGtidSet:
 
     def __le__(self, other: MariadbGtidSet) -> bool:
         return all(gtid in other for gtid in self._last.values())
+
+    def __or__(self, other: MariadbGtidSet) -> MariadbGtidSet:
+        """Return the position behind both: of each domain the GTID that is further."""
+        result = self.copy()
+        for gtid in other:
+            if gtid not in self:
+                result.add(gtid)
+        return result
+
+    def __sub__(self, other: MariadbGtidSet) -> MariadbGtidSet:
+        """Return the domains in which this position is ahead of `other`, with their last GTIDs."""
+        return MariadbGtidSet.of(gtid for gtid in self if gtid not in other)
 
     def __iter__(self) -> Iterator[MariadbGtid]:
         """Yield the last GTID of each domain, ordered by domain."""
