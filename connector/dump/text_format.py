@@ -1,0 +1,78 @@
+"""`dump --format text`: events in the manner of `mysqlbinlog -vvv`.
+
+::
+
+    # at 465
+    #190103 10:58:14 server id 1  end_log_pos 496 CRC32 0x73f13ad3 	Xid = 581292
+    COMMIT/*!*/;
+
+Dates are in UTC. It is to be read: rows are comments, and there are no BINLOG statements.
+
+https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import StartEventV3
+from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.version import BinlogVersion
+from connector.dump.hexdump import hexdump
+from connector.dump.text_events import describe, short_date
+from connector.dump.text_session import SessionText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from connector.binlog.event import Event
+
+
+class TextWriter:
+    """Writes events for people who know mysqlbinlog."""
+
+    def __init__(self, *, hexdump: bool = False) -> None:
+        """With `hexdump`, the bytes of each event stand between its header and its summary."""
+        self._hexdump = hexdump
+        self._session = SessionText()
+        self._header_length = HEADER_LENGTH
+
+    def begin(self) -> Iterable[str]:
+        """Return what stands before the first event."""
+        return ["# Dates are in UTC. Rows are comments: read this, do not pipe it into a server."]
+
+    def event(self, event: Event) -> Iterator[str]:
+        """Yield the lines of one event; rows are decoded meanwhile.
+
+        Raises EventError for a row that cannot be read.
+        """
+        if isinstance(event.body, StartEventV3):
+            v1 = event.body.binlog_version == BinlogVersion.V1
+            self._header_length = V1_HEADER_LENGTH if v1 else HEADER_LENGTH
+        yield f"# at {event.position}"
+        yield from self._lines(event)
+
+    def end(self) -> Iterable[str]:
+        """Return what stands behind the last event."""
+        return ["# End of log file"]
+
+    def _lines(self, event: Event) -> Iterator[str]:
+        summary, lines = describe(event, self._session)
+        if self._hexdump:
+            yield _header_line(event)
+            yield from hexdump(event.data, event.position, self._header_length)
+            yield f"# \t{summary}"
+        else:
+            yield f"{_header_line(event)}\t{summary}"
+        yield from lines
+
+
+def _header_line(event: Event) -> str:
+    header = event.header
+    # Before 5.0 the header has the event's start.
+    end = event.next_position if header.log_pos == event.position else header.log_pos
+    checksum = "" if event.checksum is None else f"CRC32 0x{event.checksum:08x} "
+    return (
+        f"#{short_date(header.timestamp)} server id {header.server_id}  end_log_pos {end} "
+        f"{checksum}"
+    )
