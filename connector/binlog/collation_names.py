@@ -123,8 +123,8 @@ def _mysql_names() -> dict[int, str]:
     names = {63: "binary"}
     for charset, members in _NAMES.items():
         for member in members.split():
-            ending, _, number = member.partition("=")
-            names[int(number)] = f"{charset}_{ending}"
+            ending, _, digits = member.partition("=")
+            names[int(digits)] = f"{charset}_{ending}"
     for charset, start in _LANGUAGES_START.items():
         for number, language in enumerate(_LANGUAGES, start):
             names[number] = f"{charset}_{language}_ci"
