@@ -6,6 +6,7 @@
     FORMAT_DESCRIPTION  binlog_version u16 │ server_version 50 │ create_timestamp u32 │
                         header_length u8 │ post_header_lengths 1 * n │ [algorithm u8]
     ROTATE              next_position u64, not in v1 │ next_file to the end
+    INCIDENT            incident u16 │ length u8 │ message
     HEARTBEAT           file to the end; the position is the header's log_pos
     HEARTBEAT_V2        (type u8 │ length lenenc │ value) … 0: end, 1: file, 2: position lenenc
 
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from connector.binlog.checksum import CHECKSUM_LENGTH, ChecksumAlgorithm
 from connector.binlog.event_types import EventType
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.post_header import read_post_header
 from connector.binlog.version import BinlogVersion
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
@@ -56,6 +58,12 @@ _MARIADB_TYPES_START = 160
 
 # In v1, ROTATE_EVENT does not say where to go on.
 _FIRST_POSITION = 4
+
+_INCIDENT_HEADER_LENGTH = 2
+_INCIDENTS = {0: "NONE", 1: "LOST_EVENTS"}
+
+# Host, log, and nothing behind the last end.
+_SLAVE_NAMES = 3
 
 _HEARTBEAT_END = 0
 _HEARTBEAT_FILE = 1
@@ -240,8 +248,58 @@ class StopEvent:
     @classmethod
     def decode(cls, body: PayloadReader) -> StopEvent:
         """Decode an event body."""
-        body.skip(body.remaining)
+        del body
         return cls()
+
+
+@dataclass(slots=True)
+class IncidentEvent:
+    """Something happened that may have made the log and the data differ.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Incident__event.html
+    """
+
+    incident: int
+    message: str  # bytes that are not UTF-8 are written as \\xNN
+
+    @classmethod
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> IncidentEvent:
+        """Decode an event body."""
+        head = read_post_header(body, post_header_length, _INCIDENT_HEADER_LENGTH)
+        message = body.read_bytes(body.read_uint8())
+        return cls(head.read_uint16(), message.decode("utf-8", "backslashreplace"))
+
+    @property
+    def name(self) -> str:
+        """NONE or LOST_EVENTS, UNKNOWN for a number that has no meaning."""
+        return _INCIDENTS.get(self.incident, "UNKNOWN")
+
+
+@dataclass(slots=True)
+class SlaveEvent:
+    """Where a replica stood in its source's log; reserved in 3.23, and never written.
+
+    ::
+
+        master_pos u64 │ master_port u16 │ master_host │ 0 │ master_log │ 0
+    """
+
+    master_pos: int
+    master_port: int
+    master_host: str
+    master_log: str
+
+    @classmethod
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> SlaveEvent:
+        """Decode an event body."""
+        read_post_header(body, post_header_length, 0)
+        master_pos = body.read_uint64()
+        master_port = body.read_uint16()
+        names = body.read_rest().decode("utf-8", "backslashreplace").split("\0")
+        if len(names) != _SLAVE_NAMES or names[2]:
+            reason = "the names of the source and its log are not two, each with an end"
+            raise DecodeError(reason)
+        return cls(master_pos, master_port, names[0], names[1])
 
 
 @dataclass(slots=True)

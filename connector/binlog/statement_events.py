@@ -2,24 +2,33 @@
 
 ::
 
-    QUERY       thread_id u32 │ exec_time u32 │ schema length u8 │ error_code u16 │
-                status_vars length u16 │ status_vars │ schema │ 0 │ query to the end
-    ROWS_QUERY  length u8 │ query to the end
+    QUERY               thread_id u32 │ exec_time u32 │ schema length u8 │ error_code u16 │
+                        status_vars length u16 │ status_vars │ schema │ 0 │ query to the end
+    EXECUTE_LOAD_QUERY  as QUERY, with file_id u32 │ start_pos u32 │ end_pos u32 │
+                        duplicate_handling u8 before the status_vars
+    ROWS_QUERY          length u8 │ query to the end
 
-The length of ROWS_QUERY is cut to one byte and therefore of no use.
+A QUERY of format v1 or v3 ends its fixed part with the error code. The length of ROWS_QUERY is cut
+to one byte and therefore of no use.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Query__event.html
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Execute__load__query__event.html
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 from connector.binlog.character_sets import decode_leniently
 from connector.binlog.collations import charset_of
+from connector.binlog.post_header import read_post_header
 from connector.binlog.status_variables import StatusVariables
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
+
+_QUERY_HEADER_LENGTH = 13
+_EXECUTE_LOAD_QUERY_HEADER_LENGTH = 26
 
 
 @dataclass(slots=True)
@@ -39,31 +48,86 @@ class QueryEvent:
     query: str
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> QueryEvent:
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> QueryEvent:
         """Decode an event body."""
-        thread_id = body.read_uint32()
-        exec_time = body.read_uint32()
-        schema_length = body.read_uint8()
-        error_code = body.read_uint16()
-        variables_length = body.read_uint16()
-        start = body.offset
-        body.skip(variables_length)
-        variables = StatusVariables.decode(PayloadReader(body.data, start, body.offset))
-        try:
-            schema = body.read_bytes(schema_length).decode("utf-8")
-        except UnicodeDecodeError:
-            reason = "the name of the default database is not UTF-8"
-            raise DecodeError(reason) from None
-        body.skip(1)
-        query_bytes = body.read_rest()
-        charset = charset_of(variables.charset[0]) if variables.charset is not None else None
-        query = decode_leniently(query_bytes, charset or "utf8mb4")
-        return cls(thread_id, exec_time, error_code, schema, variables, query_bytes, query)
+        head = read_post_header(body, post_header_length, _QUERY_HEADER_LENGTH)
+        return cls(*_read_query(head, body))
 
     @property
     def updated_databases(self) -> list[str] | None:
         """The databases that the statement touched, where the server lists them."""
         return self.status_variables.updated_databases
+
+
+class DuplicateHandling(IntEnum):
+    """What LOAD DATA does with a row whose key exists, MySQL's enum_load_dup_handling."""
+
+    ERROR = 0
+    IGNORE = 1
+    REPLACE = 2
+
+
+@dataclass(slots=True)
+class ExecuteLoadQueryEvent(QueryEvent):
+    """LOAD DATA as 5.0 and newer say it: the statement, with a file that came before it.
+
+    `query_bytes[start_pos:end_pos]` holds the original name of the file, for which a replica puts
+    one of its own.
+    """
+
+    file_id: int
+    start_pos: int
+    end_pos: int
+    duplicate_handling: DuplicateHandling
+
+    @classmethod
+    def decode(
+        cls, body: PayloadReader, post_header_length: int | None = None
+    ) -> ExecuteLoadQueryEvent:
+        """Decode an event body."""
+        head = read_post_header(body, post_header_length, _EXECUTE_LOAD_QUERY_HEADER_LENGTH)
+        query = _read_query(head, body)
+        file_id, start_pos, end_pos = (head.read_uint32() for _ in range(3))
+        handling = head.read_uint8()
+        length = len(query[5])
+        if not start_pos <= end_pos <= length:
+            reason = (
+                f"the file name from {start_pos} to {end_pos} is not in a query of {length} bytes"
+            )
+            raise DecodeError(reason)
+        return cls(*query, file_id, start_pos, end_pos, _duplicate_handling(handling))
+
+
+def _duplicate_handling(code: int) -> DuplicateHandling:
+    try:
+        return DuplicateHandling(code)
+    except ValueError:
+        reason = f"duplicate handling {code} is not known"
+        raise DecodeError(reason) from None
+
+
+def _read_query(
+    head: PayloadReader, body: PayloadReader
+) -> tuple[int, int, int, str, StatusVariables, bytes, str]:
+    """Read the fields of QueryEvent, in their order."""
+    thread_id = head.read_uint32()
+    exec_time = head.read_uint32()
+    schema_length = head.read_uint8()
+    error_code = head.read_uint16()
+    variables_length = head.read_uint16() if head.remaining else 0
+    start = body.offset
+    body.skip(variables_length)
+    variables = StatusVariables.decode(PayloadReader(body.data, start, body.offset))
+    try:
+        schema = body.read_bytes(schema_length).decode("utf-8")
+    except UnicodeDecodeError:
+        reason = "the name of the default database is not UTF-8"
+        raise DecodeError(reason) from None
+    body.skip(1)
+    query_bytes = body.read_rest()
+    charset = charset_of(variables.charset[0]) if variables.charset is not None else None
+    query = decode_leniently(query_bytes, charset or "utf8mb4")
+    return thread_id, exec_time, error_code, schema, variables, query_bytes, query
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@
 
     (code u8 │ value) …        the code decides the length of the value
 
-A code that is not known ends the reading: its length is not known either, and the block's length
-is, so nothing else is lost.
+A code that is not known ends the reading: its length is not known either. What it starts is kept as
+bytes; the block's length is known, so nothing else is lost.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Query__event.html
 https://mariadb.com/kb/en/query_event/
@@ -47,24 +47,31 @@ class StatusVariables:
     table_map_for_update: int | None = None
     master_data_written: int | None = None
     invoker: tuple[str, str] | None = None  # user, host
-    updated_databases: list[str] | None = None  # also None when there were too many
+    updated_databases: list[str] | None = None
+    too_many_databases: bool = False  # the statement touched more than the server lists
     microseconds: int | None = None
+    commit_ts: int | None = None  # of development releases of 5.7, as the next one
+    commit_ts2: int | None = None
     explicit_defaults_for_timestamp: int | None = None
     ddl_xid: int | None = None
     default_collation_for_utf8mb4: int | None = None
     sql_require_primary_key: int | None = None
     default_table_encryption: int | None = None
     gtid_flags_extra: int | None = None
+    sa_seq_no: int | None = None  # of the GTID whose ALTER this one commits or rolls back
     character_set_collations: list[tuple[int, int]] | None = None
+    unknown: bytes = b""  # from the first code that is not known to the end
 
     @classmethod
     def decode(cls, block: PayloadReader) -> StatusVariables:
         """Decode the whole block of status variables."""
         variables = cls()
         while block.remaining:
+            start = block.offset
             read = _READERS.get(block.read_uint8())
             if read is None:
                 block.skip(block.remaining)
+                variables.unknown = block.data[start : block.end]
             else:
                 read(variables, block)
         return variables
@@ -135,6 +142,7 @@ def _invoker(variables: StatusVariables, block: PayloadReader) -> None:
 def _updated_databases(variables: StatusVariables, block: PayloadReader) -> None:
     count = block.read_uint8()
     if count == OVER_MAX_DBS_IN_EVENT_MTS:
+        variables.too_many_databases = True
         return
     names: list[str] = []
     for _ in range(count):
@@ -151,9 +159,12 @@ def _microseconds(variables: StatusVariables, block: PayloadReader) -> None:
     variables.microseconds = block.read_uint(3)
 
 
-def _commit_timestamp(variables: StatusVariables, block: PayloadReader) -> None:
-    del variables  # of development releases of 5.7, never used
-    block.skip(8)
+def _commit_ts(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.commit_ts = block.read_uint64()
+
+
+def _commit_ts2(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.commit_ts2 = block.read_uint64()
 
 
 def _explicit_defaults(variables: StatusVariables, block: PayloadReader) -> None:
@@ -180,7 +191,7 @@ def _gtid_flags_extra(variables: StatusVariables, block: PayloadReader) -> None:
     flags = block.read_uint8()
     variables.gtid_flags_extra = flags
     if flags & (_FL_COMMIT_ALTER | _FL_ROLLBACK_ALTER):
-        block.skip(8)  # the sequence number of the ALTER that began
+        variables.sa_seq_no = block.read_uint64()
 
 
 def _character_set_collations(variables: StatusVariables, block: PayloadReader) -> None:
@@ -204,8 +215,8 @@ _READERS: dict[int, Callable[[StatusVariables, PayloadReader], None]] = {
     11: _invoker,
     12: _updated_databases,
     13: _microseconds,
-    14: _commit_timestamp,
-    15: _commit_timestamp,
+    14: _commit_ts,
+    15: _commit_ts2,
     16: _explicit_defaults,
     17: _ddl_xid,
     18: _default_collation,

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.statement_events import QueryEvent, RowsQueryEvent
+from connector.binlog.statement_events import (
+    DuplicateHandling,
+    ExecuteLoadQueryEvent,
+    QueryEvent,
+    RowsQueryEvent,
+)
 from connector.binlog.status_variables import StatusVariables
 from connector.errors import DecodeError, TruncatedPayload
 from connector.payload import PayloadReader
@@ -47,6 +52,30 @@ def test_a_query_without_a_character_set_is_utf8() -> None:
     assert QueryEvent.decode(query(text="é".encode())).query == "é"
 
 
+def test_a_query_of_an_old_format_has_no_status_variables() -> None:
+    body = query()
+    old = body.data[:11] + body.data[13:]
+    event = QueryEvent.decode(PayloadReader(old), 11)
+    assert event == QueryEvent.decode(query())
+    assert event.status_variables == StatusVariables()
+
+
+def test_what_a_newer_server_adds_to_the_fixed_part_is_skipped() -> None:
+    body = query(b"\x07\x01\x00")
+    longer = body.data[:13] + b"new" + body.data[13:]
+    assert QueryEvent.decode(PayloadReader(longer), 16) == QueryEvent.decode(
+        PayloadReader(body.data)
+    )
+
+
+@pytest.mark.parametrize("length", range(21))
+def test_a_query_cut_before_its_text_is_an_error(length: int) -> None:
+    whole = query(b"\x07\x01\x00", text=b"").data
+    assert len(whole) == 21
+    with pytest.raises(TruncatedPayload):
+        QueryEvent.decode(PayloadReader(whole[:length]))
+
+
 def test_the_name_of_a_schema_is_utf8() -> None:
     with pytest.raises(DecodeError) as caught:
         QueryEvent.decode(query(schema=b"\xff"))
@@ -79,6 +108,7 @@ def test_every_status_variable_of_mysql_is_read() -> None:
         b"\x0c\x02shop\x00crm\x00"
         b"\x0d\x40\xe2\x01"
         b"\x0e12345678"
+        b"\x0f\x02\x00\x00\x00\x00\x00\x00\x00"
         b"\x10\x01"
         b"\x11\x12\x00\x00\x00\x00\x00\x00\x00"
         b"\x12\xff\x00"
@@ -99,6 +129,8 @@ def test_every_status_variable_of_mysql_is_read() -> None:
         invoker=("root", "localhost"),
         updated_databases=["shop", "crm"],
         microseconds=123456,
+        commit_ts=0x3837363534333231,
+        commit_ts2=2,
         explicit_defaults_for_timestamp=1,
         ddl_xid=18,
         default_collation_for_utf8mb4=255,
@@ -115,8 +147,10 @@ def test_mariadb_writes_its_collations_before_the_character_set() -> None:
 
 @pytest.mark.parametrize("flags", [0x04, 0x08])
 def test_mariadb_names_the_alter_that_a_later_one_ends(flags: int) -> None:
-    read = variables(b"\x82" + bytes([flags]) + bytes(8) + b"\x81" + (9).to_bytes(8, "little"))
-    assert (read.gtid_flags_extra, read.ddl_xid) == (flags, 9)
+    read = variables(
+        b"\x82" + bytes([flags]) + (5).to_bytes(8, "little") + b"\x81" + (9).to_bytes(8, "little")
+    )
+    assert (read.gtid_flags_extra, read.sa_seq_no, read.ddl_xid) == (flags, 5, 9)
 
 
 def test_other_extra_flags_of_mariadb_stand_alone() -> None:
@@ -124,11 +158,13 @@ def test_other_extra_flags_of_mariadb_stand_alone() -> None:
 
 
 def test_too_many_databases_are_not_listed() -> None:
-    assert variables(b"\x0c\xfe\x07\x01\x00") == StatusVariables(lc_time_names=1)
+    read = variables(b"\x0c\xfe\x07\x01\x00")
+    assert read == StatusVariables(too_many_databases=True, lc_time_names=1)
 
 
-def test_an_unknown_variable_ends_the_reading() -> None:
-    assert variables(b"\x07\x01\x00\x63\x07\x02\x00") == StatusVariables(lc_time_names=1)
+def test_an_unknown_variable_ends_the_reading_and_is_kept_with_what_follows() -> None:
+    read = variables(b"\x07\x01\x00\x63\x07\x02\x00")
+    assert read == StatusVariables(lc_time_names=1, unknown=b"\x63\x07\x02\x00")
 
 
 @pytest.mark.parametrize(
@@ -148,3 +184,42 @@ def test_a_broken_variable_is_an_error(data: bytes, message: str) -> None:
 
 def test_a_rows_query_has_a_length_of_no_use() -> None:
     assert RowsQueryEvent.decode(PayloadReader(b"\x05INSERT \xff")).query == "INSERT \\xff"
+
+
+LOAD_TEXT = b"LOAD DATA INFILE 'f' INTO TABLE t"
+
+
+def execute_load_query(start: int = 10, end: int = 20, handling: int = 2) -> bytes:
+    """The body of an EXECUTE_LOAD_QUERY_EVENT for file 7."""
+    whole = query(b"\x07\x01\x00", text=LOAD_TEXT).data
+    numbers = b"".join(number.to_bytes(4, "little") for number in (7, start, end))
+    return whole[:13] + numbers + bytes([handling]) + whole[13:]
+
+
+def test_a_load_query_names_its_file_and_where_it_stands_in_the_text() -> None:
+    event = ExecuteLoadQueryEvent.decode(PayloadReader(execute_load_query()))
+    assert event.query_bytes == LOAD_TEXT
+    assert event.status_variables.lc_time_names == 1
+    assert (event.schema, event.file_id) == ("shop", 7)
+    assert event.query_bytes[event.start_pos : event.end_pos] == b"INFILE 'f'"
+    assert event.duplicate_handling is DuplicateHandling.REPLACE
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (execute_load_query(21, 20), "the file name from 21 to 20 is not in a query of 33 bytes"),
+        (execute_load_query(10, 34), "the file name from 10 to 34 is not in a query of 33 bytes"),
+        (execute_load_query(handling=3), "duplicate handling 3 is not known"),
+    ],
+)
+def test_a_broken_load_query_is_an_error(body: bytes, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        ExecuteLoadQueryEvent.decode(PayloadReader(body))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("length", range(34))
+def test_a_load_query_cut_before_its_text_is_an_error(length: int) -> None:
+    with pytest.raises(TruncatedPayload):
+        ExecuteLoadQueryEvent.decode(PayloadReader(execute_load_query()[:length]))

@@ -1,0 +1,94 @@
+"""The events of LOAD DATA become the file that was loaded.
+
+::
+
+    CREATE_FILE or BEGIN_LOAD_QUERY ──▶ APPEND_BLOCK … ──▶ EXEC_LOAD or EXECUTE_LOAD_QUERY: the file
+                                                      └──▶ DELETE_FILE: nothing
+
+The blocks of several files may alternate. A file's id is unique for the server that wrote it.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Append__block__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.binlog.load_events import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    CreateFileEvent,
+    DeleteFileEvent,
+    ExecLoadEvent,
+)
+from connector.binlog.statement_events import ExecuteLoadQueryEvent
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from connector.binlog.event import Event
+
+
+@dataclass(slots=True)
+class LoadedFile:
+    """A file, whole."""
+
+    begin: CreateFileEvent | BeginLoadQueryEvent
+    execute: ExecLoadEvent | ExecuteLoadQueryEvent
+    content: bytes
+
+
+class LoadedFiles:
+    """Puts files together from the events of one log."""
+
+    def __init__(self, bytes_max: int) -> None:
+        """Keep at most this many bytes of files that are not complete."""
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._open: dict[
+            tuple[int, int], tuple[CreateFileEvent | BeginLoadQueryEvent, list[bytes]]
+        ] = {}
+
+    def receive(self, event: Event) -> LoadedFile | None:
+        """Take the next event and return the file that it completes, if it does.
+
+        Raises DecodeError for a block of a file that was not begun, and above the limit.
+        """
+        body = event.body
+        if isinstance(body, (CreateFileEvent, BeginLoadQueryEvent)):
+            key = event.header.server_id, body.file_id
+            # The server died before it ended a file of the same id.
+            self._forget(key)
+            self._open[key] = (body, [])
+            self._append(key, body.block)
+        elif isinstance(body, AppendBlockEvent):
+            self._append((event.header.server_id, body.file_id), body.block)
+        elif isinstance(body, DeleteFileEvent):
+            self._forget((event.header.server_id, body.file_id))
+        elif isinstance(body, (ExecLoadEvent, ExecuteLoadQueryEvent)):
+            key = event.header.server_id, body.file_id
+            begin, blocks = self._require(key)
+            self._forget(key)
+            return LoadedFile(begin, body, b"".join(blocks))
+        return None
+
+    def _append(self, key: tuple[int, int], block: bytes) -> None:
+        _, blocks = self._require(key)
+        self._bytes += len(block)
+        if self._bytes > self._bytes_max:
+            reason = f"the files of LOAD DATA that are open have more than {self._bytes_max} bytes"
+            raise DecodeError(reason)
+        blocks.append(block)
+
+    def _require(
+        self, key: tuple[int, int]
+    ) -> tuple[CreateFileEvent | BeginLoadQueryEvent, list[bytes]]:
+        opened = self._open.get(key)
+        if opened is None:
+            reason = f"no event began the LOAD DATA file {key[1]} of server {key[0]}"
+            raise DecodeError(reason)
+        return opened
+
+    def _forget(self, key: tuple[int, int]) -> None:
+        _, blocks = self._open.pop(key, (None, []))
+        self._bytes -= sum(map(len, blocks))

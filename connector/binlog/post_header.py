@@ -1,0 +1,28 @@
+"""The fixed part of an event, which FORMAT_DESCRIPTION gives a length for, becomes a cursor.
+
+::
+
+    header │ post-header: n bytes │ variable part
+             ◀─ known fields ─▶ (a newer server's fields)
+
+An older server's fixed part may be shorter than the known fields, a newer one's longer; the
+variable part starts where the log says in any case.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Format__description__event.html
+"""
+
+from __future__ import annotations
+
+from connector.payload import PayloadReader
+
+
+def read_post_header(body: PayloadReader, length: int | None, known: int) -> PayloadReader:
+    """Read `length` bytes and return a cursor over the first `known` of them.
+
+    None means that the log does not describe the type: it has the known length.
+    """
+    if length is None:
+        length = known
+    start = body.offset
+    body.skip(length)
+    return PayloadReader(body.data, start, start + min(length, known))
