@@ -109,3 +109,13 @@ class PayloadReader:
     def skip(self, length: int) -> None:
         """Move behind `length` bytes."""
         self._take(length)
+
+
+def encode_lenenc(value: int) -> bytes:
+    """Return a length-encoded integer in its shortest form."""
+    if value < LENENC_NULL:
+        return bytes([value])
+    for first, length in ((LENENC_2, 2), (LENENC_3, 3)):
+        if value < 1 << 8 * length:
+            return bytes([first]) + value.to_bytes(length, "little")
+    return bytes([LENENC_8]) + value.to_bytes(8, "little")

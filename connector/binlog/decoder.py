@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from connector.binlog.body_decoder import UNNAMED_LOG, BodyDecoder
 from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
@@ -23,43 +24,17 @@ from connector.binlog.checksum import (
 from connector.binlog.control_events import (
     FormatDescriptionEvent,
     HeartbeatEvent,
-    IgnorableEvent,
     RotateEvent,
     format_before_description,
 )
+from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event import Event, EventBody
-from connector.binlog.event_bodies import BODIES
 from connector.binlog.event_types import EventType, event_name
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
 from connector.binlog.log_place import FIRST_POSITION, LogPlace
-from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsHead, RowsKind
-from connector.binlog.table_map_event import (
-    SHORT_POST_HEADER_LENGTH,
-    SHORT_TABLE_ID_LENGTH,
-    TABLE_ID_LENGTH,
-    TableMapEvent,
-)
-from connector.binlog.unsupported_events import why_unsupported
 from connector.binlog.version import BinlogVersion
-from connector.errors import DecodeError, EventError
+from connector.errors import DecodeError, EventError, LogRefused
 from connector.payload import PayloadReader
-
-# How messages call the log before the server has named it.
-UNNAMED_LOG = "stream"
-
-# Table maps that are kept decoded; the one decoded first gives way.
-TABLE_MAPS_MAX = 1024
-
-# The kind of change, and the version of the event.
-_ROWS: dict[int, tuple[RowsKind, int]] = {
-    EventType.WRITE_ROWS_EVENT_V1: (RowsKind.INSERT, 1),
-    EventType.UPDATE_ROWS_EVENT_V1: (RowsKind.UPDATE, 1),
-    EventType.DELETE_ROWS_EVENT_V1: (RowsKind.DELETE, 1),
-    EventType.WRITE_ROWS_EVENT: (RowsKind.INSERT, 2),
-    EventType.UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 2),
-    EventType.DELETE_ROWS_EVENT: (RowsKind.DELETE, 2),
-    EventType.PARTIAL_UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 2),
-}
 
 # They have a place in the file, unless they are made up.
 _PLACED = (EventType.FORMAT_DESCRIPTION_EVENT, EventType.ROTATE_EVENT)
@@ -94,14 +69,18 @@ class EventDecoder:
         self._verify_checksum = verify_checksum
         self._use_format(format_before_description(version))
         self._described = version is not BinlogVersion.V4
+        self._encrypted: StartEncryptionEvent | None = None
 
     def decode(self, data: bytes) -> Event:
         """Decode one whole event, as it is in a file: without the OK byte of the network.
 
-        Raises EventError when that is not possible; the decoder must not be used after it.
+        Raises EventError when that is not possible, and LogRefused when the log is encrypted from
+        here on; the decoder must not be used after it.
         """
         place = self._place
         file = place.file
+        if self._encrypted is not None:
+            raise LogRefused(file or UNNAMED_LOG, self._encrypted.refusal)
         position = place.position
         name = "an event header"
         try:
@@ -117,6 +96,9 @@ class EventDecoder:
             raise EventError(file or UNNAMED_LOG, position, name, str(error)) from error
         next_position = position + header.event_size if occupies else position
         self._move(header, body, next_position)
+        if isinstance(body, StartEncryptionEvent) and not header.ignorable:
+            # A server that decrypts what follows for a replica says so by the flag.
+            self._encrypted = body
         return Event(file, position, next_position, header, body, data, checksum)
 
     def _checksum(self, header: EventHeader, data: bytes) -> int | None:
@@ -156,8 +138,8 @@ class EventDecoder:
     def _use_format(self, described: FormatDescriptionEvent) -> None:
         self._format = described
         self._renumbered = described.renumbered_types
-        self._table_maps: dict[int, TableMapEvent] = {}
-        self._decoded_table_maps: dict[bytes, TableMapEvent] = {}
+        mariadb = described.mariadb if self._mariadb is None else self._mariadb
+        self._bodies = BodyDecoder(described, mariadb=mariadb, ignored_events=self.ignored_events)
 
     def _decode_body(
         self,
@@ -174,61 +156,7 @@ class EventDecoder:
         body = PayloadReader(data, start, end)
         if type_code != EventType.ROTATE_EVENT:
             body.skip(self._format.header_length - start)
-        if type_code == EventType.TABLE_MAP_EVENT:
-            return self._decode_table_map(body)
-        if type_code in _ROWS:
-            return self._decode_rows(type_code, body, origin)
-        decode = BODIES.get(type_code)
-        if decode is not None:
-            return decode(body, header, self._format)
-        if header.ignorable:
-            self.ignored_events[type_code] += 1
-            return IgnorableEvent.decode(body)
-        raise DecodeError(why_unsupported(type_code))
-
-    def _decode_table_map(self, body: PayloadReader) -> TableMapEvent:
-        raw = body.data[body.offset : body.end]
-        event = self._decoded_table_maps.get(raw)
-        if event is None:
-            event = TableMapEvent.decode(
-                body,
-                table_id_length=self._table_id_length(EventType.TABLE_MAP_EVENT),
-                mariadb=self._is_mariadb(),
-            )
-            if len(self._decoded_table_maps) >= TABLE_MAPS_MAX:
-                del self._decoded_table_maps[next(iter(self._decoded_table_maps))]
-            self._decoded_table_maps[raw] = event
-        self._table_maps[event.table_id] = event
-        return event
-
-    def _decode_rows(
-        self, type_code: int, body: PayloadReader, origin: tuple[str, int, str]
-    ) -> RowsEvent:
-        kind, version = _ROWS[type_code]
-        head = RowsHead.decode(
-            body, kind=kind, table_id_length=self._table_id_length(type_code), version=version
-        )
-        table_map = self._table_maps.get(head.table_id)
-        if table_map is None:
-            if head.table_id != DUMMY_TABLE_ID:
-                reason = f"no TABLE_MAP_EVENT of this statement describes table id {head.table_id}"
-                raise DecodeError(reason)
-            event = RowsEvent.dummy(head, kind, origin)
-        else:
-            partial = type_code == EventType.PARTIAL_UPDATE_ROWS_EVENT
-            event = RowsEvent.decode(body, head, kind, table_map, origin, partial=partial)
-        if event.stmt_end:
-            self._table_maps.clear()
-        return event
-
-    def _is_mariadb(self) -> bool:
-        if self._mariadb is not None:
-            return self._mariadb
-        return self._format.mariadb
-
-    def _table_id_length(self, type_code: int) -> int:
-        length = self._format.post_header_length(type_code)
-        return SHORT_TABLE_ID_LENGTH if length == SHORT_POST_HEADER_LENGTH else TABLE_ID_LENGTH
+        return self._bodies.decode(header, body, origin)
 
     def _move(self, header: EventHeader, body: EventBody, next_position: int) -> None:
         """Expect the next event behind this one, or where this one says."""

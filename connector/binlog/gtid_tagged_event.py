@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from connector.binlog.serialization import (
+    message,
     read_message_head,
     read_signed_varlen,
     read_varlen,
     read_varlen_bytes,
+    signed_varlen,
+    varlen,
 )
 from connector.binlog.transaction_events import CommitFacts
 from connector.errors import DecodeError
@@ -52,15 +55,19 @@ class GtidTaggedEvent(CommitFacts):
     """A transaction begins whose GTID has a tag: `uuid:tag:gno`."""
 
     gtid: Gtid
+    # Fields up to this one must be known to whoever reads the event.
+    last_non_ignorable_field: int = 0
 
     @classmethod
     def decode(cls, body: PayloadReader) -> GtidTaggedEvent:
         """Decode an event body."""
-        last_known = read_message_head(body)
+        last_non_ignorable = read_message_head(body)
         uuid: UUID | None = None
         tag = ""
         numbers: dict[int, int] = {}
+        rest = b""
         while body.remaining:
+            start = body.offset
             field = read_varlen(body)
             if field == _UUID:
                 uuid = _read_uuid(body)
@@ -70,12 +77,13 @@ class GtidTaggedEvent(CommitFacts):
                 numbers[field] = read_signed_varlen(body)
             elif field <= _COMMIT_GROUP_TICKET:
                 numbers[field] = read_varlen(body)
-            elif field <= last_known:
+            elif field <= last_non_ignorable:
                 reason = f"field {field} is not known and must not be left out: upgrade"
                 raise DecodeError(reason)
             else:
                 # Fields come in order, so all that follow are newer than this version as well.
-                body.skip(body.remaining)
+                body.offset = start
+                rest = body.read_rest()
         if uuid is None or _GNO not in numbers:
             reason = "the message lacks the uuid or the number of its GTID"
             raise DecodeError(reason)
@@ -92,7 +100,41 @@ class GtidTaggedEvent(CommitFacts):
             original_server_version=numbers.get(_ORIGINAL_SERVER_VERSION, immediate_version),
             commit_group_ticket=numbers.get(_COMMIT_GROUP_TICKET),
             gtid=Gtid(uuid, numbers[_GNO], tag),
+            last_non_ignorable_field=last_non_ignorable,
+            rest=rest,
         )
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        gtid = self.gtid
+        tag = gtid.tag.encode("ascii")
+        chunks = [varlen(_FLAGS), varlen(self.flags), varlen(_UUID), *map(varlen, gtid.uuid.bytes)]
+        chunks += [varlen(_GNO), signed_varlen(gtid.gno), varlen(_TAG), varlen(len(tag)), tag]
+        for field, value in (
+            (_LAST_COMMITTED, self.last_committed),
+            (_SEQUENCE_NUMBER, self.sequence_number),
+            (_IMMEDIATE_COMMIT_TIMESTAMP, self.immediate_commit_timestamp),
+            (
+                _ORIGINAL_COMMIT_TIMESTAMP,
+                _unless(self.original_commit_timestamp, self.immediate_commit_timestamp),
+            ),
+            (_TRANSACTION_LENGTH, self.transaction_length),
+            (_IMMEDIATE_SERVER_VERSION, self.immediate_server_version),
+            (
+                _ORIGINAL_SERVER_VERSION,
+                _unless(self.original_server_version, self.immediate_server_version),
+            ),
+            (_COMMIT_GROUP_TICKET, self.commit_group_ticket),
+        ):
+            if value is not None:
+                encoded = signed_varlen(value) if field in _SIGNED else varlen(value)
+                chunks += [varlen(field), encoded]
+        return message(self.last_non_ignorable_field, b"".join(chunks) + self.rest)
+
+
+def _unless(original: int | None, immediate: int | None) -> int | None:
+    """Return the original value where it is written: where it is not the immediate one."""
+    return None if original == immediate else original
 
 
 def _read_uuid(body: PayloadReader) -> UUID:

@@ -2,10 +2,17 @@
 
 ::
 
-    GTID               sequence u64 │ domain_id u32 │ flags u8 │ 6 zeros, or
-                       [commit_id u64]                                     flag 0x02
-                       [format_id u32 │ gtrid u8 │ bqual u8 │ xid]         flags 0x40, 0x80
-    GTID_LIST          count u28, flags u4 │ (domain_id u32 │ server_id u32 │ sequence u64) * count
+    GTID               sequence u64 │ domain_id u32 │ flags u8 │
+                       [commit_id u64]                                        flag 0x02
+                       [format_id u32 │ gtrid length u8 │ bqual length u8 │
+                        gtrid │ bqual]                                        flags 0x40, 0x80
+                       [flags_extra u8, not 0]                                10.7
+                       [extra_engines u8]                                     extra flag 0x01
+                       [sa_seq_no u64]                                        extra flags 0x04, 0x08
+                       [thread_id u32]                                        extra flag 0x10, 11.5
+                       zeros up to 19 bytes
+    GTID_LIST          count u28, flags u4 │
+                       (domain_id u32 │ server_id u32 │ sequence u64) * count │ zeros up to 6 bytes
     ANNOTATE_ROWS      query to the end
     BINLOG_CHECKPOINT  length u32 │ file
 
@@ -17,25 +24,37 @@ https://mariadb.com/kb/en/gtid_event/
 from __future__ import annotations
 
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import decode_file_name
+from connector.binlog.xa_event import XaXid
 from connector.gtid import MariadbGtid
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from connector.binlog.header import EventHeader
+    from connector.payload import PayloadReader
 
 FL_STANDALONE = 0x01
 FL_GROUP_COMMIT_ID = 0x02
 FL_TRANSACTIONAL = 0x04
+FL_ALLOW_PARALLEL = 0x08
+FL_WAITED = 0x10
 FL_DDL = 0x20
 FL_PREPARED_XA = 0x40
 FL_COMPLETED_XA = 0x80
 
+FL_EXTRA_MULTI_ENGINE_E1 = 0x01
+FL_START_ALTER_E1 = 0x02
+FL_COMMIT_ALTER_E1 = 0x04
+FL_ROLLBACK_ALTER_E1 = 0x08
+FL_EXTRA_THREAD_ID = 0x10
+
+_GTID_LAYOUT = Struct("<QIB")
+_XID_LAYOUT = Struct("<IBB")
 _LIST_COUNT_MASK = 0x0FFF_FFFF
 _LIST_FLAGS_SHIFT = 28
-_LIST_ENTRY_LENGTH = 16
+_LIST_ENTRY = Struct("<IIQ")
 
 
 @dataclass(slots=True)
@@ -48,15 +67,55 @@ class MariadbGtidEvent:
     gtid: MariadbGtid
     flags: int
     commit_id: int | None  # equal in transactions that were committed as one group
+    xid: XaXid | None = None  # of the XA transaction that is prepared or completed
+    flags_extra: int = 0
+    extra_engines: int | None = None  # engines with two-phase commit in the group, without one
+    sa_seq_no: int | None = None  # number of the GTID that began this ALTER TABLE in two phases
+    thread_id: int | None = None  # of the session
+    rest: bytes = b""  # zeros that fill the event up, or fields of flags that are not known
 
     @classmethod
     def decode(cls, body: PayloadReader, header: EventHeader) -> MariadbGtidEvent:
-        """Decode an event body; what follows the commit id is left unread."""
-        sequence = body.read_uint64()
-        domain_id = body.read_uint32()
-        flags = body.read_uint8()
-        commit_id = body.read_uint64() if flags & FL_GROUP_COMMIT_ID else None
-        return cls(MariadbGtid(domain_id, header.server_id, sequence), flags, commit_id)
+        """Decode an event body."""
+        sequence, domain_id, flags = _GTID_LAYOUT.unpack(body.read_bytes(_GTID_LAYOUT.size))
+        event = cls(MariadbGtid(domain_id, header.server_id, sequence), flags, None)
+        if flags & FL_GROUP_COMMIT_ID:
+            event.commit_id = body.read_uint64()
+        if flags & (FL_PREPARED_XA | FL_COMPLETED_XA):
+            format_id, gtrid_length, bqual_length = _XID_LAYOUT.unpack(
+                body.read_bytes(_XID_LAYOUT.size)
+            )
+            event.xid = XaXid.read(body, format_id, gtrid_length, bqual_length)
+        # A zero here is the first of those that fill the event up.
+        if body.remaining and body.data[body.offset]:
+            event._read_extra(body)
+        event.rest = body.read_rest()
+        return event
+
+    def _read_extra(self, body: PayloadReader) -> None:
+        self.flags_extra = body.read_uint8()
+        if self.flags_extra & FL_EXTRA_MULTI_ENGINE_E1:
+            self.extra_engines = body.read_uint8()
+        if self.flags_extra & (FL_COMMIT_ALTER_E1 | FL_ROLLBACK_ALTER_E1):
+            self.sa_seq_no = body.read_uint64()
+        if self.flags_extra & FL_EXTRA_THREAD_ID:
+            self.thread_id = body.read_uint32()
+
+    def encode(self) -> bytes:
+        """Return the event body; the server_id is the header's."""
+        chunks = [_GTID_LAYOUT.pack(self.gtid.sequence, self.gtid.domain_id, self.flags)]
+        if self.commit_id is not None:
+            chunks.append(self.commit_id.to_bytes(8, "little"))
+        if self.xid is not None:
+            xid = self.xid
+            chunks += _XID_LAYOUT.pack(xid.format_id, len(xid.gtrid), len(xid.bqual)), xid.gtrid
+            chunks.append(xid.bqual)
+        if self.flags_extra:
+            chunks.append(bytes([self.flags_extra]))
+        for value, length in ((self.extra_engines, 1), (self.sa_seq_no, 8), (self.thread_id, 4)):
+            if value is not None:
+                chunks.append(value.to_bytes(length, "little"))
+        return b"".join(chunks) + self.rest
 
     @property
     def standalone(self) -> bool:
@@ -93,18 +152,22 @@ class MariadbGtidListEvent:
 
     gtids: list[MariadbGtid]
     flags: int
+    rest: bytes = b""  # zeros that fill the event up
 
     @classmethod
     def decode(cls, body: PayloadReader) -> MariadbGtidListEvent:
         """Decode an event body."""
         word = body.read_uint32()
         count = word & _LIST_COUNT_MASK
-        entries = PayloadReader(body.read_bytes(count * _LIST_ENTRY_LENGTH))
-        gtids = [
-            MariadbGtid(entries.read_uint32(), entries.read_uint32(), entries.read_uint64())
-            for _ in range(count)
-        ]
-        return cls(gtids, word >> _LIST_FLAGS_SHIFT)
+        entries = body.read_bytes(count * _LIST_ENTRY.size)
+        gtids = [MariadbGtid(*entry) for entry in _LIST_ENTRY.iter_unpack(entries)]
+        return cls(gtids, word >> _LIST_FLAGS_SHIFT, body.read_rest())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        word = len(self.gtids) | self.flags << _LIST_FLAGS_SHIFT
+        entries = (_LIST_ENTRY.pack(g.domain_id, g.server_id, g.sequence) for g in self.gtids)
+        return word.to_bytes(4, "little") + b"".join(entries) + self.rest
 
 
 @dataclass(slots=True)
@@ -114,12 +177,18 @@ class AnnotateRowsEvent:
     https://mariadb.com/kb/en/annotate_rows_event/
     """
 
+    query_bytes: bytes
     query: str  # bytes that are not UTF-8 are written as \\xNN
 
     @classmethod
     def decode(cls, body: PayloadReader) -> AnnotateRowsEvent:
         """Decode an event body."""
-        return cls(body.read_rest().decode("utf-8", "backslashreplace"))
+        query_bytes = body.read_rest()
+        return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"))
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.query_bytes
 
 
 @dataclass(slots=True)
@@ -135,3 +204,8 @@ class BinlogCheckpointEvent:
     def decode(cls, body: PayloadReader) -> BinlogCheckpointEvent:
         """Decode an event body."""
         return cls(decode_file_name(body.read_bytes(body.read_uint32())))
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        name = self.file.encode("utf-8")
+        return len(name).to_bytes(4, "little") + name

@@ -65,3 +65,28 @@ def read_message_head(reader: PayloadReader) -> int:
         reason = f"the message says it has {size} bytes, but the event has {available}"
         raise DecodeError(reason)
     return read_varlen(reader)
+
+
+def varlen(value: int) -> bytes:
+    """Return an unsigned integer below 2**64 in its shortest form."""
+    following = min((max(value.bit_length(), 1) - 1) // 7, _LONGEST)
+    if following == _LONGEST:
+        return b"\xff" + value.to_bytes(_LONGEST, "little")
+    ones = (1 << following) - 1
+    return (value << (following + 1) | ones).to_bytes(following + 1, "little")
+
+
+def signed_varlen(value: int) -> bytes:
+    """Return a signed integer of 64 bits in its shortest form."""
+    return varlen(value << 1 if value >= 0 else (-value - 1) << 1 | 1)
+
+
+def message(last_non_ignorable_field: int, fields: bytes) -> bytes:
+    """Return a message with encoded `fields`, behind its head."""
+    rest = varlen(last_non_ignorable_field) + fields
+    version = varlen(SERIALIZATION_VERSION)
+    # The size counts itself.
+    size = len(version) + 1 + len(rest)
+    while len(version) + len(varlen(size)) + len(rest) > size:
+        size += 1
+    return version + varlen(size) + rest

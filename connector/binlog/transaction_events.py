@@ -20,11 +20,15 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from struct import Struct
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from connector.errors import DecodeError
 from connector.gtid import Gtid, GtidSet
+from connector.gtid.intervals import GNO_END
+from connector.payload import encode_lenenc
 
 if TYPE_CHECKING:
     from connector.payload import PayloadReader
@@ -33,8 +37,11 @@ if TYPE_CHECKING:
 FLAG_MAY_HAVE_SBR = 0x01
 
 _UUID_LENGTH = 16
+_GTID_LENGTH = _UUID_LENGTH + 8
 _LOGICAL_TIMESTAMP = 2
+_LOGICAL = Struct("<Bqq")
 _TIMESTAMP_LENGTH = 7
+_VERSION_LENGTH = 4
 _ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
 _ORIGINAL_VERSION_FOLLOWS = 1 << 31
 _TICKET_LENGTH = 8
@@ -53,6 +60,43 @@ class CommitFacts:
     immediate_server_version: int | None  # 80031 for 8.0.31
     original_server_version: int | None
     commit_group_ticket: int | None
+    # Fields of newer versions; in 5.7.4 and older, which differ, all behind the GTID.
+    rest: bytes = field(default=b"", kw_only=True)
+
+    def encode_facts(self) -> bytes:
+        """Return what follows the GTID in the events that are not tagged."""
+        if self.last_committed is None or self.sequence_number is None:
+            return self.rest
+        chunks = [
+            _LOGICAL.pack(_LOGICAL_TIMESTAMP, self.last_committed, self.sequence_number),
+            _pair(
+                self.immediate_commit_timestamp,
+                self.original_commit_timestamp,
+                _TIMESTAMP_LENGTH,
+                _ORIGINAL_TIMESTAMP_FOLLOWS,
+            ),
+        ]
+        if self.transaction_length is not None:
+            chunks.append(encode_lenenc(self.transaction_length))
+        chunks.append(
+            _pair(
+                self.immediate_server_version,
+                self.original_server_version,
+                _VERSION_LENGTH,
+                _ORIGINAL_VERSION_FOLLOWS,
+            )
+        )
+        if self.commit_group_ticket is not None:
+            chunks.append(self.commit_group_ticket.to_bytes(_TICKET_LENGTH, "little"))
+        return b"".join(chunks) + self.rest
+
+
+def _pair(immediate: int | None, original: int | None, length: int, flag: int) -> bytes:
+    if immediate is None or original is None:
+        return b""
+    if immediate == original:
+        return immediate.to_bytes(length, "little")
+    return (immediate | flag).to_bytes(length, "little") + original.to_bytes(length, "little")
 
 
 @dataclass(slots=True)
@@ -69,7 +113,15 @@ class GtidEvent(CommitFacts):
         """Decode the body of a GTID_LOG_EVENT."""
         flags = body.read_uint8()
         gtid = Gtid(UUID(bytes=body.read_bytes(_UUID_LENGTH)), body.read_int(8))
-        return cls(flags, *_read_commit_facts(body), gtid)
+        if not 0 < gtid.gno < GNO_END:
+            reason = f"{gtid.gno} is not the number of a GTID"
+            raise DecodeError(reason)
+        return cls(flags, *_read_commit_facts(body), gtid, rest=body.read_rest())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        head = bytes([self.flags]) + self.gtid.uuid.bytes + self.gtid.gno.to_bytes(8, "little")
+        return head + self.encode_facts()
 
 
 @dataclass(slots=True)
@@ -83,9 +135,14 @@ class AnonymousGtidEvent(CommitFacts):
     def decode(cls, body: PayloadReader) -> AnonymousGtidEvent:
         """Decode the body of an ANONYMOUS_GTID_LOG_EVENT."""
         flags = body.read_uint8()
-        # The place of the GTID holds zeros.
-        body.skip(_UUID_LENGTH + 8)
-        return cls(flags, *_read_commit_facts(body))
+        if any(body.read_bytes(_GTID_LENGTH)):
+            reason = "it has a GTID, which an anonymous transaction has not"
+            raise DecodeError(reason)
+        return cls(flags, *_read_commit_facts(body), rest=body.read_rest())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return bytes([self.flags]) + bytes(_GTID_LENGTH) + self.encode_facts()
 
 
 def _read_commit_facts(
@@ -97,7 +154,8 @@ def _read_commit_facts(
     last_committed = sequence_number = None
     immediate = original = length = None
     version = original_version = ticket = None
-    if body.remaining and body.read_uint8() == _LOGICAL_TIMESTAMP:
+    if body.remaining and body.data[body.offset] == _LOGICAL_TIMESTAMP:
+        body.skip(1)
         last_committed = body.read_int(8)
         sequence_number = body.read_int(8)
         if body.remaining:
@@ -140,6 +198,10 @@ class XidEvent:
         """Decode an event body."""
         return cls(body.read_uint64())
 
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.xid.to_bytes(8, "little")
+
 
 @dataclass(slots=True)
 class PreviousGtidsEvent:
@@ -154,3 +216,7 @@ class PreviousGtidsEvent:
     def decode(cls, body: PayloadReader) -> PreviousGtidsEvent:
         """Decode an event body."""
         return cls(GtidSet.decode(body))
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.gtid_set.encode()
