@@ -5,23 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.control_events import (
     FormatDescriptionEvent,
     HeartbeatEvent,
     IgnorableEvent,
+    IncidentEvent,
     RotateEvent,
+    SlaveEvent,
     StartEventV3,
     StopEvent,
 )
+from connector.binlog.encryption_event import StartEncryptionEvent
+from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.load_events import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    CreateFileEvent,
+    DeleteFileEvent,
+    ExecLoadEvent,
+    LoadEvent,
+)
 from connector.binlog.mariadb_events import (
     AnnotateRowsEvent,
     BinlogCheckpointEvent,
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
+from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import QueryEvent, RowsQueryEvent
+from connector.binlog.statement_events import (
+    ExecuteLoadQueryEvent,
+    QueryEvent,
+    RowsQueryEvent,
+)
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import (
     AnonymousGtidEvent,
@@ -29,6 +47,8 @@ from connector.binlog.transaction_events import (
     PreviousGtidsEvent,
     XidEvent,
 )
+from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.xa_event import XaPrepareEvent
 
 if TYPE_CHECKING:
     from connector.binlog.header import EventHeader
@@ -36,22 +56,40 @@ if TYPE_CHECKING:
 EventBody = (
     AnnotateRowsEvent
     | AnonymousGtidEvent
+    | AppendBlockEvent
+    | BeginLoadQueryEvent
     | BinlogCheckpointEvent
+    | CreateFileEvent
+    | DeleteFileEvent
+    | ExecLoadEvent
+    | ExecuteLoadQueryEvent
     | FormatDescriptionEvent
     | GtidEvent
     | GtidTaggedEvent
     | HeartbeatEvent
     | IgnorableEvent
+    | IncidentEvent
+    | IntvarEvent
+    | LoadEvent
     | MariadbGtidEvent
     | MariadbGtidListEvent
+    | PartialRowDataEvent
     | PreviousGtidsEvent
     | QueryEvent
+    | RandEvent
     | RotateEvent
     | RowsEvent
     | RowsQueryEvent
+    | SlaveEvent
+    | StartEncryptionEvent
     | StartEventV3
     | StopEvent
     | TableMapEvent
+    | TransactionContextEvent
+    | TransactionPayloadEvent
+    | UserVarEvent
+    | ViewChangeEvent
+    | XaPrepareEvent
     | XidEvent
 )
 

@@ -9,28 +9,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.compressed_events import decompress_query
+from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.control_events import (
     HeartbeatEvent,
     IgnorableEvent,
+    IncidentEvent,
     RotateEvent,
+    SlaveEvent,
     StartEventV3,
     StopEvent,
 )
+from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event_types import EventType
+from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.load_events import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    CreateFileEvent,
+    DeleteFileEvent,
+    ExecLoadEvent,
+    LoadEvent,
+)
 from connector.binlog.mariadb_events import (
     AnnotateRowsEvent,
     BinlogCheckpointEvent,
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
-from connector.binlog.statement_events import QueryEvent, RowsQueryEvent
+from connector.binlog.statement_events import (
+    ExecuteLoadQueryEvent,
+    QueryEvent,
+    RowsQueryEvent,
+)
 from connector.binlog.transaction_events import (
     AnonymousGtidEvent,
     GtidEvent,
     PreviousGtidsEvent,
     XidEvent,
 )
+from connector.binlog.xa_event import XaPrepareEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,10 +63,53 @@ if TYPE_CHECKING:
 
 BODIES: dict[int, BodyDecoder] = {
     EventType.START_EVENT_V3: lambda body, _, __: StartEventV3.decode(body),
-    EventType.QUERY_EVENT: lambda body, _, __: QueryEvent.decode(body),
+    EventType.QUERY_EVENT: lambda body, _, log: QueryEvent.decode(
+        body, log.post_header_length(EventType.QUERY_EVENT)
+    ),
     EventType.STOP_EVENT: lambda body, _, __: StopEvent.decode(body),
     EventType.ROTATE_EVENT: lambda body, _, log: RotateEvent.decode(
         body, has_position=log.post_header_length(EventType.ROTATE_EVENT) != 0
+    ),
+    EventType.INTVAR_EVENT: lambda body, _, log: IntvarEvent.decode(
+        body, log.post_header_length(EventType.INTVAR_EVENT)
+    ),
+    EventType.LOAD_EVENT: lambda body, _, log: LoadEvent.decode(
+        body, log.post_header_length(EventType.LOAD_EVENT), old_format=True
+    ),
+    EventType.SLAVE_EVENT: lambda body, _, log: SlaveEvent.decode(
+        body, log.post_header_length(EventType.SLAVE_EVENT)
+    ),
+    EventType.CREATE_FILE_EVENT: lambda body, _, log: CreateFileEvent.decode(
+        body,
+        log.post_header_length(EventType.LOAD_EVENT),
+        log.post_header_length(EventType.CREATE_FILE_EVENT),
+    ),
+    EventType.APPEND_BLOCK_EVENT: lambda body, _, log: AppendBlockEvent.decode(
+        body, log.post_header_length(EventType.APPEND_BLOCK_EVENT)
+    ),
+    EventType.EXEC_LOAD_EVENT: lambda body, _, log: ExecLoadEvent.decode(
+        body, log.post_header_length(EventType.EXEC_LOAD_EVENT)
+    ),
+    EventType.DELETE_FILE_EVENT: lambda body, _, log: DeleteFileEvent.decode(
+        body, log.post_header_length(EventType.DELETE_FILE_EVENT)
+    ),
+    EventType.NEW_LOAD_EVENT: lambda body, _, log: LoadEvent.decode(
+        body, log.post_header_length(EventType.NEW_LOAD_EVENT)
+    ),
+    EventType.RAND_EVENT: lambda body, _, log: RandEvent.decode(
+        body, log.post_header_length(EventType.RAND_EVENT)
+    ),
+    EventType.USER_VAR_EVENT: lambda body, _, log: UserVarEvent.decode(
+        body, log.post_header_length(EventType.USER_VAR_EVENT)
+    ),
+    EventType.BEGIN_LOAD_QUERY_EVENT: lambda body, _, log: BeginLoadQueryEvent.decode(
+        body, log.post_header_length(EventType.BEGIN_LOAD_QUERY_EVENT)
+    ),
+    EventType.EXECUTE_LOAD_QUERY_EVENT: lambda body, _, log: ExecuteLoadQueryEvent.decode(
+        body, log.post_header_length(EventType.EXECUTE_LOAD_QUERY_EVENT)
+    ),
+    EventType.INCIDENT_EVENT: lambda body, _, log: IncidentEvent.decode(
+        body, log.post_header_length(EventType.INCIDENT_EVENT)
     ),
     EventType.XID_EVENT: lambda body, _, __: XidEvent.decode(body),
     EventType.HEARTBEAT_LOG_EVENT: lambda body, header, _: HeartbeatEvent.decode(body, header),
@@ -58,8 +120,13 @@ BODIES: dict[int, BodyDecoder] = {
     EventType.ANONYMOUS_GTID_LOG_EVENT: lambda body, _, __: AnonymousGtidEvent.decode(body),
     EventType.PREVIOUS_GTIDS_LOG_EVENT: lambda body, _, __: PreviousGtidsEvent.decode(body),
     EventType.GTID_TAGGED_LOG_EVENT: lambda body, _, __: GtidTaggedEvent.decode(body),
+    EventType.TRANSACTION_CONTEXT_EVENT: lambda body, _, __: TransactionContextEvent.decode(body),
+    EventType.VIEW_CHANGE_EVENT: lambda body, _, __: ViewChangeEvent.decode(body),
+    EventType.XA_PREPARE_LOG_EVENT: lambda body, _, __: XaPrepareEvent.decode(body),
     EventType.ANNOTATE_ROWS_EVENT: lambda body, _, __: AnnotateRowsEvent.decode(body),
     EventType.BINLOG_CHECKPOINT_EVENT: lambda body, _, __: BinlogCheckpointEvent.decode(body),
     EventType.GTID_EVENT: lambda body, header, _: MariadbGtidEvent.decode(body, header),
     EventType.GTID_LIST_EVENT: lambda body, _, __: MariadbGtidListEvent.decode(body),
+    EventType.START_ENCRYPTION_EVENT: lambda body, _, __: StartEncryptionEvent.decode(body),
+    EventType.QUERY_COMPRESSED_EVENT: lambda body, _, __: QueryEvent.decode(decompress_query(body)),
 }
