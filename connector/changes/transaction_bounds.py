@@ -1,0 +1,163 @@
+"""Events become the bounds of transactions, whatever is in them: for tools that only look on.
+
+::
+
+    OUTSIDE ──GTID──▶ OPENED ──BEGIN, XA START──▶ INSIDE
+       ▲                 │                           │
+       └──one statement──┴──XID, COMMIT, ROLLBACK, XA PREPARE
+
+A MariaDB GTID that is not standalone stands for BEGIN. Servers without GTIDs begin with BEGIN, or
+with the first event that belongs to a statement. Nothing is refused here, unlike in `assembler`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import (
+    FormatDescriptionEvent,
+    HeartbeatEvent,
+    IgnorableEvent,
+    RotateEvent,
+    StartEventV3,
+    StopEvent,
+)
+from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.mariadb_events import (
+    BinlogCheckpointEvent,
+    MariadbGtidEvent,
+    MariadbGtidListEvent,
+)
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.statement_events import QueryEvent
+from connector.binlog.transaction_events import (
+    AnonymousGtidEvent,
+    GtidEvent,
+    PreviousGtidsEvent,
+    XidEvent,
+)
+from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.xa_event import XaPrepareEvent
+from connector.changes.statement import StatementKind, classify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.binlog.event import Event, EventBody
+    from connector.gtid import Gtid, MariadbGtid
+
+# They belong to no transaction.
+_BETWEEN = (
+    BinlogCheckpointEvent,
+    FormatDescriptionEvent,
+    HeartbeatEvent,
+    IgnorableEvent,
+    MariadbGtidListEvent,
+    PreviousGtidsEvent,
+    RotateEvent,
+    StartEventV3,
+    StopEvent,
+)
+_GTIDS = (AnonymousGtidEvent, GtidEvent, GtidTaggedEvent, MariadbGtidEvent)
+
+# The second word of XA statements that open a transaction, and of those that end nothing.
+_XA_START = ("START", "BEGIN")
+_XA_END = ("END",)
+
+
+def with_inner_events(event: Event) -> Iterator[Event]:
+    """Yield the event, and behind a compressed transaction the events that are inside."""
+    yield event
+    if isinstance(event.body, TransactionPayloadEvent):
+        yield from event.body.events()
+
+
+class _State(Enum):
+    OUTSIDE = auto()
+    OPENED = auto()  # behind a GTID event that does not stand for BEGIN
+    INSIDE = auto()
+
+
+@dataclass(slots=True)
+class TransactionSpan:
+    """Where a transaction lies, and when its statements ran."""
+
+    file: str
+    position: int  # of its first event
+    next_position: int  # behind its last event so far
+    gtid: Gtid | MariadbGtid | None
+    first_timestamp: int  # seconds since the epoch, of the earliest event
+    last_timestamp: int  # of the latest event
+
+    @property
+    def id(self) -> str:
+        """The GTID, or `file:position` where there is none."""
+        return str(self.gtid) if self.gtid is not None else f"{self.file}:{self.position}"
+
+
+class TransactionBounds:
+    """Follows the events of one log, with those inside of compressed transactions."""
+
+    def __init__(self) -> None:
+        """Start outside of a transaction."""
+        self._state = _State.OUTSIDE
+        self.span: TransactionSpan | None = None
+
+    def receive(self, event: Event) -> bool:
+        """Take the next event and return whether it ends the transaction in `span`.
+
+        `span` is the transaction that the event belongs to, None for one between transactions.
+        """
+        body = event.body
+        if isinstance(body, _BETWEEN):
+            if self._state is _State.OUTSIDE:
+                self.span = None
+            return False
+        if isinstance(body, _GTIDS) or self._state is _State.OUTSIDE:
+            self._open(event)
+        span = self.span
+        assert span is not None
+        span.next_position = event.next_position
+        span.first_timestamp = min(span.first_timestamp, event.header.timestamp)
+        span.last_timestamp = max(span.last_timestamp, event.header.timestamp)
+        ended = self._ends(body)
+        if ended:
+            self._state = _State.OUTSIDE
+        return ended
+
+    def _open(self, event: Event) -> None:
+        body = event.body
+        gtid = (
+            body.gtid if isinstance(body, (GtidEvent, GtidTaggedEvent, MariadbGtidEvent)) else None
+        )
+        timestamp = event.header.timestamp
+        self.span = TransactionSpan(
+            event.file, event.position, event.next_position, gtid, timestamp, timestamp
+        )
+        begun = isinstance(body, MariadbGtidEvent) and not body.standalone
+        self._state = _State.INSIDE if begun else _State.OPENED
+
+    def _ends(self, body: EventBody) -> bool:
+        if isinstance(body, (XidEvent, XaPrepareEvent)):
+            return True
+        if isinstance(body, RowsEvent):
+            return body.stmt_end and self._state is _State.OPENED
+        return isinstance(body, QueryEvent) and self._query_ends(body.query)
+
+    def _query_ends(self, query: str) -> bool:
+        statement = classify(query)
+        kind = statement.kind
+        if kind is StatementKind.BEGIN:
+            self._state = _State.INSIDE
+            return False
+        if kind is StatementKind.XA:
+            words = query.split(maxsplit=2)
+            word = words[1].upper() if len(words) > 1 else ""
+            if word in _XA_START:
+                self._state = _State.INSIDE
+            return word not in _XA_START and word not in _XA_END
+        if kind in (StatementKind.COMMIT, StatementKind.ROLLBACK):
+            return True
+        return self._state is _State.OPENED
