@@ -44,13 +44,13 @@ _V1_LENGTHS = bytes((56, 11, 0, 0, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0))
 # The versions that mysql-server recognises, and the numbers that they use otherwise.
 _PRE_GA_VERSION = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[0-2]-a_drop6)")
 _PRE_GA_TYPES: dict[int, int] = {
-    16: EventType.TABLE_MAP_EVENT,
-    17: EventType.PRE_GA_WRITE_ROWS_EVENT,
-    18: EventType.PRE_GA_UPDATE_ROWS_EVENT,
-    19: EventType.PRE_GA_DELETE_ROWS_EVENT,
-    20: EventType.XID_EVENT,
-    21: EventType.BEGIN_LOAD_QUERY_EVENT,
-    22: EventType.EXECUTE_LOAD_QUERY_EVENT,
+    16: EventType.TABLE_MAP_EVENT.value,
+    17: EventType.PRE_GA_WRITE_ROWS_EVENT.value,
+    18: EventType.PRE_GA_UPDATE_ROWS_EVENT.value,
+    19: EventType.PRE_GA_DELETE_ROWS_EVENT.value,
+    20: EventType.XID_EVENT.value,
+    21: EventType.BEGIN_LOAD_QUERY_EVENT.value,
+    22: EventType.EXECUTE_LOAD_QUERY_EVENT.value,
 }
 
 # Only MariaDB describes event types from here on.
@@ -256,18 +256,29 @@ class StopEvent:
 class IncidentEvent:
     """Something happened that may have made the log and the data differ.
 
+    ::
+
+        [post-header] incident u16 │ length u8 │ message │ [cached checksum u32]
+
+    MySQL writes the event into its cache with a checksum of its own, of the event as it was there
+    (`log_pos` 0), and then the whole into the log with another.
+
     https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Incident__event.html
     """
 
     incident: int
     message: str  # bytes that are not UTF-8 are written as \\xNN
+    cached_checksum: int | None = None
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> IncidentEvent:
         """Decode an event body."""
         head = read_post_header(body, post_header_length, _INCIDENT_HEADER_LENGTH)
         message = body.read_bytes(body.read_uint8())
-        return cls(head.read_uint16(), message.decode("utf-8", "backslashreplace"))
+        cached_checksum = body.read_uint32() if body.remaining else None
+        return cls(
+            head.read_uint16(), message.decode("utf-8", "backslashreplace"), cached_checksum
+        )
 
     @property
     def name(self) -> str:
