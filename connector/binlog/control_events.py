@@ -276,9 +276,7 @@ class IncidentEvent:
         head = read_post_header(body, post_header_length, _INCIDENT_HEADER_LENGTH)
         message = body.read_bytes(body.read_uint8())
         cached_checksum = body.read_uint32() if body.remaining else None
-        return cls(
-            head.read_uint16(), message.decode("utf-8", "backslashreplace"), cached_checksum
-        )
+        return cls(head.read_uint16(), message.decode("utf-8", "backslashreplace"), cached_checksum)
 
     @property
     def name(self) -> str:
