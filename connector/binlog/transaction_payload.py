@@ -72,6 +72,10 @@ class TransactionPayloadEvent:
     _data: bytes = field(repr=False)
     _start: int  # of the payload in `_data`
     _new_decoder: Callable[[], InnerDecoder] = field(repr=False, compare=False)
+    # What `events` shows of them; None shows all.
+    view: Callable[[Iterator[Event]], Iterator[Event]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @classmethod
     def decode(
@@ -126,6 +130,10 @@ class TransactionPayloadEvent:
         They have the file and the positions of this event, and no checksum. Raises EventError that
         counts the events from 1 for one that cannot be read.
         """
+        events = self._events()
+        return events if self.view is None else self.view(events)
+
+    def _events(self) -> Iterator[Event]:
         decoder = self._new_decoder()
         number = 0
         try:

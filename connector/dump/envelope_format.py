@@ -1,0 +1,104 @@
+"""`dump --format envelope`: the Kafka records that `run` would write, one JSON object a line.
+
+::
+
+    {"topic": …, "key": … or null, "value": … or null, "headers": {name: text, …}}
+
+Keys and values are the records' own bytes. As in Kafka, a transaction is visible once it is
+complete: one that the log breaks off has no records.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import FormatDescriptionEvent
+from connector.changes.assembler import TransactionAssembler
+from connector.changes.transaction import Committed, RowsChange
+from connector.envelope.encode import RecordEncoder
+from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.order import TransactionOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from connector.binlog.event import Event
+    from connector.changes.table_filter import TableFilter
+    from connector.changes.transaction import Change
+    from connector.envelope.record import Record
+
+# Of an open transaction that are kept in memory; the rest waits in a temporary file.
+_HELD_BYTES_MAX = 16 * 1024 * 1024
+
+
+class EnvelopeWriter:
+    """Writes the records of followed tables."""
+
+    def __init__(self, prefix: str, tables: TableFilter, now_us: Callable[[], int]) -> None:
+        """Begin a stream; `now_us` tells the time of encoding, microseconds since the epoch."""
+        self._prefix = prefix
+        self._now_us = now_us
+        self._assembler = TransactionAssembler(tables)
+        self._order = TransactionOrder()
+        self._encoder: RecordEncoder | None = None
+        # Closed by `end`.
+        self._held = SpooledTemporaryFile(  # noqa: SIM115
+            max_size=_HELD_BYTES_MAX, mode="w+", encoding="utf-8", newline="\n"
+        )
+
+    def begin(self) -> Iterable[str]:
+        """Return what stands before the first record: nothing."""
+        return ()
+
+    def event(self, event: Event) -> Iterator[str]:
+        """Yield the records of the transaction that the event completes.
+
+        Raises UnsupportedChange for a change that `run` would refuse, EventError for a row that
+        cannot be read.
+        """
+        if self._encoder is None:
+            body = event.body
+            mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
+            self._encoder = self._new_encoder(mariadb=mariadb)
+        for change in self._assembler.receive(event):
+            yield from self._take(change, self._encoder)
+
+    def end(self) -> Iterable[str]:
+        """Return what stands behind the last record: nothing."""
+        self._held.close()
+        return ()
+
+    def _new_encoder(self, *, mariadb: bool) -> RecordEncoder:
+        options = EnvelopeOptions(
+            prefix=self._prefix,
+            connector="mariadb" if mariadb else "mysql",
+            version=version("binlog-connector"),
+        )
+        return RecordEncoder(options, self._order)
+
+    def _take(self, change: Change, encoder: RecordEncoder) -> Iterator[str]:
+        if isinstance(change, Committed):
+            self._held.seek(0)
+            yield from (line.removesuffix("\n") for line in self._held)
+            self._held.seek(0)
+            self._held.truncate()
+            return
+        if isinstance(change, RowsChange):
+            records = encoder.rows(change, self._now_us())
+        else:
+            records = encoder.statement(change, self._now_us())
+        for record in records:
+            self._held.write(f"{_line(record)}\n")
+
+
+def _line(record: Record) -> str:
+    headers = {name: value.decode() for name, value in record.headers}
+    key = "null" if record.key is None else record.key.decode()
+    value = "null" if record.value is None else record.value.decode()
+    return (
+        f'{{"topic":{json.dumps(record.topic)},"key":{key},"value":{value},'
+        f'"headers":{json.dumps(headers, ensure_ascii=False)}}}'
+    )

@@ -1,0 +1,139 @@
+"""What an event is to a selection: a part of the log, of a transaction, or a change of some tables.
+
+The tables of a row change are known. Those of a statement are known as far as its text names them
+(DDL), else by the databases that the server lists with it, else by its default database.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
+from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.load_events import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    CreateFileEvent,
+    DeleteFileEvent,
+    ExecLoadEvent,
+    LoadEvent,
+)
+from connector.binlog.mariadb_events import AnnotateRowsEvent, MariadbGtidEvent
+from connector.binlog.partial_row_data import PartialRowDataEvent
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.statement_events import QueryEvent, RowsQueryEvent
+from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
+from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.xa_event import XaPrepareEvent
+from connector.changes.statement import StatementKind, classify
+
+if TYPE_CHECKING:
+    from connector.binlog.event import EventBody
+    from connector.changes.table_filter import TableFilter
+
+GTID_EVENTS = (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent, MariadbGtidEvent)
+
+
+class Scope(Enum):
+    """The part that an event plays."""
+
+    LOG = auto()  # of the log itself: its format, its end, what stands in earlier logs
+    OPENS = auto()  # begins a transaction: its GTID, BEGIN
+    WITHIN = auto()  # steers the transaction: SAVEPOINT
+    PREFIX = auto()  # belongs to the change that follows it
+    CHANGE = auto()  # changes something: rows, a statement
+    PAYLOAD = auto()  # holds all of these
+    CLOSES = auto()  # ends the transaction
+
+
+# A statement that controls transactions; every other one changes something.
+_CONTROL = {
+    StatementKind.BEGIN: Scope.OPENS,
+    StatementKind.SAVEPOINT: Scope.WITHIN,
+    StatementKind.ROLLBACK_TO: Scope.WITHIN,
+    StatementKind.COMMIT: Scope.CLOSES,
+    StatementKind.ROLLBACK: Scope.CLOSES,
+}
+_CHANGES = (
+    RowsEvent,
+    LoadEvent,
+    CreateFileEvent,
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    ExecLoadEvent,
+    DeleteFileEvent,
+)
+_PREFIXES = (
+    TableMapEvent,
+    RowsQueryEvent,
+    AnnotateRowsEvent,
+    IntvarEvent,
+    RandEvent,
+    UserVarEvent,
+)
+
+
+def scope_of(body: EventBody) -> Scope:
+    """Return the part that an event with this body plays."""
+    if isinstance(body, _CHANGES):
+        return Scope.CHANGE
+    if isinstance(body, PartialRowDataEvent):
+        # The last fragment completes the rows; which table they are of is not known before.
+        return Scope.PREFIX if body.rows_event is None else Scope.CHANGE
+    if isinstance(body, _PREFIXES):
+        return Scope.PREFIX
+    if isinstance(body, GTID_EVENTS):
+        return Scope.OPENS
+    if isinstance(body, QueryEvent):
+        return _scope_of_statement(body.query)
+    if isinstance(body, (XidEvent, XaPrepareEvent)):
+        return Scope.CLOSES
+    if isinstance(body, TransactionPayloadEvent):
+        return Scope.PAYLOAD
+    return Scope.LOG
+
+
+def _scope_of_statement(query: str) -> Scope:
+    kind = classify(query).kind
+    if kind is not StatementKind.XA:
+        return _CONTROL.get(kind, Scope.CHANGE)
+    # XA START and XA END stand around the rows, XA COMMIT and XA ROLLBACK alone.
+    verb = query.split(maxsplit=2)[1].upper()
+    return {"START": Scope.OPENS, "END": Scope.WITHIN}.get(verb, Scope.CLOSES)
+
+
+def rows_of(body: EventBody) -> RowsEvent | None:
+    """Return the rows that the event holds or completes."""
+    if isinstance(body, PartialRowDataEvent):
+        return body.rows_event
+    return body if isinstance(body, RowsEvent) else None
+
+
+def touches(body: EventBody, tables: TableFilter) -> bool:
+    """Return whether the change, or the table map, is one of `tables`.
+
+    The blocks of a file that LOAD DATA reads name no table: they always are.
+    """
+    rows = rows_of(body)
+    if rows is not None:
+        return tables.follows(rows.table_map.schema, rows.table_map.table)
+    if isinstance(body, (TableMapEvent, LoadEvent, CreateFileEvent)):
+        return tables.follows(body.schema, body.table)
+    if isinstance(body, QueryEvent):
+        return _statement_touches(body, tables)
+    return True
+
+
+def _statement_touches(body: QueryEvent, tables: TableFilter) -> bool:
+    named = classify(body.query).tables
+    if named:
+        return any(
+            tables.follows(database or body.schema, table)
+            if table
+            else tables.may_follow_database(database)
+            for database, table in named
+        )
+    databases = body.updated_databases
+    return any(map(tables.may_follow_database, [body.schema] if databases is None else databases))

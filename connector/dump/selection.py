@@ -1,0 +1,241 @@
+"""Events become the events that were asked for.
+
+Filters are a conjunction. What a selected change needs to be read stays with it: the events that
+open and close its transaction, the text of its statement, its table map. A transaction of which
+nothing is selected leaves no trace.
+
+::
+
+    GTID  BEGIN │ rows query  table map  rows │ … │ XID
+    └──── held until a change of the transaction is selected, else dropped ────┘
+
+Two kinds of events are shown whatever is selected: the parts of the log itself (its format, its
+rotation, the GTIDs of earlier logs), unless types are asked for, and, where a start is asked for,
+the format description before it, without which nothing behind it can be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import FormatDescriptionEvent, RotateEvent, StartEventV3
+from connector.binlog.event_types import EventType
+from connector.binlog.mariadb_events import MariadbGtidEvent
+from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.transaction_events import AnonymousGtidEvent
+from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.dump.event_scope import GTID_EVENTS, Scope, rows_of, scope_of, touches
+from connector.errors import ConfigError
+from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from connector.binlog.event import Event
+    from connector.changes.table_filter import TableFilter
+
+_START_EVENTS = (FormatDescriptionEvent, StartEventV3)
+_SUFFIXES = ("", "_EVENT", "_LOG_EVENT")
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionOptions:
+    """What is asked for; the defaults ask for everything."""
+
+    start_datetime: datetime | None = None  # from the first event at or after it
+    stop_datetime: datetime | None = None  # up to the first event at or after it
+    # Behind a MariaDB position nothing is in it, up to it everything is.
+    include_gtids: GtidSet | MariadbGtidSet | None = None
+    exclude_gtids: GtidSet | MariadbGtidSet | None = None
+    tables: TableFilter | None = None
+    types: frozenset[int] | None = None
+    server_ids: frozenset[int] = frozenset()
+
+
+def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
+    """Return the event types that match any of `patterns`, None for no pattern.
+
+    A pattern is a constant's name in any letter case, with `*`, `?` and `[…]`; its _EVENT or
+    _LOG_EVENT may be left out. Raises ConfigError for one that matches nothing.
+    """
+    if not patterns:
+        return None
+    types: set[int] = set()
+    for pattern in patterns:
+        names = [pattern.upper() + suffix for suffix in _SUFFIXES]
+        matched = {
+            event_type.value
+            for event_type in EventType
+            if any(fnmatchcase(event_type.name, name) for name in names)
+        }
+        if not matched:
+            reason = f"--type {pattern}: no event type has this name, such as WRITE_ROWS_EVENT"
+            raise ConfigError(reason)
+        types |= matched
+    return frozenset(types)
+
+
+class Selection:
+    """Selects among the events of one command, in their order."""
+
+    def __init__(self, options: SelectionOptions) -> None:
+        """Start before the first event of the first log."""
+        self.finished = False  # nothing that follows is asked for
+        self._options = options
+        start, stop = options.start_datetime, options.stop_datetime
+        self._start = None if start is None else start.timestamp()
+        self._stop = None if stop is None else stop.timestamp()
+        self._by_gtid = options.include_gtids is not None or options.exclude_gtids is not None
+        # Whether the transaction at hand is selected by its GTID; without one it is in no set.
+        self._gtid_selected = options.include_gtids is None
+        self._transaction = _Transaction()
+
+    def select(self, event: Event) -> Iterator[Event]:
+        """Yield the events that are now known to be selected: earlier ones, too."""
+        if self.finished or not self._is_due(event):
+            return
+        options = self._options
+        if self._by_gtid and not self._is_in_selected_transaction(event):
+            return
+        if options.server_ids and not self._is_of_server(event):
+            return
+        chosen: Iterable[Event] = (event,)
+        if isinstance(event.body, TransactionPayloadEvent):
+            narrowed = self._narrow(event, event.body)
+            chosen = self._transaction.take_whole(narrowed)
+        elif options.tables is not None:
+            chosen = self._transaction.take(event, options.tables)
+        types = options.types
+        for each in chosen:
+            if types is None or each.header.type_code in types or _is_payload(each):
+                yield each
+
+    def _is_due(self, event: Event) -> bool:
+        if isinstance(event.body, _START_EVENTS):
+            return True
+        if event.next_position == event.position and not event.header.log_pos:
+            # Made up by the server for its replica, such as the ROTATE that names the first log.
+            return False
+        if self._start is not None:
+            if event.header.timestamp < self._start:
+                return False
+            # From here on everything, also where a clock went back.
+            self._start = None
+        if self._stop is not None and event.header.timestamp >= self._stop:
+            self.finished = True
+            return False
+        return True
+
+    def _is_in_selected_transaction(self, event: Event) -> bool:
+        body = event.body
+        if isinstance(body, GTID_EVENTS):
+            gtid = None if isinstance(body, AnonymousGtidEvent) else body.gtid
+            include, exclude = self._options.include_gtids, self._options.exclude_gtids
+            self._gtid_selected = (include is None or _contains(include, gtid)) and not (
+                exclude is not None and _contains(exclude, gtid)
+            )
+        return self._gtid_selected or scope_of(body) is Scope.LOG
+
+    def _is_of_server(self, event: Event) -> bool:
+        if isinstance(event.body, (*_START_EVENTS, RotateEvent)):
+            return True
+        return event.header.server_id in self._options.server_ids
+
+    def _narrow(self, event: Event, body: TransactionPayloadEvent) -> Event | None:
+        """Return the compressed transaction with its selected events alone, None without any."""
+        options = self._options
+        types = options.types
+        if types is not None and event.header.type_code in types:
+            types = None
+        if options.tables is None and types is None:
+            return event
+        inner = SelectionOptions(tables=options.tables, types=types)
+
+        def view(events: Iterator[Event]) -> Iterator[Event]:
+            selection = Selection(inner)
+            for each in events:
+                yield from selection.select(each)
+
+        narrowed = replace(body, view=view)
+        return replace(event, body=narrowed) if any(True for _ in narrowed.events()) else None
+
+
+class _Transaction:
+    """The transaction at hand: what is held of it until one of its changes is selected."""
+
+    def __init__(self) -> None:
+        self._opening: list[Event] = []
+        self._prefix: list[Event] = []  # of the statement at hand
+        self._inside = False  # behind BEGIN
+        self._selected = False
+
+    def take(self, event: Event, tables: TableFilter) -> Iterator[Event]:
+        """Yield what becomes selected with `event`."""
+        body = event.body
+        scope = scope_of(body)
+        if scope is Scope.LOG:
+            yield event
+        elif scope is Scope.OPENS:
+            if isinstance(body, GTID_EVENTS):
+                self._reset()
+                self._inside = isinstance(body, MariadbGtidEvent) and not body.standalone
+            else:
+                self._inside = True
+            yield from self._steer(event)
+        elif scope is Scope.WITHIN:
+            yield from self._steer(event)
+        elif scope is Scope.PREFIX:
+            if touches(body, tables) or not isinstance(body, TableMapEvent):
+                self._prefix.append(event)
+        elif scope is Scope.CHANGE:
+            yield from self._change(event, touches(body, tables))
+        else:
+            if self._selected:
+                yield event
+            self._reset()
+
+    def take_whole(self, event: Event | None) -> Iterator[Event]:
+        """Yield what becomes selected with a payload, which closes the transaction."""
+        if event is not None:
+            yield from self._opening
+            yield event
+        self._reset()
+
+    def _steer(self, event: Event) -> Iterator[Event]:
+        if self._selected:
+            yield event
+        else:
+            self._opening.append(event)
+
+    def _change(self, event: Event, selected: bool) -> Iterator[Event]:
+        if selected:
+            yield from self._opening
+            yield from self._prefix
+            yield event
+            self._opening.clear()
+            self._prefix.clear()
+            self._selected = True
+        rows = rows_of(event.body)
+        if rows is None or rows.stmt_end:
+            self._prefix.clear()
+        if rows is None and not self._inside:
+            self._reset()
+
+    def _reset(self) -> None:
+        self._opening.clear()
+        self._prefix.clear()
+        self._inside = self._selected = False
+
+
+def _contains(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid | None) -> bool:
+    """Return whether the set has `gtid`: never one of the other product, or none."""
+    if isinstance(gtids, GtidSet):
+        return isinstance(gtid, Gtid) and gtid in gtids
+    return isinstance(gtid, MariadbGtid) and gtid in gtids
+
+
+def _is_payload(event: Event) -> bool:
+    return isinstance(event.body, TransactionPayloadEvent)
