@@ -1,7 +1,8 @@
 """Bytes in one of MySQL's character sets become text, as the server converts them.
 
 Python's codec of the character set does it where both agree for every character. Single-byte sets
-that differ have tables; a few multi-byte characters that differ are replaced afterwards.
+that differ have tables. Of multi-byte sets, a few characters that differ are replaced afterwards,
+and those that the codec lacks are added where it stops.
 
 https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
-from connector.binlog.character_tables import TABLES
+from connector.binlog.character_tables import EXTRA_CHARACTERS, TABLES
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _CODECS: dict[str, str] = {
     "ascii": "ascii",
     "big5": "big5",
+    # Of labels of ENUM and SET; a binary column's values are bytes.
+    "binary": "ascii",
     "cp1250": "cp1250",
     "cp1251": "cp1251",
     "cp1256": "cp1256",
@@ -28,6 +31,7 @@ _CODECS: dict[str, str] = {
     "cp850": "cp850",
     "cp852": "cp852",
     "cp932": "cp932",
+    "eucjpms": "euc_jp",
     "euckr": "cp949",
     "gb18030": "gb18030",
     "gb2312": "gb2312",
@@ -51,94 +55,93 @@ _CODECS: dict[str, str] = {
 }
 
 # Python's character to the server's, where one sequence of bytes has two readings. In Japanese
-# sets it is the full-width backslash, which the server reads as the plain one; gb18030 moved a
-# letter out of the private use area in 2005.
+# sets it is the full-width backslash, which the server reads as the plain one, and in eucjpms signs
+# that Microsoft reads as full-width ones; gb18030 moved a letter out of the private use area in
+# 2005.
 _REPLACEMENTS: dict[str, dict[int, str]] = {
+    "eucjpms": {
+        0xA2: "\uffe0",
+        0xA3: "\uffe1",
+        0xA6: "\uffe4",
+        0xAC: "\uffe2",
+        0x2016: "\u2225",
+        0x2212: "\uff0d",
+        0x301C: "\uff5e",
+    },
     "gb18030": {0xE7C7: "\u1e3f", 0x1E3F: "\ue7c7"},
     "sjis": {0xFF3C: "\\"},
     "ujis": {0xFF3C: "\\"},
 }
 
-# Characters that Python's codec lacks: those that ETEN added to Big5, and the user-defined rows of
-# EUC-JP, which the server maps to the private use area.
-_TRAILS = range(0xA1, 0xFF)
-_EXTRA_CHARACTERS: dict[str, dict[bytes, str]] = {
-    "big5": {
-        bytes([0xF9, trail]): character
-        for trail, character in enumerate("\u7881\u92b9\u88cf\u58bb\u6052\u7ca7\u5afa", 0xD6)
-    },
-    "ujis": {
-        prefix + bytes([row, trail]): chr(first + (row - 0xF5) * len(_TRAILS) + trail - 0xA1)
-        for prefix, first in ((b"", 0xE000), (b"\x8f", 0xE3AC))
-        for row in range(0xF5, 0xFF)
-        for trail in _TRAILS
-    },
-}
+# A character that Python's codec reads otherwise has another one's bytes, which it reads alike. No
+# other character of EUC-JP holds the byte 8F.
+_SYNONYMS = {"eucjpms": (b"\x8f\xa2\xb7", b"\xa1\xc1")}
 _EXTRA_LENGTHS = (2, 3)
 
 
 def character_decoder(charset: str) -> Callable[[bytes], str]:
-    """Return the function that decodes one character set.
+    """Return the function that decodes one character set, by MySQL's name.
 
-    The function raises DecodeError for bytes that are not of the character set; so does this one
-    for a character set that has no decoder.
+    The function raises DecodeError for bytes that are not of the character set.
     """
     table = TABLES.get(charset)
-    if table is not None:
-        return _table_decoder(charset, table)
-    codec = _CODECS.get(charset)
-    if codec is None:
-        reason = f"character set {charset} is not supported: exclude the table"
-        raise DecodeError(reason)
-    decode = _codec_decoder(charset, codec)
-    replacements = _REPLACEMENTS.get(charset)
-    if replacements is None:
-        return decode
-    return lambda data: decode(data).translate(replacements)
+    convert = _converter(charset, "strict") if table is None else _table_converter(table, "strict")
+
+    def decode(data: bytes) -> str:
+        try:
+            return convert(data)
+        except UnicodeDecodeError as error:
+            reason = f"byte {error.start} of the value is not {charset}"
+            raise DecodeError(reason) from None
+
+    return decode
 
 
 def decode_leniently(data: bytes, charset: str) -> str:
     r"""Return `data` as text, with each byte that is not of the character set as `\xNN`."""
+    if charset == "binary":
+        charset = "utf8mb4"
     table = TABLES.get(charset)
-    if table is not None:
-        return codecs.charmap_decode(data, "backslashreplace", table)[0]
-    text = data.decode(_CODECS.get(charset, "utf_8"), "backslashreplace")
-    return text.translate(_REPLACEMENTS.get(charset, {}))
+    errors = "backslashreplace"
+    convert = _converter(charset, errors) if table is None else _table_converter(table, errors)
+    return convert(data)
 
 
-def _codec_decoder(charset: str, codec: str) -> Callable[[bytes], str]:
-    extra = _EXTRA_CHARACTERS.get(charset, {})
-
-    def decode(data: bytes) -> str:
-        text = ""
-        start = 0
-        while True:
-            try:
-                return text + data[start:].decode(codec)
-            except UnicodeDecodeError as error:
-                place = start + error.start
-                text += data[start:place].decode(codec)
-                for length in _EXTRA_LENGTHS:
-                    character = extra.get(data[place : place + length])
-                    if character is not None:
-                        break
-                else:
-                    raise _undecodable(charset, place) from None
-                text += character
-                start = place + length
-
-    return decode
+def _converter(charset: str, errors: str) -> Callable[[bytes], str]:
+    codec = _CODECS[charset]
+    if charset in EXTRA_CHARACTERS:
+        errors = _handler_name(charset, errors)
+    replacements = _REPLACEMENTS.get(charset)
+    if replacements is None:
+        return lambda data: data.decode(codec, errors)
+    synonym, known = _SYNONYMS.get(charset, (b"", b""))
+    return lambda data: data.replace(synonym, known).decode(codec, errors).translate(replacements)
 
 
-def _table_decoder(charset: str, table: str) -> Callable[[bytes], str]:
-    def decode(data: bytes) -> str:
-        try:
-            return codecs.charmap_decode(data, "strict", table)[0]
-        except UnicodeDecodeError as error:
-            raise _undecodable(charset, error.start) from None
-
-    return decode
+def _table_converter(table: str, errors: str) -> Callable[[bytes], str]:
+    return lambda data: codecs.charmap_decode(data, errors, table)[0]
 
 
-def _undecodable(charset: str, offset: int) -> DecodeError:
-    return DecodeError(f"byte {offset} of the value is not {charset}")
+def _handler_name(charset: str, errors: str) -> str:
+    return f"mysql-{charset}-{errors}"
+
+
+def _register_handler(charset: str, errors: str) -> None:
+    """Let the codec of `charset` ask for the characters that it lacks."""
+    extra = EXTRA_CHARACTERS[charset]
+    refuse = codecs.lookup_error(errors)
+
+    def handle(error: UnicodeError) -> tuple[str | bytes, int]:
+        assert isinstance(error, UnicodeDecodeError)
+        for length in _EXTRA_LENGTHS:
+            character = extra.get(error.object[error.start : error.start + length])
+            if character is not None:
+                return character, error.start + length
+        return refuse(error)
+
+    codecs.register_error(_handler_name(charset, errors), handle)
+
+
+for _charset in EXTRA_CHARACTERS:
+    for _errors in ("strict", "backslashreplace"):
+        _register_handler(_charset, _errors)

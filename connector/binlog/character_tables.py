@@ -1,5 +1,7 @@
 """Single-byte character sets as tables: the text of each byte, where Python has no equal codec.
 
+Of multi-byte sets, the characters that Python's codec lacks.
+
 A hole, U+FFFE, is a byte that stands for nothing. Where the server leaves a byte open and Python's
 codec does not, Python's mapping is kept.
 
@@ -120,4 +122,50 @@ TABLES: dict[str, str] = {
         charset: bytes(range(0x80)).decode("ascii") + upper
         for charset, upper in _UPPER_HALVES.items()
     },
+}
+
+_TRAILS = range(0xA1, 0xFF)
+
+# The rows of EUC-JP that users define, which the server maps to the private use area.
+_USER_DEFINED = {
+    prefix + bytes([row, trail]): chr(first + (row - 0xF5) * len(_TRAILS) + trail - 0xA1)
+    for prefix, first in ((b"", 0xE000), (b"\x8f", 0xE3AC))
+    for row in range(0xF5, 0xFF)
+    for trail in _TRAILS
+}
+# Row 13, of NEC, is in Python's codec of Microsoft's Shift-JIS: the lead byte 87, without holes in
+# its trail bytes but 7F.
+_NEC = {
+    bytes([0xAD, trail]): character
+    for trail, last in zip(_TRAILS, (*range(0x40, 0x7F), *range(0x80, 0x9F)), strict=True)
+    if (character := bytes([0x87, last]).decode("cp932", "ignore")) > "\x7f"
+}
+_IBM = (
+    "\u2170\u2171\u2172\u2173\u2174\u2175\u2176\u2177\u2178\u2179\u2160\u2161\u2162\u2163"
+    "\u2164\u2165\u2166\u2167\u2168\u2169\uff07\uff02\u3231\u2116\u2121\u70bb\u4efc\u50f4"
+    "\u51ec\u5307\u5324\ufa0e\u548a\u5759\ufa0f\ufa10\u589e\u5bec\u5cf5\u5d53\ufa11\u5fb7"
+    "\u6085\u6120\u654e\u663b\u6665\ufa12\uf929\u6801\ufa13\ufa14\u6a6b\u6ae2\u6df8\u6df2"
+    "\u7028\ufa15\ufa16\u7501\u7682\u769e\ufa17\u7930\ufa18\ufa19\ufa1a\ufa1b\u7ae7\ufa1c"
+    "\ufa1d\u7da0\u7dd6\ufa1e\u8362\ufa1f\u85b0\ufa20\ufa21\u8807\ufa22\u8b7f\u8cf4\u8d76"
+    "\ufa23\ufa24\ufa25\u90de\ufa26\u9115\ufa27\ufa28\u9592\uf9dc\ufa29\u973b\u974d\u9751"
+    "\ufa2a\ufa2b\ufa2c\u999e\u9ad9\u9b72\ufa2d\u9ed1"
+)
+_IBM_PLACES = [(0xF3, trail) for trail in range(0xF3, 0xFF)] + [(0xF4, trail) for trail in _TRAILS]
+
+# The character of bytes that Python's codec cannot read, by MySQL's name of the character set.
+EXTRA_CHARACTERS: dict[str, dict[bytes, str]] = {
+    # ETEN's.
+    "big5": {
+        bytes([0xF9, trail]): character
+        for trail, character in enumerate("\u7881\u92b9\u88cf\u58bb\u6052\u7ca7\u5afa", 0xD6)
+    },
+    "eucjpms": {
+        **_USER_DEFINED,
+        **_NEC,
+        **{
+            bytes([0x8F, *place]): character
+            for place, character in zip(_IBM_PLACES, _IBM, strict=True)
+        },
+    },
+    "ujis": _USER_DEFINED,
 }

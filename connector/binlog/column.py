@@ -88,7 +88,7 @@ class Column:
     def length(self) -> int | None:
         """Bytes that a CHAR, VARCHAR, BINARY or VARBINARY can hold; bits of a BIT."""
         real_type = self.real_type
-        if real_type in (ColumnType.VARCHAR, ColumnType.VAR_STRING):
+        if real_type in _VARCHARS:
             return self.metadata
         if real_type == ColumnType.STRING:
             # Bits 8 and 9 of the length hide, inverted, in the type byte (MySQL bug 37426).
@@ -104,6 +104,8 @@ class Column:
         return self.metadata >> 8
 
 
+# MariaDB's compressed one needs a byte more than what it can hold.
+_VARCHARS = (ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.VARCHAR_COMPRESSED)
 _FRACTIONAL = (ColumnType.TIMESTAMP2, ColumnType.DATETIME2, ColumnType.TIME2)
 _WITHOUT_FRACTION = (ColumnType.TIMESTAMP, ColumnType.DATETIME, ColumnType.TIME)
 
@@ -112,6 +114,8 @@ _STRING_NAMES: dict[int, tuple[str, str]] = {
     ColumnType.STRING: ("char", "binary"),
     ColumnType.VARCHAR: ("varchar", "varbinary"),
     ColumnType.VAR_STRING: ("varchar", "varbinary"),
+    ColumnType.VARCHAR_COMPRESSED: ("varchar", "varbinary"),
+    ColumnType.BLOB_COMPRESSED: ("text", "blob"),
     ColumnType.TINY_BLOB: ("text", "blob"),
     ColumnType.MEDIUM_BLOB: ("text", "blob"),
     ColumnType.LONG_BLOB: ("text", "blob"),
@@ -140,6 +144,7 @@ _NAMES: dict[int, str] = {
     ColumnType.TIME2: "time",
     ColumnType.YEAR: "year",
     ColumnType.JSON: "json",
+    ColumnType.TYPED_ARRAY: "json",
     ColumnType.GEOMETRY: "geometry",
     ColumnType.VECTOR: "vector",
 }

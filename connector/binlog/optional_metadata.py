@@ -24,6 +24,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from connector.binlog.character_sets import character_decoder
@@ -167,7 +168,8 @@ def _read_labels(field: PayloadReader, columns: list[Column]) -> None:
         # Without its character set a label cannot be read; the values stay numbers.
         if charset is not None:
             decode = character_decoder(charset)
-            column.labels = [decode(label) for label in raw]
+            with suppress(DecodeError):
+                column.labels = [decode(label) for label in raw]
 
 
 def _read_geometry_types(field: PayloadReader, columns: list[Column]) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from connector.binlog.column_types import ColumnType, column_type_name
 from connector.binlog.columns import (
     bits,
+    compressed,
     decimal,
     floats,
     geometry,
@@ -50,6 +51,7 @@ _READERS: dict[int, Callable[[Column], ColumnReader]] = {
     ColumnType.FLOAT: floats.float_reader,
     ColumnType.DOUBLE: floats.double_reader,
     ColumnType.NEWDECIMAL: decimal.decimal_reader,
+    ColumnType.DECIMAL: decimal.old_decimal_reader,
     ColumnType.DATE: temporal.date_reader,
     ColumnType.NEWDATE: temporal.date_reader,
     ColumnType.TIMESTAMP2: temporal.timestamp2_reader,
@@ -65,10 +67,13 @@ _READERS: dict[int, Callable[[Column], ColumnReader]] = {
     ColumnType.TINY_BLOB: strings.blob_reader,
     ColumnType.MEDIUM_BLOB: strings.blob_reader,
     ColumnType.LONG_BLOB: strings.blob_reader,
+    ColumnType.VARCHAR_COMPRESSED: compressed.compressed_varchar_reader,
+    ColumnType.BLOB_COMPRESSED: compressed.compressed_blob_reader,
     ColumnType.BIT: bits.bit_reader,
     ColumnType.ENUM: bits.enum_reader,
     ColumnType.SET: bits.set_reader,
     ColumnType.JSON: json.json_reader,
+    ColumnType.TYPED_ARRAY: json.typed_array_reader,
     ColumnType.GEOMETRY: geometry.geometry_reader,
     ColumnType.VECTOR: vector.vector_reader,
 }

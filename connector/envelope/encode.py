@@ -82,7 +82,7 @@ class RecordEncoder:
             first,
             now_us,
         )
-        for number, row in enumerate(change.rows.rows()):
+        for number, row in enumerate(change.rows.rows(apply_diffs=True)):
             if number >= _ROWS_MAX:
                 self._refuse(change.event, f"a rows event with more than {_ROWS_MAX} rows")
             yield from event_encoder.rows(encoder, number, row)

@@ -30,11 +30,26 @@ def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
         return _digits
     if kind == "bit":
         return _boolean if column.get("length") == 1 else _digits
+    if kind in _TEXTS:
+        return _text_encoder(column)
     encoder = _ENCODERS.get(kind)
     if encoder is None:
         reason = f"column {column['name']} has type {kind}, which the envelope has no form for"
         raise UnsupportedChange(reason)
     return encoder
+
+
+def _text_encoder(column: SchemaColumn) -> Callable[[Any], str]:
+    def encode(value: Any) -> str:
+        if isinstance(value, str):
+            return encode_basestring(value)
+        reason = (
+            f"column {column['name']} holds a value that is not text of its character set: "
+            "correct it, or exclude the table"
+        )
+        raise UnsupportedChange(reason)
+
+    return encode
 
 
 def _digits(value: int) -> str:
@@ -72,6 +87,8 @@ def _vector(value: list[float]) -> str:
     return f"[{','.join(map(float32_text, value))}]"
 
 
+_TEXTS = frozenset({"char", "varchar", "text", "set", "json"})
+
 _ENCODERS: dict[str, Callable[[Any], str]] = {
     "tinyint": str,
     "smallint": str,
@@ -81,11 +98,7 @@ _ENCODERS: dict[str, Callable[[Any], str]] = {
     "decimal": _quoted,
     "float": float32_text,
     "double": repr,
-    "char": encode_basestring,
-    "varchar": encode_basestring,
-    "text": encode_basestring,
     "enum": _label,
-    "set": encode_basestring,
     "binary": _base64,
     "varbinary": _base64,
     "blob": _base64,
@@ -94,7 +107,6 @@ _ENCODERS: dict[str, Callable[[Any], str]] = {
     "timestamp": _timestamp,
     "time": _quoted,
     "year": str,
-    "json": encode_basestring,
     "geometry": _geometry,
     "vector": _vector,
 }

@@ -64,6 +64,11 @@ def test_labels_without_a_character_set_are_not_read() -> None:
     assert decode([ENUM], tlv(6, b"\x01\x01\xe9")).columns[0].labels is None
 
 
+def test_labels_that_are_not_of_their_character_set_are_not_read() -> None:
+    event = decode([ENUM, ENUM], tlv(6, b"\x01\x01\xe9" + b"\x01\x01a") + tlv(11, b"\x2d\x3f"))
+    assert [c.labels for c in event.columns] == [None, ["a"]]
+
+
 def test_names_keys_visibility_and_dimensions_are_told() -> None:
     event = decode(
         [INT, VARCHAR, (T.VECTOR, b"\x04"), (T.GEOMETRY, b"\x04")],
@@ -119,7 +124,7 @@ def test_an_unknown_field_is_skipped_by_its_length() -> None:
             table_map([(T.VARCHAR, b"\x00")]),
             "need 2 bytes at offset 0, but the payload ends at 1",
         ),
-        (table_map([INT])[:17], "it has no column metadata, as before 5.1.18: upgrade the server"),
+        (table_map([INT])[:17], "need 1 bytes at offset 17, but the payload ends at 17"),
         (
             table_map([INT])[:15] + b"\xff" + table_map([INT])[16:],
             "0xff at offset 15 does not start a length-encoded integer",
@@ -165,7 +170,16 @@ def test_the_column_of_a_multi_valued_index_has_metadata_of_its_element() -> Non
         (Column(T.TIMESTAMP2, 3, nullable=True), ("timestamp", None, None, None, 3)),
         (Column(T.TIME2, 0, nullable=True), ("time", None, None, None, 0)),
         (Column(T.DATETIME, 0, nullable=True), ("datetime", None, None, None, 0)),
-        (Column(T.TYPED_ARRAY, 0, nullable=True), ("type 20", None, None, None, None)),
+        (Column(T.TYPED_ARRAY, 0, nullable=True), ("json", None, None, None, None)),
+        (
+            Column(T.VARCHAR_COMPRESSED, 41, nullable=True, collation=45),
+            ("varchar", 41, None, None, None),
+        ),
+        (
+            Column(T.BLOB_COMPRESSED, 2, nullable=True, collation=63),
+            ("blob", None, None, None, None),
+        ),
+        (Column(T.NULL, 0, nullable=True), ("type 6", None, None, None, None)),
     ],
 )
 def test_a_column_has_the_facts_of_its_sql_type(
@@ -182,3 +196,17 @@ def test_a_column_has_the_facts_of_its_sql_type(
 
 def test_types_have_mysqls_names() -> None:
     assert (column_type_name(246), column_type_name(99)) == ("NEWDECIMAL", "column type 99")
+
+
+def test_a_table_map_of_a_5_1_pre_release_may_tell_no_more_than_types() -> None:
+    bare = TableMapEvent.decode(PayloadReader(table_map([INT])[:17]), pre_ga=True)
+    assert (bare.schema, bare.table, bare.has_metadata) == ("db", "t", False)
+    assert [column.type_code for column in bare.columns] == [T.LONG]
+    whole = TableMapEvent.decode(PayloadReader(table_map([INT])), pre_ga=True)
+    assert whole.has_metadata
+
+
+def test_what_a_newer_server_adds_to_the_fixed_part_of_a_table_map_is_skipped() -> None:
+    body = table_map([INT])
+    longer = TableMapEvent.decode(PayloadReader(body[:8] + b"new" + body[8:]), 11)
+    assert longer == TableMapEvent.decode(PayloadReader(body))

@@ -64,6 +64,18 @@ def test_a_type_without_a_form_is_refused() -> None:
     assert str(caught.value) == "column x has type type 20, which the envelope has no form for"
 
 
+@pytest.mark.parametrize("kind", ["char", "varchar", "text", "set", "json"])
+def test_a_value_that_is_not_text_is_refused(kind: str) -> None:
+    encode = value_encoder(column(kind))
+    for value in (b"\xff", 7):
+        with pytest.raises(UnsupportedChange) as caught:
+            encode(value)
+        assert str(caught.value) == (
+            "column x holds a value that is not text of its character set: correct it, or exclude "
+            "the table"
+        )
+
+
 @given(st.text())
 def test_any_text_reads_back(text: str) -> None:
     assert json.loads(value_encoder(column("text"))(text)) == text

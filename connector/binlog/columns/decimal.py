@@ -16,7 +16,7 @@ https://dev.mysql.com/doc/refman/8.4/en/precision-math-decimal-characteristics.h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from connector.errors import DecodeError
 
@@ -37,6 +37,16 @@ _BYTES_OF_DIGITS = (0, 1, 1, 2, 2, 3, 3, 4, 4)
 def decimal_reader(column: Column) -> Callable[[PayloadReader], str]:
     """Return the function that reads a DECIMAL of the column's precision and scale."""
     return decimal_of(column.metadata & 0xFF, column.metadata >> 8)
+
+
+def old_decimal_reader(column: Column) -> NoReturn:
+    """Refuse a DECIMAL of a table that was made before 5.0: text, whose length the log has not.
+
+    Raises DecodeError.
+    """
+    del column
+    reason = "DECIMAL as before 5.0 cannot be read from rows: rebuild the table, or exclude it"
+    raise DecodeError(reason)
 
 
 def decimal_of(precision: int, scale: int) -> Callable[[PayloadReader], str]:

@@ -68,6 +68,12 @@ def json_reader(column: Column) -> Callable[[PayloadReader], str]:
     return read
 
 
+def typed_array_reader(column: Column) -> Callable[[PayloadReader], str]:
+    """Return the function that reads the column of a multi-valued index: a JSON array."""
+    del column
+    return lambda image: json_text(image.read_bytes(image.read_uint32()))
+
+
 def json_text(document: bytes) -> str:
     """Return the text of a binary JSON document.
 

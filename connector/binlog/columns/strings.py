@@ -31,22 +31,27 @@ def char_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
     """Return the function that reads a CHAR as text, a BINARY(n) as n bytes."""
     length = column.length
     assert length is not None
-    prefix = _prefix(length)
     if column.collation == BINARY_COLLATION:
+        prefix = _prefix(length)
         return lambda image: image.read_bytes(image.read_uint(prefix)).ljust(length, b"\0")
-    return _text_or_bytes(column, prefix)
+    return _reader(column, _prefix(length))
 
 
 def varchar_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
     """Return the function that reads a VARCHAR as text, a VARBINARY as bytes."""
-    length = column.length
-    assert length is not None
-    return _text_or_bytes(column, _prefix(length))
+    return _reader(column, varchar_prefix(column))
 
 
 def blob_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
     """Return the function that reads a TEXT as text, a BLOB as bytes."""
-    return _text_or_bytes(column, require_blob_length(column))
+    return _reader(column, require_blob_length(column))
+
+
+def varchar_prefix(column: Column) -> int:
+    """Return how many bytes the length of a VARCHAR's value takes."""
+    length = column.length
+    assert length is not None
+    return _prefix(length)
 
 
 def require_blob_length(column: Column) -> int:
@@ -60,16 +65,32 @@ def require_blob_length(column: Column) -> int:
     return column.metadata
 
 
+def text_or_bytes(column: Column) -> Callable[[bytes], str | bytes]:
+    """Return the function that makes text of a character column's bytes.
+
+    Bytes that are not text of the character set stay bytes: servers store what is well-formed,
+    also where no character is assigned.
+    """
+    charset = column.charset
+    if column.binary or charset is None:
+        return bytes
+    decode = character_decoder(charset)
+
+    def text(data: bytes) -> str | bytes:
+        try:
+            return decode(data)
+        except DecodeError:
+            return data
+
+    return text
+
+
 def _prefix(length: int) -> int:
     return 1 if length <= _ONE_BYTE_MAX else 2
 
 
-def _text_or_bytes(column: Column, prefix: int) -> Callable[[PayloadReader], str | bytes]:
+def _reader(column: Column, prefix: int) -> Callable[[PayloadReader], str | bytes]:
     if column.binary:
         return lambda image: image.read_bytes(image.read_uint(prefix))
-    charset = column.charset
-    if charset is None:
-        reason = f"collation {column.collation} is not known: exclude the table"
-        raise DecodeError(reason)
-    decode = character_decoder(charset)
-    return lambda image: decode(image.read_bytes(image.read_uint(prefix)))
+    convert = text_or_bytes(column)
+    return lambda image: convert(image.read_bytes(image.read_uint(prefix)))

@@ -1,0 +1,75 @@
+"""MariaDB's COMPRESSED columns: a VARCHAR or BLOB whose bytes are compressed one by one.
+
+::
+
+    VARCHAR_COMPRESSED, BLOB_COMPRESSED   length as in VARCHAR and BLOB │ packed
+    packed                                nothing for the empty string, else header u8 │ data
+    header                                method 4 bits: 0 none, 8 zlib │ wrap 1 │ length 3
+    data of zlib                          size, `length` bytes BE │ deflate, or zlib when wrapped
+
+https://mariadb.com/kb/en/storage-engine-independent-column-compression/
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from connector.binlog.columns.strings import require_blob_length, text_or_bytes, varchar_prefix
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.binlog.column import Column
+    from connector.payload import PayloadReader
+
+_NONE = 0
+_ZLIB = 8
+_WRAPPED = 0x08
+_LENGTH_BITS = 0x07
+_LENGTH_MAX = 4
+
+
+def compressed_varchar_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
+    """Return the function that reads a VARCHAR or VARBINARY COMPRESSED."""
+    return _reader(column, varchar_prefix(column))
+
+
+def compressed_blob_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
+    """Return the function that reads a TEXT or BLOB COMPRESSED of any size."""
+    return _reader(column, require_blob_length(column))
+
+
+def _reader(column: Column, prefix: int) -> Callable[[PayloadReader], str | bytes]:
+    decode = text_or_bytes(column)
+    return lambda image: decode(_unpacked(image.read_bytes(image.read_uint(prefix))))
+
+
+def _unpacked(packed: bytes) -> bytes:
+    if not packed:
+        return b""
+    method = packed[0] >> 4
+    if method == _NONE:
+        return packed[1:]
+    if method != _ZLIB:
+        reason = f"compression method {method} is not known: upgrade the connector"
+        raise DecodeError(reason)
+    length = packed[0] & _LENGTH_BITS
+    start = 1 + length
+    if not 0 < length <= _LENGTH_MAX or len(packed) < start:
+        reason = f"{len(packed)} compressed bytes do not start with their size"
+        raise DecodeError(reason)
+    size = int.from_bytes(packed[1:start], "big")
+    stream = zlib.decompressobj(zlib.MAX_WBITS if packed[0] & _WRAPPED else -zlib.MAX_WBITS)
+    try:
+        # One byte more than promised shows a size that lies, and bounds what is read. What comes
+        # of the bytes that are there is bounded, too: deflate makes 1032 of one at most.
+        value = stream.decompress(packed[start:], size + 1)
+    except zlib.error as error:
+        reason = f"a compressed value cannot be read: {error}"
+        raise DecodeError(reason) from None
+    if len(value) != size or not stream.eof or stream.unused_data:
+        reason = f"a compressed value does not hold the {size} bytes that it promises"
+        raise DecodeError(reason)
+    return value
