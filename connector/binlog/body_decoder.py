@@ -23,14 +23,8 @@ from connector.binlog.event_types import EventType, event_name
 from connector.binlog.header import EventHeader
 from connector.binlog.partial_row_data import PartialRowDataEvent, RowsEventAssembler
 from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsHead, RowsKind
-from connector.binlog.table_map_event import (
-    SHORT_POST_HEADER_LENGTH,
-    SHORT_TABLE_ID_LENGTH,
-    TABLE_ID_LENGTH,
-    TableMapEvent,
-)
+from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.binlog.unsupported_events import why_unsupported
 from connector.errors import DecodeError, EventError
 from connector.payload import PayloadReader
 
@@ -43,11 +37,17 @@ if TYPE_CHECKING:
 # How messages call the log before the server has named it.
 UNNAMED_LOG = "stream"
 
+# Of an event of an unknown type, in the message: its header and the start of its body.
+_SHOWN_BYTES = 32
+
 # Table maps that are kept decoded; the one decoded first gives way.
 TABLE_MAPS_MAX = 1024
 
 # The kind of change, and the version of the event.
 _ROWS: dict[int, tuple[RowsKind, int]] = {
+    EventType.PRE_GA_WRITE_ROWS_EVENT: (RowsKind.INSERT, 0),
+    EventType.PRE_GA_UPDATE_ROWS_EVENT: (RowsKind.UPDATE, 0),
+    EventType.PRE_GA_DELETE_ROWS_EVENT: (RowsKind.DELETE, 0),
     EventType.WRITE_ROWS_EVENT_V1: (RowsKind.INSERT, 1),
     EventType.UPDATE_ROWS_EVENT_V1: (RowsKind.UPDATE, 1),
     EventType.DELETE_ROWS_EVENT_V1: (RowsKind.DELETE, 1),
@@ -125,7 +125,11 @@ class BodyDecoder:
         if header.ignorable:
             self._ignored_events[type_code] += 1
             return IgnorableEvent.decode(body)
-        raise DecodeError(why_unsupported(type_code))
+        reason = (
+            "this type is not known and not flagged as ignorable: upgrade the connector; "
+            f"first bytes {body.data[:_SHOWN_BYTES].hex(' ')}"
+        )
+        raise DecodeError(reason)
 
     def _decode_table_map(self, body: PayloadReader) -> TableMapEvent:
         raw = body.data[body.offset : body.end]
@@ -133,8 +137,9 @@ class BodyDecoder:
         if event is None:
             event = TableMapEvent.decode(
                 body,
-                table_id_length=self._table_id_length(EventType.TABLE_MAP_EVENT),
+                self._log.post_header_length(EventType.TABLE_MAP_EVENT),
                 mariadb=self._mariadb,
+                pre_ga=self._log.post_header_length(EventType.WRITE_ROWS_EVENT_V1) is None,
             )
             if len(self._decoded_table_maps) >= TABLE_MAPS_MAX:
                 del self._decoded_table_maps[next(iter(self._decoded_table_maps))]
@@ -149,7 +154,7 @@ class BodyDecoder:
     ) -> RowsEvent:
         kind, version = _ROWS[type_code]
         head = RowsHead.decode(
-            body, kind=kind, table_id_length=self._table_id_length(type_code), version=version
+            body, self._log.post_header_length(type_code), kind=kind, version=version
         )
         if type_code in _COMPRESSED_ROWS:
             body = decompress_rows(body, update=kind is RowsKind.UPDATE)
@@ -162,7 +167,9 @@ class BodyDecoder:
             body.skip(body.remaining)
         else:
             partial = type_code == EventType.PARTIAL_UPDATE_ROWS_EVENT
-            event = RowsEvent.decode(body, head, kind, table_map, origin, partial=partial)
+            event = RowsEvent.decode(
+                body, head, kind, table_map, origin, partial=partial, pre_ga=version == 0
+            )
         if event.stmt_end:
             self._table_maps.clear()
         return event
@@ -207,10 +214,6 @@ class BodyDecoder:
             return PayloadDecoder(bodies, self._log.header_length, file, position, next_position)
 
         return TransactionPayloadEvent.decode(body, file, position, new_decoder)
-
-    def _table_id_length(self, type_code: int) -> int:
-        length = self._log.post_header_length(type_code)
-        return SHORT_TABLE_ID_LENGTH if length == SHORT_POST_HEADER_LENGTH else TABLE_ID_LENGTH
 
 
 class PayloadDecoder:

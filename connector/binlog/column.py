@@ -40,7 +40,8 @@ class Column:
     @property
     def real_type(self) -> int:
         """The type, with ENUM, SET and CHAR told apart."""
-        if self.type_code != ColumnType.STRING:
+        # Without metadata (5.1 pre-releases) they cannot be told apart.
+        if self.type_code != ColumnType.STRING or not self.metadata:
             return self.type_code
         first = self.metadata & 0xFF
         return first | _STRING_LENGTH_BITS

@@ -6,6 +6,10 @@
     column count lenenc │ columns_present bitmap │ [update: columns_present of the after image] │
     (before image │ after image) …          insert: after only; delete: before only
 
+Version 0, of 5.1 pre-releases, is laid out as v1, with one bitmap also for an update. Its images
+start with the null bytes of the server's own record, whose number and order depend on what the log
+does not tell (which columns are NOT NULL, the row format), so they cannot be read for certain.
+
 MySQL writes v2 since 5.6, MariaDB v1. The after images of PARTIAL_UPDATE_ROWS (8.0.3) are partial:
 `row_plan` has their layout.
 
@@ -20,8 +24,9 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.columns.json_patch import apply_json_diffs
 from connector.binlog.extra_row_info import ExtraRowInfo
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.values import JsonDiffs
+from connector.binlog.post_header import read_post_header
+from connector.binlog.table_map_event import TableMapEvent, read_table_id
+from connector.binlog.values import ABSENT, JsonDiffs
 from connector.errors import DecodeError, EventError
 from connector.payload import PayloadReader
 
@@ -38,6 +43,13 @@ STMT_END_F = 0x0001
 DUMMY_TABLE_ID = 0xFF_FFFF
 
 _EXTRA_LENGTH_BYTES = 2
+_POST_HEADER_LENGTHS = (8, 8, 10)  # by version
+_EXTRA_ROW_INFO_VERSION = 2
+
+_PRE_GA = (
+    "rows as servers before 5.1.18 wrote them hold the null bytes of the server's own record, and "
+    "these cannot be read without the definition of the table"
+)
 
 
 class RowsKind(Enum):
@@ -65,18 +77,24 @@ class RowsHead:
 
     table_id: int
     flags: int
-    extra_row_info: ExtraRowInfo  # nothing in v1
+    extra_row_info: ExtraRowInfo  # nothing before v2
 
     @classmethod
     def decode(
-        cls, body: PayloadReader, *, kind: RowsKind, table_id_length: int, version: int
+        cls,
+        body: PayloadReader,
+        post_header_length: int | None = None,
+        *,
+        kind: RowsKind,
+        version: int,
     ) -> RowsHead:
         """Decode the first part of an event body."""
-        table_id = body.read_uint(table_id_length)
-        flags = body.read_uint16()
-        if version == 1:
+        head = read_post_header(body, post_header_length, _POST_HEADER_LENGTHS[version])
+        table_id = read_table_id(head, post_header_length)
+        flags = head.read_uint16()
+        if version < _EXTRA_ROW_INFO_VERSION:
             return cls(table_id, flags, ExtraRowInfo())
-        extra = PayloadReader(body.read_bytes(body.read_uint16() - _EXTRA_LENGTH_BYTES))
+        extra = PayloadReader(body.read_bytes(head.read_uint16() - _EXTRA_LENGTH_BYTES))
         info = ExtraRowInfo.decode(extra, update=kind is RowsKind.UPDATE)
         return cls(table_id, flags, info)
 
@@ -98,6 +116,7 @@ class RowsEvent:
     _start: int  # of the first row in `_data`
     _end: int
     partial: bool = False  # a PARTIAL_UPDATE_ROWS_EVENT
+    refused: str | None = None  # why the rows cannot be read, where that is known beforehand
 
     @classmethod
     def decode(
@@ -109,6 +128,7 @@ class RowsEvent:
         origin: tuple[str, int, str],
         *,
         partial: bool = False,
+        pre_ga: bool = False,
     ) -> RowsEvent:
         """Decode what follows `head`; `origin` is file, position and name for error messages."""
         count = body.read_lenenc()
@@ -123,7 +143,7 @@ class RowsEvent:
         present = body.read_bytes(bitmap_length)
         before = None if kind is RowsKind.INSERT else present
         after = None if kind is RowsKind.DELETE else present
-        if kind is RowsKind.UPDATE:
+        if kind is RowsKind.UPDATE and not pre_ga:
             after = body.read_bytes(bitmap_length)
         start = body.offset
         body.skip(body.remaining)
@@ -139,6 +159,7 @@ class RowsEvent:
             start,
             body.end,
             partial,
+            _PRE_GA if pre_ga else None,
         )
 
     @classmethod
@@ -187,6 +208,8 @@ class RowsEvent:
             raise EventError(self.file, self.position, self.event_name, reason) from error
 
     def _rows(self) -> Iterator[Row]:
+        if self.refused is not None:
+            raise DecodeError(self.refused)
         plan = self.table_map.row_plan
         image = PayloadReader(self._data, self._start, self._end)
         before = _places(plan, self.before_columns_present)
@@ -223,6 +246,9 @@ def _with_diffs_applied(row: Row) -> Row:
 
 
 def _apply(before: Value, after: Value) -> Value:
-    if isinstance(after, JsonDiffs) and isinstance(before, str):
-        return apply_json_diffs(before, after)
-    return after
+    if not isinstance(after, JsonDiffs) or before is ABSENT:
+        return after
+    if not isinstance(before, str):
+        reason = "changes of a JSON document that is not in the before image"
+        raise DecodeError(reason)
+    return apply_json_diffs(before, after)

@@ -6,7 +6,8 @@
     column count lenenc │ type u8 * count │ length lenenc │ metadata │
     null bitmap (count + 7) / 8 │ optional metadata
 
-The table id is u32 when FORMAT_DESCRIPTION gives a post-header of 6 bytes.
+The table id is u32 when FORMAT_DESCRIPTION gives a post-header of 6 bytes. Servers before 5.1.18,
+which have no rows events but those of version 0, end the event behind the types.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
 """
@@ -18,14 +19,16 @@ from dataclasses import dataclass, field
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType
 from connector.binlog.optional_metadata import read_optional_metadata
+from connector.binlog.post_header import read_post_header
 from connector.binlog.row_plan import RowPlan
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
+_POST_HEADER_LENGTH = 8
 # The post-header of servers (5.1.4 and older) whose table ids have four bytes.
-SHORT_POST_HEADER_LENGTH = 6
-SHORT_TABLE_ID_LENGTH = 4
-TABLE_ID_LENGTH = 6
+_SHORT_POST_HEADER_LENGTH = 6
+_SHORT_TABLE_ID_LENGTH = 4
+_TABLE_ID_LENGTH = 6
 
 _METADATA_LENGTHS: dict[int, int] = {
     ColumnType.DECIMAL: 0,
@@ -80,21 +83,32 @@ class TableMapEvent:
     schema: str
     table: str
     columns: list[Column]
+    has_metadata: bool = True  # false: nothing but the types is known of the columns
     _row_plan: RowPlan | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def decode(
-        cls, body: PayloadReader, *, table_id_length: int = TABLE_ID_LENGTH, mariadb: bool = False
+        cls,
+        body: PayloadReader,
+        post_header_length: int | None = None,
+        *,
+        mariadb: bool = False,
+        pre_ga: bool = False,
     ) -> TableMapEvent:
-        """Decode an event body; MariaDB lists the character sets of other columns."""
-        table_id = body.read_uint(table_id_length)
-        flags = body.read_uint16()
+        """Decode an event body.
+
+        MariaDB lists the character sets of other columns. Only a server whose rows events are
+        `pre_ga` may leave the metadata out.
+        """
+        head = read_post_header(body, post_header_length, _POST_HEADER_LENGTH)
+        table_id = read_table_id(head, post_header_length)
+        flags = head.read_uint16()
         schema = _read_name(body)
         table = _read_name(body)
         types = body.read_bytes(body.read_lenenc())
-        if not body.remaining:
-            reason = "it has no column metadata, as before 5.1.18: upgrade the server"
-            raise DecodeError(reason)
+        if pre_ga and not body.remaining:
+            columns = [Column(type_code, metadata=0, nullable=True) for type_code in types]
+            return cls(table_id, flags, schema, table, columns, has_metadata=False)
         metadata = PayloadReader(body.read_lenenc_bytes())
         nullable = body.read_bytes((len(types) + 7) // 8)
         columns = [
@@ -120,6 +134,12 @@ class TableMapEvent:
         if self._row_plan is None:
             self._row_plan = RowPlan(self.columns)
         return self._row_plan
+
+
+def read_table_id(head: PayloadReader, post_header_length: int | None) -> int:
+    """Read the table id at the start of the fixed part of a table map or a rows event."""
+    short = post_header_length == _SHORT_POST_HEADER_LENGTH
+    return head.read_uint(_SHORT_TABLE_ID_LENGTH if short else _TABLE_ID_LENGTH)
 
 
 def _read_name(body: PayloadReader) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.version import detect_version
 from local_stack import connect
 from tests.binlog.source_log import MAGIC, SourceLog, split
 
@@ -34,8 +35,11 @@ def decode_file(recorded: Callable[[str], list[bytes]]) -> Callable[[str], Itera
     """Returns the decoded events of a recorded file."""
 
     def decode(name: str) -> Iterator[Event]:
-        decoder = EventDecoder(file=Path(name).name)
-        return (decoder.decode(data) for data in recorded(name))
+        events = recorded(name)
+        decoder = EventDecoder(
+            file=Path(name).name, version=detect_version(events[0]), counted=True
+        )
+        return (decoder.decode(data) for data in events)
 
     return decode
 

@@ -143,10 +143,12 @@ def test_a_longer_header_is_skipped() -> None:
 
 
 def test_an_unknown_type_is_refused() -> None:
-    error = refusal(decoder(), event(99, b"?"))
-    assert (error.event_name, error.reason) == (
-        "event type 99",
-        "this type is not known and not flagged as ignorable: upgrade the connector",
+    error = refusal(decoder(), event(99, bytes(range(20))))
+    assert error.event_name == "event type 99"
+    assert error.reason == (
+        "this type is not known and not flagged as ignorable: upgrade the connector; first bytes "
+        "01 00 00 00 63 01 00 00 00 2b 00 00 00 00 00 00 00 00 00 "
+        "00 01 02 03 04 05 06 07 08 09 0a 0b 0c"
     )
 
 
