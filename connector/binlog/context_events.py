@@ -39,6 +39,9 @@ _SIGNED = 0
 _UNSIGNED = 1
 _DATA_TYPE_NAME = 2
 
+# Nine groups of nine digits: zeros in front of a number may make it longer than any column.
+_DECIMAL_DIGITS_MAX = 81
+
 _BINARY = "binary"
 _INTEGER_LENGTH = 8
 
@@ -161,7 +164,8 @@ def _read_value(
     elif value_type is UserVarType.INT:
         value = reader.read_uint64() if unsigned else reader.read_int(_INTEGER_LENGTH)
     else:
-        value = decimal_of(reader.read_uint8(), reader.read_uint8())(reader)
+        precision, scale = reader.read_uint8(), reader.read_uint8()
+        value = decimal_of(precision, scale, precision_max=_DECIMAL_DIGITS_MAX)(reader)
     if reader.remaining:
         reason = f"{reader.remaining} bytes are left behind the value of the user variable"
         raise DecodeError(reason)

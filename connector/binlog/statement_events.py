@@ -134,10 +134,12 @@ def _read_query(
 class RowsQueryEvent:
     """The statement whose rows follow (binlog_rows_query_log_events)."""
 
+    query_bytes: bytes
     query: str  # bytes that are not UTF-8 are written as \\xNN
 
     @classmethod
     def decode(cls, body: PayloadReader) -> RowsQueryEvent:
         """Decode an event body."""
         body.skip(1)
-        return cls(body.read_rest().decode("utf-8", "backslashreplace"))
+        query_bytes = body.read_rest()
+        return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"))

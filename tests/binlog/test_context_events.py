@@ -72,6 +72,13 @@ def test_a_fixed_part_that_no_server_has_yet_is_skipped() -> None:
         (user_var(2, b"\xff" * 8, b"\x01"), UserVarType.INT, 2**64 - 1, True),
         (user_var(4, b"\x03\x02\x81\x19"), UserVarType.DECIMAL, "1.25", False),
         (user_var(4, b"\x03\x02\x7e\xe6"), UserVarType.DECIMAL, "-1.25", False),
+        # 36 digits before the point, the first ones zeros: longer than any column.
+        (
+            user_var(4, bytes.fromhex(f"421e8000007b1b3a0c14149aa4350dfb38d2075bca{'0' * 22}")),
+            UserVarType.DECIMAL,
+            f"123456789012345678901234567890.123456{'0' * 24}",
+            False,
+        ),
     ],
 )
 def test_a_user_variable_has_a_value_of_its_type(

@@ -49,12 +49,14 @@ def old_decimal_reader(column: Column) -> NoReturn:
     raise DecodeError(reason)
 
 
-def decimal_of(precision: int, scale: int) -> Callable[[PayloadReader], str]:
+def decimal_of(
+    precision: int, scale: int, *, precision_max: int = PRECISION_MAX
+) -> Callable[[PayloadReader], str]:
     """Return the function that reads a DECIMAL(precision, scale) as text, `-0.50`.
 
     Raises DecodeError for a precision and scale that no server allows.
     """
-    if not (0 < precision <= PRECISION_MAX and scale <= SCALE_MAX and scale <= precision):
+    if not (0 < precision <= precision_max and scale <= SCALE_MAX and scale <= precision):
         reason = f"DECIMAL({precision},{scale}) does not exist"
         raise DecodeError(reason)
     groups = [*_integer_groups(precision - scale), *_fraction_groups(scale)]
