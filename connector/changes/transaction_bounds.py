@@ -20,11 +20,15 @@ from connector.binlog.control_events import (
     FormatDescriptionEvent,
     HeartbeatEvent,
     IgnorableEvent,
+    IncidentEvent,
     RotateEvent,
+    SlaveEvent,
     StartEventV3,
     StopEvent,
 )
+from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.load_events import DeleteFileEvent, ExecLoadEvent, LoadEvent
 from connector.binlog.mariadb_events import (
     BinlogCheckpointEvent,
     MariadbGtidEvent,
@@ -54,12 +58,17 @@ _BETWEEN = (
     FormatDescriptionEvent,
     HeartbeatEvent,
     IgnorableEvent,
+    IncidentEvent,
     MariadbGtidListEvent,
     PreviousGtidsEvent,
     RotateEvent,
+    SlaveEvent,
+    StartEncryptionEvent,
     StartEventV3,
     StopEvent,
 )
+# The last event of a LOAD DATA that has no statement.
+_LOADED = (DeleteFileEvent, ExecLoadEvent, LoadEvent)
 _GTIDS = (AnonymousGtidEvent, GtidEvent, GtidTaggedEvent, MariadbGtidEvent)
 
 # The second word of XA statements that open a transaction, and of those that end nothing.
@@ -144,6 +153,8 @@ class TransactionBounds:
             return True
         if isinstance(body, RowsEvent):
             return body.stmt_end and self._state is _State.OPENED
+        if isinstance(body, _LOADED):
+            return self._state is _State.OPENED
         return isinstance(body, QueryEvent) and self._query_ends(body.query)
 
     def _query_ends(self, query: str) -> bool:

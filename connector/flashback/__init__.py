@@ -1,0 +1,1 @@
+"""The SQL that undoes the row changes of a log."""

@@ -1,0 +1,165 @@
+"""Stored values become SQL literals that the server reads back to the same value.
+
+Text is written in the column's own character set, so that nothing is converted on its way back; to
+that end its columns are read as bytes (`raw_columns`). ENUM and SET are written as numbers, floats
+as the exact DOUBLE, geometries and vectors as their stored bytes.
+
+https://dev.mysql.com/doc/refman/8.4/en/literals.html
+https://dev.mysql.com/doc/refman/8.4/en/charset-introducer.html
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from struct import pack
+from typing import TYPE_CHECKING
+
+from connector.binlog.collations import BINARY_COLLATION
+from connector.binlog.column_types import ColumnType
+from connector.binlog.columns.json_text import double_text
+from connector.binlog.values import EnumIndex, Geometry
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from connector.binlog.column import Column
+    from connector.binlog.values import Value
+
+# Character sets whose bytes are written as text of the connection, which is utf8mb4.
+_UTF8 = ("utf8mb4", "utf8mb3", "ascii")
+# Those of which that is true for ASCII characters.
+_ASCII_LIKE = ("latin1", "latin2", "cp1250", "cp1251", "cp1257")
+
+_ESCAPES = str.maketrans(
+    {"\\": "\\\\", "'": "\\'", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
+)
+
+_INT64_MIN = -(1 << 63)
+_UINT64_MAX = (1 << 64) - 1
+
+
+def raw_columns(columns: list[Column]) -> list[Column]:
+    """Return the columns, with text to be read as bytes, and labels as numbers."""
+    return [
+        replace(
+            column,
+            collation=column.collation if column.collation == BINARY_COLLATION else None,
+            labels=None,
+        )
+        for column in columns
+    ]
+
+
+def literal(column: Column, value: Value) -> str:
+    """Return a value as the log's `column` holds it, read by `raw_columns`.
+
+    Raises DecodeError for a JSON document that does not come back from its text.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return _string(value, column.charset)
+    if isinstance(value, str):
+        return _text(column, value)
+    if isinstance(value, int):
+        if column.real_type == ColumnType.BIT:
+            return f"b'{value:0{column.length}b}'"
+        return str(value)
+    if isinstance(value, float):
+        # With an exponent, a number is a DOUBLE, and a FLOAT is widened to one without change.
+        text = repr(value)
+        return text if "e" in text else f"{text}e0"
+    if isinstance(value, EnumIndex):
+        return str(value.index)
+    return _hex(stored_bytes(value))
+
+
+def matches(column: Column, value: Value) -> str:
+    """Return the condition under which the column holds exactly `value`, NULL included.
+
+    Text is compared byte by byte: the column's collation may hold different texts for equal.
+    """
+    name = quoted_name(column.name or "")
+    if value is None:
+        return f"{name} IS NULL"
+    if isinstance(value, (bytes, list, Geometry)):
+        return f"CAST({name} AS BINARY) = {_hex(stored_bytes(value))}"
+    if column.real_type == ColumnType.JSON:
+        assert isinstance(value, str)
+        return f"CAST({name} AS CHAR) COLLATE utf8mb4_bin = {quoted(value)}"
+    if column.real_type == ColumnType.YEAR:
+        # Otherwise 0 would be read as the year 2000.
+        return f"{name} + 0 = {value}"
+    return f"{name} = {literal(column, value)}"
+
+
+def stored_bytes(value: Value) -> bytes:
+    """Return the bytes of a string, a geometry or a vector as they are in the column."""
+    if isinstance(value, Geometry):
+        return value.srid.to_bytes(4, "little") + value.wkb
+    if isinstance(value, list):
+        return pack(f"<{len(value)}f", *value)
+    assert isinstance(value, bytes)
+    return value
+
+
+def quoted_name(name: str) -> str:
+    """Return an identifier in backticks."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def quoted(text: str) -> str:
+    """Return a string literal of the connection's character set."""
+    return f"'{text.translate(_ESCAPES)}'"
+
+
+def _string(value: bytes, charset: str | None) -> str:
+    if charset is None or charset == "binary":
+        return _hex(value)
+    if charset in _UTF8 or (charset in _ASCII_LIKE and value.isascii()):
+        try:
+            return quoted(value.decode("utf-8"))
+        except UnicodeDecodeError:
+            pass
+    return f"_{charset} {_hex(value)}"
+
+
+def _text(column: Column, value: str) -> str:
+    if column.real_type == ColumnType.ENUM:
+        # Without labels the one text is '', the value of an error, which is index 0.
+        return "0"
+    if column.real_type == ColumnType.JSON:
+        _require_plain_json(value)
+        return f"CAST({quoted(value)} AS JSON)"
+    if column.real_type == ColumnType.NEWDECIMAL:
+        return value
+    return quoted(value)
+
+
+def _hex(value: bytes) -> str:
+    return f"X'{value.hex()}'"
+
+
+def _require_plain_json(text: str) -> None:
+    """Refuse a document with a number that the server would read as another one.
+
+    The text of a DECIMAL in a document is read as a DOUBLE.
+    """
+
+    def check_float(number: str) -> None:
+        if double_text(float(number)) != number:
+            _refuse(number)
+
+    def check_int(number: str) -> None:
+        if not _INT64_MIN <= int(number) <= _UINT64_MAX:
+            _refuse(number)
+
+    json.loads(text, parse_float=check_float, parse_int=check_int)
+
+
+def _refuse(number: str) -> None:
+    reason = (
+        f"a JSON document holds a DECIMAL of {len(number)} characters, which its text does not "
+        "bring back: undo this transaction by hand"
+    )
+    raise DecodeError(reason)

@@ -1,0 +1,142 @@
+"""A changed row becomes the statement that changes it back.
+
+::
+
+    INSERT   →  DELETE FROM t WHERE key = … LIMIT 1
+    DELETE   →  INSERT INTO t (all columns) VALUES (…)
+    UPDATE   →  UPDATE t SET all columns = before WHERE key = after LIMIT 1
+
+The row is found by its primary key, and without one by all of its columns: rows that are equal in
+all of them can stand for each other. All columns are set back, also those that did not change, so
+that no ON UPDATE CURRENT_TIMESTAMP strikes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from connector.binlog.rows_event import RowsKind
+from connector.binlog.values import ABSENT
+from connector.errors import DecodeError, UnsupportedChange
+from connector.flashback.sql_values import literal, matches, quoted_name, raw_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.binlog.column import Column
+    from connector.binlog.rows_event import Row, RowsEvent
+    from connector.binlog.table_map_event import TableMapEvent
+    from connector.binlog.values import Value
+
+# Columns that a functional index hides; no statement can name them.
+_HIDDEN = "!hidden!"
+
+
+class TableUndo:
+    """Undoes row changes of one table, as one table map describes it."""
+
+    def __init__(self, table_map: TableMapEvent, omitted: frozenset[str]) -> None:
+        """Leave out the columns of `omitted`, as `database.table.column`.
+
+        Raises DecodeError when the log does not tell the names of the columns.
+        """
+        full_name = f"{table_map.schema}.{table_map.table}"
+        if any(column.name is None for column in table_map.columns):
+            reason = (
+                f"the log does not name the columns of {full_name}: only what was written with "
+                "binlog_row_metadata=FULL can be undone"
+            )
+            raise DecodeError(reason)
+        self._name = f"{quoted_name(table_map.schema)}.{quoted_name(table_map.table)}"
+        self._columns = table_map.columns
+        self._assigned = [
+            place
+            for place, column in enumerate(table_map.columns)
+            if not _column_name(column).startswith(_HIDDEN)
+            and f"{full_name}.{column.name}" not in omitted
+        ]
+        by_key = sorted((c.primary_key, place) for place, c in enumerate(table_map.columns))
+        self._key = [place for part, place in by_key if part]
+        self._raw_map = replace(table_map, columns=raw_columns(table_map.columns), _row_plan=None)
+
+    def statements(self, rows: RowsEvent) -> Iterator[str]:
+        """Yield the statement for each row of an event of this table, in the order of the event.
+
+        Raises UnsupportedChange where the images do not hold what is needed, EventError for a row
+        that cannot be read.
+        """
+        undo = {
+            RowsKind.INSERT: self._delete,
+            RowsKind.DELETE: self._insert,
+            RowsKind.UPDATE: self._update,
+        }[rows.kind]
+        for row in replace(rows, table_map=self._raw_map).rows(apply_diffs=True):
+            try:
+                yield undo(row)
+            except DecodeError as error:
+                reason = (
+                    f"{rows.file}:{rows.position}: a row of {self._raw_map.schema}."
+                    f"{self._raw_map.table} cannot be undone: {error}"
+                )
+                raise UnsupportedChange(reason) from error
+
+    def _delete(self, row: Row) -> str:
+        assert row.after is not None
+        return f"DELETE FROM {self._name} WHERE {self._where(row.after)} LIMIT 1;"  # noqa: S608 - quoted
+
+    def _insert(self, row: Row) -> str:
+        image = row.before
+        assert image is not None
+        names = ", ".join(_quoted(self._columns[place]) for place in self._assigned)
+        values = ", ".join(
+            literal(self._columns[place], self._present(image, place)) for place in self._assigned
+        )
+        return f"INSERT INTO {self._name} ({names}) VALUES ({values});"  # noqa: S608 - quoted
+
+    def _update(self, row: Row) -> str:
+        before, after = row.before, row.after
+        assert before is not None
+        assert after is not None
+        assignments = [
+            f"{_quoted(self._columns[place])} = "
+            f"{literal(self._columns[place], self._present(before, place))}"
+            for place in self._assigned
+            # What neither image holds has not changed (binlog_row_image=NOBLOB).
+            if before[place] is not ABSENT or after[place] is not ABSENT
+        ]
+        image = [b if a is ABSENT else a for b, a in zip(before, after, strict=True)]
+        changes, row_key = ", ".join(assignments), self._where(image)
+        return f"UPDATE {self._name} SET {changes} WHERE {row_key} LIMIT 1;"  # noqa: S608 - quoted
+
+    def _where(self, image: list[Value]) -> str:
+        if self._key:
+            return " AND ".join(
+                f"{_quoted(self._columns[place])} = "
+                f"{literal(self._columns[place], self._present(image, place))}"
+                for place in self._key
+            )
+        return " AND ".join(
+            matches(column, self._present(image, place))
+            for place, column in enumerate(self._columns)
+            if not _column_name(column).startswith(_HIDDEN)
+        )
+
+    def _present(self, image: list[Value], place: int) -> Value:
+        value = image[place]
+        if value is ABSENT:
+            reason = (
+                f"its image lacks column {self._columns[place].name}: only what was written with "
+                "binlog_row_image=FULL can be undone"
+            )
+            raise DecodeError(reason)
+        return value
+
+
+def _column_name(column: Column) -> str:
+    assert column.name is not None
+    return column.name
+
+
+def _quoted(column: Column) -> str:
+    return quoted_name(_column_name(column))

@@ -1,0 +1,164 @@
+"""Events become the SQL that undoes their row changes, newest first.
+
+::
+
+    events ──▶ BEGIN row row COMMIT │ BEGIN row COMMIT ──▶ spool ──read backwards──▶ SQL
+
+Each row becomes a statement at once and goes into a temporary file, which is read backwards when
+the events have ended. So memory holds the rows of one event, and the input is read once: standard
+input and compressed files are as good as others.
+
+*Completeness.* What changed a table without rows (a statement, DDL) and stands behind its rows
+cannot be undone with them; it ends everything with an error. So does a group that was rolled back,
+and an XA transaction, whose outcome stands elsewhere. A transaction that does not end is left out:
+the server rolls it back.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NoReturn
+
+from connector.binlog.control_events import IncidentEvent
+from connector.binlog.load_events import CreateFileEvent, LoadEvent
+from connector.binlog.partial_row_data import PartialRowDataEvent
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.statement_events import QueryEvent
+from connector.binlog.xa_event import XaPrepareEvent
+from connector.changes.statement import StatementKind, classify
+from connector.changes.transaction_bounds import TransactionBounds, with_inner_events
+from connector.errors import DecodeError, UnsupportedChange
+from connector.flashback.table_undo import TableUndo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.binlog.event import Event
+    from connector.binlog.table_map_event import TableMapEvent
+    from connector.changes.statement import Statement
+    from connector.changes.transaction_bounds import TransactionSpan
+    from connector.flashback.spool import Spool
+
+# What the session must be like for the statements: values that a strict server refuses (zero dates,
+# the error value of an ENUM) were stored, and nothing beside the rows may change.
+SESSION = (
+    "SET NAMES utf8mb4;",
+    "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';",
+    "SET SESSION time_zone = '+00:00';",
+    "SET SESSION foreign_key_checks = 0;",
+)
+
+_NO_ROWS = "so that which rows it changed is not in the log"
+
+
+class Undo:
+    """Takes the selected events of logs, in their order, and gives back the SQL."""
+
+    def __init__(self, spool: Spool, omitted: frozenset[str] = frozenset()) -> None:
+        """Keep statements in `spool`; leave out columns named `database.table.column`."""
+        self._spool = spool
+        self._omitted = omitted
+        self._bounds = TransactionBounds()
+        # The transaction whose statements the spool holds up to its end, and where they begin.
+        self._span: TransactionSpan | None = None
+        self._mark = 0
+        self._tables: dict[tuple[str, str], tuple[TableMapEvent, TableUndo]] = {}
+
+    def receive(self, event: Event) -> None:
+        """Take the next event.
+
+        Raises UnsupportedChange for a change that cannot be undone, EventError for a row that
+        cannot be read.
+        """
+        for inner in with_inner_events(event):
+            self._receive(inner)
+
+    def statements(self) -> Iterator[str]:
+        """Yield the SQL, line by line; nothing may be received behind it."""
+        self._drop_unfinished()
+        yield from SESSION
+        yield from reversed(self._spool)
+
+    def _receive(self, event: Event) -> None:
+        ended = self._bounds.receive(event)
+        if self._span is not None and self._bounds.span is not self._span:
+            self._drop_unfinished()
+        body = event.body
+        if isinstance(body, PartialRowDataEvent) and body.rows_event is not None:
+            body = body.rows_event
+        if isinstance(body, RowsEvent) and not body.is_dummy:
+            self._rows(event, body)
+        elif isinstance(body, QueryEvent):
+            self._statement(event, body)
+        elif isinstance(body, XaPrepareEvent) and not body.one_phase and self._span is not None:
+            self._refuse(event, "an XA transaction, whose outcome stands elsewhere in the log")
+        elif isinstance(body, (LoadEvent, CreateFileEvent)):
+            self._refuse(event, f"LOAD DATA, logged as a statement, {_NO_ROWS}")
+        elif isinstance(body, IncidentEvent):
+            self._refuse(event, "an incident: the server reports that changes may be missing")
+        if ended and self._span is not None:
+            self._spool.append(f"\n{_title(self._span)}\nBEGIN;")
+            self._span = None
+
+    def _drop_unfinished(self) -> None:
+        if self._span is not None:
+            self._spool.cut(self._mark)
+            self._span = None
+
+    def _rows(self, event: Event, body: RowsEvent) -> None:
+        if self._span is None:
+            self._span = self._bounds.span
+            self._mark = self._spool.mark()
+            self._spool.append("COMMIT;")
+        for statement in self._undo_of(event, body.table_map).statements(body):
+            self._spool.append(statement)
+
+    def _undo_of(self, event: Event, table_map: TableMapEvent) -> TableUndo:
+        name = (table_map.schema, table_map.table)
+        known = self._tables.get(name)
+        if known is not None and known[0] == table_map:
+            return known[1]
+        try:
+            undo = TableUndo(table_map, self._omitted)
+        except DecodeError as error:
+            reason = f"{event.file}:{event.position}: {error}"
+            raise UnsupportedChange(reason) from error
+        self._tables[name] = (table_map, undo)
+        return undo
+
+    def _statement(self, event: Event, body: QueryEvent) -> None:
+        statement = classify(body.query)
+        kind = statement.kind
+        if kind in (StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO):
+            if self._span is not None:
+                what = (
+                    f"{kind.value} behind row changes, and which of them stayed is not in the log"
+                )
+                self._refuse(event, what)
+        elif kind is StatementKind.DML:
+            what = f"{statement.verb} in database {body.schema}, logged as a statement, {_NO_ROWS}"
+            self._refuse(event, what)
+        else:
+            for schema, table in self._changed_by(statement, body):
+                what = f"{kind.value} on {schema}.{table}, behind row changes that are selected"
+                self._refuse(event, what)
+
+    def _changed_by(self, statement: Statement, body: QueryEvent) -> Iterator[tuple[str, str]]:
+        """Yield the tables with undone rows that a statement names."""
+        for database, table in statement.tables:
+            for name in self._tables:
+                if name[0] == (database or body.schema) and table in ("", name[1]):
+                    yield name
+
+    def _refuse(self, event: Event, what: str) -> NoReturn:
+        reason = (
+            f"{event.file}:{event.position}: cannot undo {what}: select changes behind it alone "
+            "(--start-position), or other tables"
+        )
+        raise UnsupportedChange(reason)
+
+
+def _title(span: TransactionSpan) -> str:
+    moment = datetime.fromtimestamp(span.last_timestamp, UTC)
+    title = f"-- {span.file}:{span.position}, {moment:%Y-%m-%d %H:%M:%S} UTC"
+    return title if span.gtid is None else f"{title}, {span.gtid}"
