@@ -4,15 +4,16 @@
 
     OUTSIDE ──GTID──▶ OPENED ──BEGIN──▶ INSIDE ──rows, statements──▶ INSIDE
        ▲                 │                 │
-       └────statement────┴──XID, COMMIT────┘
+       └────statement────┴──XID, COMMIT────┘  XA_PREPARE
 
 MySQL writes GTID (or ANONYMOUS_GTID), then BEGIN … XID for row changes, or a single QUERY for DDL.
 MariaDB's GTID event implies BEGIN unless it is flagged standalone. Servers without either write
-BEGIN alone.
+BEGIN alone. What MySQL has compressed comes inside a TRANSACTION_PAYLOAD_EVENT behind the GTID.
 
 *Completeness.* Nothing that could have changed a followed table passes without a `Change` or an
-error: rows of a group that ends in ROLLBACK, ROLLBACK TO SAVEPOINT, XA, and changes logged as
-statements are refused here by name.
+error: rows of a group that ends in ROLLBACK, ROLLBACK TO SAVEPOINT or XA PREPARE, and changes
+logged as statements are refused here by name. XA COMMIT passes where XA PREPARE was seen to hold no
+followed rows.
 """
 
 from __future__ import annotations
@@ -22,12 +23,19 @@ from typing import TYPE_CHECKING, NoReturn
 
 from connector.binlog.event_types import event_name
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.mariadb_events import MariadbGtidEvent
+from connector.binlog.mariadb_events import (
+    FL_ROLLBACK_ALTER_E1,
+    FL_START_ALTER_E1,
+    MariadbGtidEvent,
+)
+from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
+from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.added_columns import added_columns
-from connector.changes.refusals import unsupported
+from connector.changes.refusals import unsupported, unsupported_event
 from connector.changes.statement import Statement, StatementKind, classify
 from connector.changes.transaction import (
     Change,
@@ -52,6 +60,12 @@ NO_MIXING = (
     "log: use InnoDB for followed tables"
 )
 
+_XA = "use plain transactions on followed tables"
+_XA_BEFORE = (
+    "where they are of followed tables, repair these; then continue behind it: give the pipeline a "
+    "new name and set source.start"
+)
+
 
 class State(Enum):
     """Where the stream is with respect to transactions."""
@@ -71,6 +85,10 @@ class TransactionAssembler:
         self._transaction: Transaction | None = None
         self._event_number = 0
         self._has_rows = False
+        # ALTER TABLE in two phases (MariaDB): the statement is not in force, it only may be.
+        self._without_effect = False
+        # XA transactions that are prepared and hold no followed rows.
+        self._prepared: set[str] = set()
 
     @property
     def in_transaction(self) -> bool:
@@ -90,8 +108,23 @@ class TransactionAssembler:
             yield self._commit(event)
         elif isinstance(body, QueryEvent):
             yield from self._query(event, body)
+        elif isinstance(body, TransactionPayloadEvent):
+            for inside in body.events():
+                yield from self.receive(inside)
+        elif isinstance(body, PartialRowDataEvent):
+            if body.rows_event is not None:
+                yield from self._rows(event, body.rows_event)
+        elif isinstance(body, XaPrepareEvent):
+            yield self._prepare(event, body)
         elif isinstance(body, (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent, MariadbGtidEvent)):
             self._open(event, body)
+        else:
+            self._pass(event)
+
+    def _pass(self, event: Event) -> None:
+        refusal = unsupported_event(event.body, self._tables)
+        if refusal is not None:
+            self._refuse(event, *refusal)
 
     def _open(
         self,
@@ -109,11 +142,13 @@ class TransactionAssembler:
         if not isinstance(body, MariadbGtidEvent):
             committed_us = body.original_commit_timestamp or committed_us
         self._begin(event, gtid, committed_us)
-        if isinstance(body, MariadbGtidEvent) and not body.standalone:
-            self._refuse_prepared(event, body)
-            self._state = State.INSIDE
-        else:
-            self._state = State.OPENED
+        self._state = State.OPENED
+        if isinstance(body, MariadbGtidEvent):
+            self._without_effect = (
+                body.flags_extra & (FL_START_ALTER_E1 | FL_ROLLBACK_ALTER_E1) != 0
+            )
+            if not body.standalone:
+                self._state = State.INSIDE
 
     def _begin(self, event: Event, gtid: Gtid | MariadbGtid | None, committed_us: int) -> None:
         self._transaction = Transaction(
@@ -125,10 +160,7 @@ class TransactionAssembler:
         )
         self._event_number = 0
         self._has_rows = False
-
-    def _refuse_prepared(self, event: Event, body: MariadbGtidEvent) -> None:
-        if body.prepared_xa:
-            self._refuse(event, "an XA transaction", "end it with one-phase commit instead")
+        self._without_effect = False
 
     def _rows(self, event: Event, body: RowsEvent) -> Iterator[Change]:
         transaction = self._require_transaction(event)
@@ -156,9 +188,32 @@ class TransactionAssembler:
             if self._has_rows:
                 self._refuse(event, "ROLLBACK TO SAVEPOINT behind row changes", NO_MIXING)
         elif kind is StatementKind.XA:
-            self._refuse(event, "an XA transaction", "use plain transactions on followed tables")
+            yield from self._xa(event, body)
         elif kind is not StatementKind.SAVEPOINT:
             yield from self._statement(event, body, statement)
+
+    def _xa(self, event: Event, body: QueryEvent) -> Iterator[Change]:
+        """Take a statement as the server words it: `XA COMMIT X'6f6e65',X'',1`."""
+        _, verb, xid = [*body.query.split(None, 2), "", ""][:3]
+        if verb == "START":
+            self._require_transaction(event).thread_id = body.thread_id
+            self._state = State.INSIDE
+        elif verb in ("COMMIT", "ROLLBACK"):
+            if verb == "COMMIT" and xid not in self._prepared:
+                self._refuse(
+                    event, "XA COMMIT of rows that came before the stream began", _XA_BEFORE
+                )
+            self._prepared.discard(xid)
+            yield self._commit(event)
+        elif verb != "END":
+            self._refuse(event, f"XA {verb}", _XA)
+
+    def _prepare(self, event: Event, body: XaPrepareEvent) -> Committed:
+        if not body.one_phase:
+            if self._has_rows:
+                self._refuse(event, "an XA transaction", _XA)
+            self._prepared.add(str(body.xid))
+        return self._commit(event)
 
     def _statement(self, event: Event, body: QueryEvent, statement: Statement) -> Iterator[Change]:
         if self._state is State.OUTSIDE:
@@ -166,6 +221,9 @@ class TransactionAssembler:
         transaction = self._require_transaction(event)
         transaction.thread_id = body.thread_id
         number = self._count()
+        if self._without_effect:
+            yield self._commit(event)
+            return
         refusal = unsupported(statement, body, self._tables)
         if refusal is not None:
             self._refuse(event, *refusal)

@@ -136,12 +136,10 @@ def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
     )
     yield _setting(server, "gtid_mode", "ON", fix=how, severity=Severity.WARNING)
     yield _setting(server, "binlog_row_value_options", "", absent_is_good=True)
-    yield _setting(server, "binlog_transaction_compression", "OFF", absent_is_good=True)
 
 
 def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
     yield _setting(server, "gtid_strict_mode", "ON", severity=Severity.WARNING)
-    yield _setting(server, "log_bin_compress", "OFF", absent_is_good=True)
 
 
 def _check_keeping(server: MysqlServer) -> Iterator[Finding]:

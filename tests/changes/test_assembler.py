@@ -6,16 +6,42 @@ from uuid import UUID
 
 import pytest
 
+from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent, UserVarType
+from connector.binlog.control_events import IncidentEvent
 from connector.binlog.event import Event, EventBody
 from connector.binlog.event_types import EventType
 from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.header import EventHeader
-from connector.binlog.mariadb_events import MariadbGtidEvent
+from connector.binlog.load_events import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    CreateFileEvent,
+    DeleteFileEvent,
+    ExecLoadEvent,
+    LoadEvent,
+    LoadFlag,
+    LoadFormat,
+)
+from connector.binlog.mariadb_events import (
+    FL_COMMIT_ALTER_E1,
+    FL_PREPARED_XA,
+    FL_ROLLBACK_ALTER_E1,
+    FL_STANDALONE,
+    FL_START_ALTER_E1,
+    MariadbGtidEvent,
+)
+from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent, RowsKind
-from connector.binlog.statement_events import QueryEvent
+from connector.binlog.statement_events import (
+    DuplicateHandling,
+    ExecuteLoadQueryEvent,
+    QueryEvent,
+)
 from connector.binlog.status_variables import StatusVariables
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
+from connector.binlog.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.xa_event import XaPrepareEvent, XaXid
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.statement import StatementKind
 from connector.changes.table_filter import TableFilter
@@ -31,6 +57,20 @@ CODES: dict[type, EventType] = {
     GtidEvent: EventType.GTID_LOG_EVENT,
     AnonymousGtidEvent: EventType.ANONYMOUS_GTID_LOG_EVENT,
     MariadbGtidEvent: EventType.GTID_EVENT,
+    IncidentEvent: EventType.INCIDENT_EVENT,
+    LoadEvent: EventType.NEW_LOAD_EVENT,
+    CreateFileEvent: EventType.CREATE_FILE_EVENT,
+    AppendBlockEvent: EventType.APPEND_BLOCK_EVENT,
+    DeleteFileEvent: EventType.DELETE_FILE_EVENT,
+    ExecLoadEvent: EventType.EXEC_LOAD_EVENT,
+    BeginLoadQueryEvent: EventType.BEGIN_LOAD_QUERY_EVENT,
+    ExecuteLoadQueryEvent: EventType.EXECUTE_LOAD_QUERY_EVENT,
+    IntvarEvent: EventType.INTVAR_EVENT,
+    RandEvent: EventType.RAND_EVENT,
+    UserVarEvent: EventType.USER_VAR_EVENT,
+    XaPrepareEvent: EventType.XA_PREPARE_LOG_EVENT,
+    PartialRowDataEvent: EventType.PARTIAL_ROW_DATA_EVENT,
+    TransactionPayloadEvent: EventType.TRANSACTION_PAYLOAD_EVENT,
 }
 
 
@@ -191,9 +231,113 @@ def test_dml_text_is_refused_by_the_databases_that_it_touched(
         assert len(receive(*group)) == 1
 
 
-def test_a_prepared_mariadb_transaction_is_refused() -> None:
-    prepared = MariadbGtidEvent(MariadbGtid(0, 1, 8), 0x40, None)
-    assert "an XA transaction cannot be carried without loss" in refusal(prepared)
+XID = XaXid(1, b"one", b"")
+XA_TEXT = "X'6f6e65',X'',1"
+
+
+def xa(*inside: EventBody, end: EventBody | None = None) -> list[EventBody]:
+    """Return what MySQL writes up to XA PREPARE, or up to another end."""
+    ends = XaPrepareEvent(one_phase=False, xid=XID) if end is None else end
+    return [gtid(), query(f"XA START {XA_TEXT}"), *inside, query(f"XA END {XA_TEXT}"), ends]
+
+
+def test_followed_rows_that_are_prepared_are_refused() -> None:
+    assert refusal(*xa(rows())) == (
+        f"binlog.000001:1400: an XA transaction cannot be carried without loss (transaction "
+        f"{SOURCE}:5): use plain transactions on followed tables. Nothing from this transaction "
+        "was published"
+    )
+
+
+def test_followed_rows_that_mariadb_prepared_are_refused() -> None:
+    opened = MariadbGtidEvent(MariadbGtid(0, 1, 8), FL_PREPARED_XA, None, XID)
+    text = refusal(opened, rows(), query(f"XA END {XA_TEXT}"), XaPrepareEvent(False, XID))
+    assert "an XA transaction cannot be carried without loss (transaction 0-1-8)" in text
+
+
+def test_an_xa_transaction_that_is_committed_in_one_phase_is_carried() -> None:
+    changes = receive(*xa(rows(), end=XaPrepareEvent(one_phase=True, xid=XID)))
+    assert [type(change) for change in changes] == [RowsChange, Committed]
+    assert changes[0].transaction.thread_id == 9
+
+
+@pytest.mark.parametrize("outcome", ["COMMIT", "ROLLBACK"])
+def test_an_xa_transaction_of_other_tables_passes(outcome: str) -> None:
+    second: list[EventBody] = [gtid(6), query(f"XA {outcome} {XA_TEXT}")]
+    changes = receive(*xa(rows("user", "mysql")), *second)
+    assert [type(change) for change in changes] == [Committed, Committed]
+
+
+def test_xa_commit_of_what_was_prepared_before_the_stream_began_is_refused() -> None:
+    assert refusal(gtid(), query(f"XA COMMIT {XA_TEXT}")) == (
+        "binlog.000001:1100: XA COMMIT of rows that came before the stream began cannot be carried "
+        f"without loss (transaction {SOURCE}:5): where they are of followed tables, repair these; "
+        "then continue behind it: give the pipeline a new name and set source.start. Nothing from "
+        "this transaction was published"
+    )
+
+
+def test_xa_rollback_of_what_was_prepared_before_the_stream_began_changes_nothing() -> None:
+    changes = receive(gtid(), query(f"XA ROLLBACK {XA_TEXT}"))
+    assert [type(change) for change in changes] == [Committed]
+
+
+@pytest.mark.parametrize("flag", [FL_START_ALTER_E1, FL_ROLLBACK_ALTER_E1])
+def test_an_alter_table_that_only_starts_changes_nothing_yet(flag: int) -> None:
+    opened = MariadbGtidEvent(MariadbGtid(0, 1, 8), FL_STANDALONE, None, flags_extra=flag)
+    changes = receive(opened, query("ALTER TABLE orders ADD COLUMN a INT"))
+    assert [type(change) for change in changes] == [Committed]
+
+
+def test_an_alter_table_in_two_phases_counts_when_it_is_committed() -> None:
+    flag = FL_COMMIT_ALTER_E1
+    opened = MariadbGtidEvent(MariadbGtid(0, 1, 8), FL_STANDALONE, None, flags_extra=flag)
+    changes = receive(opened, query("ALTER TABLE orders ADD COLUMN a INT"))
+    assert [type(change) for change in changes] == [StatementChange, Committed]
+
+
+class Inside:
+    """Events that a payload holds, decoded."""
+
+    def __init__(self, bodies: list[EventBody]) -> None:
+        self.bodies = bodies
+
+    def decode(self, data: bytes, number: int) -> Event:
+        body = self.bodies[number - 1]
+        header = EventHeader(7, CODES[type(body)], 1, len(data), 0, 0)
+        return Event("binlog.000001", 1100, 1200, header, body, data)
+
+
+def test_compressed_rows_are_counted_as_if_they_were_not() -> None:
+    bodies: list[EventBody] = [query("BEGIN"), rows(), rows("lines"), XidEvent(1)]
+    data = (bytes(9) + (19).to_bytes(4, "little") + bytes(6)) * len(bodies)
+    payload = TransactionPayloadEvent(
+        CompressionType.NONE,
+        len(data),
+        len(data),
+        0,
+        "binlog.000001",
+        1100,
+        data,
+        0,
+        lambda: Inside(bodies),
+    )
+    first, second, end = receive(gtid(), payload)
+    assert isinstance(first, RowsChange)
+    assert isinstance(second, RowsChange)
+    assert (first.event_number, second.event_number) == (0, 1)
+    assert (first.transaction.position, first.event.position) == (1000, 1100)
+    assert isinstance(end, Committed)
+    assert end.next_position == 1200
+
+
+def test_the_fragments_of_a_rows_event_count_once() -> None:
+    fragments = [
+        PartialRowDataEvent(2, 1, 0, None, b"a"),
+        PartialRowDataEvent(2, 2, 0, None, b"b", rows()),
+    ]
+    changes = receive(gtid(), query("BEGIN"), *fragments, rows(), XidEvent(1))
+    assert [c.event_number for c in changes if isinstance(c, RowsChange)] == [0, 1]
 
 
 def test_rows_outside_a_transaction_are_an_error() -> None:
@@ -211,4 +355,64 @@ def test_a_transaction_inside_another_is_an_error() -> None:
     assert str(caught.value) == (
         "binlog.000001:1300: a transaction starts inside the one that started at "
         "binlog.000001:1000 and has not ended"
+    )
+
+
+def load(table: str = "orders", schema: str = "shop") -> LoadEvent:
+    separators = LoadFormat(b",", b"", b"\n", b"", b"\\", LoadFlag(0))
+    return LoadEvent(9, 0, 0, schema, table, [], separators, "f.txt")
+
+
+def created(table: str = "orders") -> CreateFileEvent:
+    separators = LoadFormat(b",", b"", b"\n", b"", b"\\", LoadFlag(0))
+    return CreateFileEvent(9, 0, 0, "shop", table, [], separators, "f.txt", 7, b"1\n")
+
+
+def execute_load(schema: str = "shop") -> ExecuteLoadQueryEvent:
+    text = "LOAD DATA INFILE 'f' INTO TABLE orders"
+    variables = StatusVariables()
+    replace = DuplicateHandling.REPLACE
+    return ExecuteLoadQueryEvent(
+        9, 0, 0, schema, variables, text.encode(), text, 7, 10, 20, replace
+    )
+
+
+def test_an_incident_is_refused_wherever_it_comes() -> None:
+    assert refusal(IncidentEvent(1, "disk full")) == (
+        "binlog.000001:1000: the server's report of an incident, LOST_EVENTS (disk full), cannot "
+        "be carried without loss (transaction none): changes may be missing from its log, so copy "
+        "the followed tables anew, and continue behind it: give the pipeline a new name and set "
+        "source.start. Nothing from this transaction was published"
+    )
+    inside = refusal(gtid(), query("BEGIN"), IncidentEvent(66, ""))
+    assert "the server's report of an incident, UNKNOWN, cannot be carried" in inside
+
+
+@pytest.mark.parametrize("body", [load(), created()])
+def test_a_load_of_an_old_server_into_a_followed_table_is_refused(body: EventBody) -> None:
+    assert refusal(body).startswith(
+        "binlog.000001:1000: LOAD DATA into shop.orders, logged as a statement, cannot be carried "
+        "without loss (transaction none): a session ran with binlog_format=STATEMENT or MIXED: "
+    )
+
+
+def test_a_load_logged_as_a_statement_is_refused_by_its_text() -> None:
+    text = refusal(gtid(), query("BEGIN"), BeginLoadQueryEvent(7, b"1\n"), execute_load())
+    assert "LOAD in database shop, logged as a statement, cannot be carried without loss" in text
+
+
+def test_statements_of_databases_that_are_not_followed_pass_with_their_context() -> None:
+    context: list[EventBody] = [
+        IntvarEvent(2, 7),
+        RandEvent(1, 2),
+        UserVarEvent("v", UserVarType.INT, 63, 1, False, None, b"\x01" + bytes(7), b""),
+        BeginLoadQueryEvent(7, b"1\n"),
+        AppendBlockEvent(7, b"2\n"),
+        DeleteFileEvent(7),
+    ]
+    end = execute_load("crm")
+    assert len(receive(gtid(), query("BEGIN"), *context, end, XidEvent(1))) == 1
+    assert (
+        receive(load("x", "crm"), created("secret"), AppendBlockEvent(7, b""), ExecLoadEvent(7))
+        == []
     )
