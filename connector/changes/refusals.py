@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.control_events import IncidentEvent
+from connector.binlog.load_events import CreateFileEvent, LoadEvent
 from connector.changes.statement import Statement, StatementKind
 
 if TYPE_CHECKING:
+    from connector.binlog.event import EventBody
     from connector.binlog.statement_events import QueryEvent
     from connector.changes.table_filter import TableFilter
 
@@ -23,6 +26,21 @@ _ROW_FORMAT = (
     "right to change it from the application, repair the rows it touched, and continue behind it: "
     "give the pipeline a new name and set source.start"
 )
+
+_COPY = (
+    "changes may be missing from its log, so copy the followed tables anew, and continue behind "
+    "it: give the pipeline a new name and set source.start"
+)
+
+
+def unsupported_event(body: EventBody, tables: TableFilter) -> tuple[str, str] | None:
+    """Return (what it is, what to do) for an event that no other rule is about, else None."""
+    if isinstance(body, IncidentEvent):
+        message = f" ({body.message})" if body.message else ""
+        return f"the server's report of an incident, {body.name}{message},", _COPY
+    if isinstance(body, (LoadEvent, CreateFileEvent)) and tables.follows(body.schema, body.table):
+        return f"LOAD DATA into {body.schema}.{body.table}, logged as a statement,", _ROW_FORMAT
+    return None
 
 
 def unsupported(
