@@ -1,0 +1,37 @@
+"""`dump --format events`, compared with the servers' own SHOW BINLOG EVENTS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from connector.dump.events_format import EventsWriter
+from tests.dump.server_logs import SERVERS, ServerLog, record
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def logs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> list[ServerLog]:
+    """The log of each server."""
+    return record(request.param, tmp_path_factory.mktemp("server"))
+
+
+def line_of(row: tuple[Any, ...]) -> str:
+    """Return a row as `dump` prints it."""
+    return "\t".join(escaped(cell) if isinstance(cell, bytes) else str(cell) for cell in row)
+
+
+def escaped(raw: bytes) -> str:
+    for byte, escape in ((b"\\", b"\\\\"), (b"\t", b"\\t"), (b"\n", b"\\n"), (b"\r", b"\\r")):
+        raw = raw.replace(byte, escape)
+    return raw.replace(b"\0", b"\\0").decode("utf-8", "surrogateescape")
+
+
+@pytest.mark.server
+def test_every_event_reads_as_the_server_shows_it(logs: list[ServerLog]) -> None:
+    writer = EventsWriter()
+    for log in logs:
+        lines = [line for event in log.events() for line in writer.event(event)]
+        assert lines == [line_of(row) for row in log.shown]
