@@ -4,8 +4,8 @@
 
     VARCHAR_COMPRESSED, BLOB_COMPRESSED   length as in VARCHAR and BLOB │ packed
     packed                                nothing for the empty string, else header u8 │ data
-    header                                method 4 bits: 0 none, 8 zlib │ wrap 1 │ length 3
-    data of zlib                          size, `length` bytes BE │ deflate, or zlib when wrapped
+    header                                method 4 bits: 0 none, 8 zlib │ raw 1 │ length 3
+    data of zlib                          size, `length` bytes BE │ zlib, or deflate alone when raw
 
 https://mariadb.com/kb/en/storage-engine-independent-column-compression/
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NONE = 0
 _ZLIB = 8
-_WRAPPED = 0x08
+_RAW = 0x08  # column_compression_zlib_wrap=OFF, the default
 _LENGTH_BITS = 0x07
 _LENGTH_MAX = 4
 
@@ -61,7 +61,7 @@ def _unpacked(packed: bytes) -> bytes:
         reason = f"{len(packed)} compressed bytes do not start with their size"
         raise DecodeError(reason)
     size = int.from_bytes(packed[1:start], "big")
-    stream = zlib.decompressobj(zlib.MAX_WBITS if packed[0] & _WRAPPED else -zlib.MAX_WBITS)
+    stream = zlib.decompressobj(-zlib.MAX_WBITS if packed[0] & _RAW else zlib.MAX_WBITS)
     try:
         # One byte more than promised shows a size that lies, and bounds what is read. What comes
         # of the bytes that are there is bounded, too: deflate makes 1032 of one at most.
