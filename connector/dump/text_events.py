@@ -7,47 +7,38 @@ https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from connector.binlog.control_events import (
     FormatDescriptionEvent,
     HeartbeatEvent,
     IgnorableEvent,
+    IncidentEvent,
     RotateEvent,
+    SlaveEvent,
     StartEventV3,
     StopEvent,
 )
+from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event_types import EventType, event_name
-from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.header import LOG_EVENT_BINLOG_IN_USE_F
-from connector.binlog.mariadb_events import (
-    AnnotateRowsEvent,
-    BinlogCheckpointEvent,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-)
+from connector.binlog.mariadb_events import BinlogCheckpointEvent
+from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_events import (
-    FLAG_MAY_HAVE_SBR,
-    AnonymousGtidEvent,
-    GtidEvent,
-    PreviousGtidsEvent,
-    XidEvent,
-)
-from connector.dump.text_rows import quoted_name, row_lines
+from connector.dump.statement_info import quote_identifier
+from connector.dump.text_rows import row_lines
 from connector.dump.text_session import END, SessionText
 from connector.dump.text_statements import STATEMENTS, Description, commented
+from connector.dump.text_transactions import TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from connector.binlog.event import Event
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-# The fixed names of rows events; MariaDB's of compressed ones.
 _ROWS_NAMES: dict[int, str] = {
     EventType.PRE_GA_WRITE_ROWS_EVENT: "Write_rows_event_old",
     EventType.PRE_GA_UPDATE_ROWS_EVENT: "Update_rows_event_old",
@@ -132,101 +123,14 @@ def _ignorable(session: SessionText, event: Event, body: IgnorableEvent) -> Desc
     return "Ignorable", [f"# {event_name(event.header.type_code)}, {len(body.data)} bytes"]
 
 
-def _xid(session: SessionText, event: Event, body: XidEvent) -> Description:
-    del session, event
-    return f"Xid = {body.xid}", [f"COMMIT{END}"]
-
-
-def _previous_gtids(session: SessionText, event: Event, body: PreviousGtidsEvent) -> Description:
-    del session, event
-    return "Previous-GTIDs", commented(str(body.gtid_set).replace(",", ",\n") or "[empty]")
-
-
-def _gtid(
-    session: SessionText, event: Event, body: GtidEvent | GtidTaggedEvent | AnonymousGtidEvent
-) -> Description:
-    del session, event
-    anonymous = isinstance(body, AnonymousGtidEvent)
-    row_based = not body.flags & FLAG_MAY_HAVE_SBR
-    facts = {
-        "last_committed": body.last_committed,
-        "sequence_number": body.sequence_number,
-        "rbr_only": "yes" if row_based else "no",
-        "original_committed_timestamp": body.original_commit_timestamp,
-        "immediate_commit_timestamp": body.immediate_commit_timestamp,
-        "transaction_length": body.transaction_length,
-    }
-    summary = "Anonymous_GTID" if anonymous else "GTID"
-    summary += "".join(f"\t{name}={fact}" for name, fact in facts.items() if fact is not None)
-    lines = []
-    if row_based:
-        lines.append(f"/*!50718 SET TRANSACTION ISOLATION LEVEL READ COMMITTED*/{END}")
-    for name, micros in (
-        ("original_commit_timestamp", body.original_commit_timestamp),
-        ("immediate_commit_timestamp", body.immediate_commit_timestamp),
-    ):
-        if micros is not None:
-            lines.append(f"# {name}={micros} ({_precise_date(micros)})")
-    for name, since, fact in (
-        ("original_commit_timestamp", "80001", body.original_commit_timestamp),
-        ("original_server_version", "80014", body.original_server_version),
-        ("immediate_server_version", "80014", body.immediate_server_version),
-    ):
-        if fact is not None:
-            lines.append(f"/*!{since} SET @@session.{name}={fact}*/{END}")
-    name = "ANONYMOUS" if isinstance(body, AnonymousGtidEvent) else str(body.gtid)
-    lines.append(f"SET @@SESSION.GTID_NEXT= '{name}'{END}")
-    return summary, lines
-
-
-def _precise_date(microseconds: int) -> str:
-    try:
-        moment = _EPOCH + timedelta(microseconds=microseconds)
-    except OverflowError:
-        return "beyond the year 9999"
-    return f"{moment:%Y-%m-%d %H:%M:%S.%f} UTC"
-
-
-def _mariadb_gtid(session: SessionText, event: Event, body: MariadbGtidEvent) -> Description:
-    del event
-    gtid = body.gtid
-    summary = f"GTID {gtid}"
-    if body.commit_id is not None:
-        summary += f" cid={body.commit_id}"
-    if body.ddl:
-        summary += " ddl"
-    if body.transactional:
-        summary += " trans"
-    lines = [
-        *session.changed("gtid_domain_id", str(gtid.domain_id), since="M!100001"),
-        *session.changed("server_id", str(gtid.server_id), since="M!100001"),
-        *session.changed("gtid_seq_no", str(gtid.sequence), since="M!100001"),
-    ]
-    if not body.standalone and not body.prepared_xa:
-        lines += ["START TRANSACTION", END]
-    return summary, lines
-
-
-def _gtid_list(session: SessionText, event: Event, body: MariadbGtidListEvent) -> Description:
-    del session, event
-    gtids = ",\n# ".join(map(str, body.gtids)).split("\n")
-    first, *rest = [*gtids[:-1], f"{gtids[-1]}]"]
-    return f"Gtid list [{first}", rest
-
-
 def _checkpoint(session: SessionText, event: Event, body: BinlogCheckpointEvent) -> Description:
     del session, event
     return f"Binlog checkpoint {body.file}", []
 
 
-def _annotate(session: SessionText, event: Event, body: AnnotateRowsEvent) -> Description:
-    del session, event
-    return "Annotate_rows:", commented(body.query, "#Q> ")
-
-
 def _table_map(session: SessionText, event: Event, body: TableMapEvent) -> Description:
     del session, event
-    table = f"{quoted_name(body.schema)}.{quoted_name(body.table)}"
+    table = f"{quote_identifier(body.schema)}.{quote_identifier(body.table)}"
     return f"Table_map: {table} mapped to number {body.table_id}", []
 
 
@@ -236,26 +140,79 @@ def _rows(session: SessionText, event: Event, body: RowsEvent) -> Description:
     summary = f"{_ROWS_NAMES[event.header.type_code]}: table id {body.table_map.table_id}"
     if names:
         summary += f" flags: {' '.join(names)}"
+    if body.refused is not None:
+        return summary, commented(f"The rows are not shown: {body.refused}")
     return summary, row_lines(body)
 
 
+def _partial_rows(session: SessionText, event: Event, body: PartialRowDataEvent) -> Description:
+    summary = (
+        f"Partial_row_data: fragment {body.sequence_number} of {body.total_fragments}, "
+        f"{len(body.fragment)} bytes"
+    )
+    if body.rows_event is None:
+        return summary, []
+    rows, lines = _rows(session, event, body.rows_event)
+    return f"{summary}, ends {rows}", lines
+
+
+def _incident(session: SessionText, event: Event, body: IncidentEvent) -> Description:
+    del session, event
+    message = [f"# {body.message}"] if body.message else []
+    return f"Incident: {body.incident} ({body.name})", message
+
+
+def _slave(session: SessionText, event: Event, body: SlaveEvent) -> Description:
+    del session, event
+    host = f"{body.master_host}:{body.master_port}"
+    return f"Slave: master {host}, log {body.master_log}  pos: {body.master_pos}", []
+
+
+def _start_encryption(
+    session: SessionText, event: Event, body: StartEncryptionEvent
+) -> Description:
+    del session, event
+    summary = (
+        f"Encryption scheme: {body.scheme}, key_version: {body.key_version}, "
+        f"nonce: {body.nonce.hex()}"
+    )
+    return summary, ["# The rest of the binlog is encrypted!"]
+
+
+def _context(session: SessionText, event: Event, body: TransactionContextEvent) -> Description:
+    del session, event
+    summary = (
+        f"Transaction_context: server_uuid={body.server_uuid}\tthread_id={body.thread_id}"
+        f"\twrite_set={len(body.write_set)}\tread_set={len(body.read_set)}"
+    )
+    return summary, commented(f"snapshot_version {body.snapshot_version}")
+
+
+def _view_change(session: SessionText, event: Event, body: ViewChangeEvent) -> Description:
+    del session, event
+    summary = (
+        f"View_change: view_id={body.view_id}\tsequence_number={body.sequence_number}"
+        f"\tcertification_info={len(body.certification_info)}"
+    )
+    return summary, []
+
+
 _DESCRIPTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
-    AnnotateRowsEvent: _annotate,
-    AnonymousGtidEvent: _gtid,
     BinlogCheckpointEvent: _checkpoint,
     FormatDescriptionEvent: _format,
-    GtidEvent: _gtid,
-    GtidTaggedEvent: _gtid,
     HeartbeatEvent: _heartbeat,
     IgnorableEvent: _ignorable,
-    MariadbGtidEvent: _mariadb_gtid,
-    MariadbGtidListEvent: _gtid_list,
-    PreviousGtidsEvent: _previous_gtids,
+    IncidentEvent: _incident,
+    PartialRowDataEvent: _partial_rows,
     RotateEvent: _rotate,
     RowsEvent: _rows,
+    SlaveEvent: _slave,
+    StartEncryptionEvent: _start_encryption,
     StartEventV3: _start,
     StopEvent: _stop,
     TableMapEvent: _table_map,
-    XidEvent: _xid,
+    TransactionContextEvent: _context,
+    ViewChangeEvent: _view_change,
     **STATEMENTS,
+    **TRANSACTIONS,
 }

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import StartEventV3
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.version import BinlogVersion
 from connector.dump.hexdump import hexdump
 from connector.dump.text_events import describe, short_date
@@ -65,6 +66,11 @@ class TextWriter:
         else:
             yield f"{_header_line(event)}\t{summary}"
         yield from lines
+        if isinstance(event.body, TransactionPayloadEvent):
+            yield "# Start of compressed events."
+            for inner in event.body.events():
+                yield from self._lines(inner)
+            yield "# End of compressed events."
 
 
 def _header_line(event: Event) -> str:

@@ -24,6 +24,7 @@ from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.rows_event import RowsKind
 from connector.binlog.values import ABSENT, EnumIndex, Geometry, JsonDiffs, JsonOperation
+from connector.dump.statement_info import quote_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +67,7 @@ def row_lines(body: RowsEvent) -> Iterator[str]:
     Raises EventError for a row that cannot be read.
     """
     table = body.table_map
-    name = f"{quoted_name(table.schema)}.{quoted_name(table.table)}"
+    name = f"{quote_identifier(table.schema)}.{quote_identifier(table.table)}"
     verb = {
         RowsKind.INSERT: "INSERT INTO",
         RowsKind.UPDATE: "UPDATE",
@@ -86,11 +87,6 @@ def row_lines(body: RowsEvent) -> Iterator[str]:
                         yield from column.line(value).split("\n")
 
 
-def quoted_name(name: str) -> str:
-    """Return an identifier in backticks."""
-    return f"`{name.replace('`', '``')}`"
-
-
 def quoted_text(value: str | bytes) -> str:
     r"""Return a value in quotes; of bytes, those that are not ASCII are written as `\xNN`."""
     if isinstance(value, bytes):
@@ -107,7 +103,7 @@ def _signs_are_known(table: TableMapEvent) -> bool:
 
 
 def _comment(column: Column) -> str:
-    name = "" if column.name is None else f"{quoted_name(column.name).translate(_ESCAPES)} "
+    name = "" if column.name is None else f"{quote_identifier(column.name).translate(_ESCAPES)} "
     return f"{name}{_type_text(column)} meta={_metadata(column)} nullable={int(column.nullable)}"
 
 
