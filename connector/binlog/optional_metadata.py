@@ -85,8 +85,10 @@ _GEOMETRY = frozenset({ColumnType.GEOMETRY})
 _VECTOR = frozenset({ColumnType.VECTOR})
 
 
-def read_optional_metadata(body: PayloadReader, columns: list[Column], *, mariadb: bool) -> None:
-    """Read the fields up to the end of `body` into `columns`."""
+def read_optional_metadata(
+    body: PayloadReader, columns: list[Column], *, mariadb: bool
+) -> tuple[int, ...]:
+    """Read the fields up to the end of `body` into `columns`; return the types of the skipped."""
     fields: dict[int, PayloadReader] = {}
     while body.remaining:
         kind = body.read_uint8()
@@ -114,6 +116,7 @@ def read_optional_metadata(body: PayloadReader, columns: list[Column], *, mariad
         field = fields.get(kind)
         if field is not None:
             read(field, columns if types is None else _of_types(columns, types))
+    return tuple(kind for kind in fields if not _SIGNEDNESS <= kind <= _VECTOR_DIMENSIONALITY)
 
 
 def _of_types(columns: list[Column], types: frozenset[ColumnType]) -> list[Column]:

@@ -84,6 +84,7 @@ class TableMapEvent:
     table: str
     columns: list[Column]
     has_metadata: bool = True  # false: nothing but the types is known of the columns
+    unknown_fields: tuple[int, ...] = ()  # types of the optional metadata that was skipped
     _row_plan: RowPlan | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -122,8 +123,8 @@ class TableMapEvent:
         if metadata.remaining:
             reason = f"{metadata.remaining} bytes of column metadata belong to no column"
             raise DecodeError(reason)
-        read_optional_metadata(body, columns, mariadb=mariadb)
-        return cls(table_id, flags, schema, table, columns)
+        unknown_fields = read_optional_metadata(body, columns, mariadb=mariadb)
+        return cls(table_id, flags, schema, table, columns, unknown_fields=unknown_fields)
 
     @property
     def row_plan(self) -> RowPlan:

@@ -57,6 +57,41 @@ def format_description(
 
 FORMAT_DESCRIPTION = format_description()
 
+
+def v1_event(event_type: int, body: bytes, *, timestamp: int = 1, server_id: int = 1) -> bytes:
+    """Return an event of format v1 (3.23): a header of 13 bytes, no checksum."""
+    return (
+        timestamp.to_bytes(4, "little")
+        + bytes([event_type])
+        + server_id.to_bytes(4, "little")
+        + (13 + len(body)).to_bytes(4, "little")
+        + body
+    )
+
+
+def start_v3(binlog_version: int, server_version: bytes) -> bytes:
+    """Return the body of a START_EVENT_V3 that was written at second 7."""
+    return (
+        binlog_version.to_bytes(2, "little")
+        + server_version.ljust(50, b"\0")
+        + (7).to_bytes(4, "little")
+    )
+
+
+def old_query(text: bytes, schema: bytes = b"shop") -> bytes:
+    """Return the body of a QUERY_EVENT of format v1 or v3."""
+    head = (155).to_bytes(4, "little") + (3).to_bytes(4, "little")
+    return head + bytes([len(schema)]) + b"\0\0" + schema + b"\0" + text
+
+
+def load(columns: list[bytes], file_name: bytes) -> bytes:
+    """Return the body of a LOAD_EVENT, the form of 3.23, into `shop`.`t`, fields by comma."""
+    head = bytes(12) + b"\x01\x04" + len(columns).to_bytes(4, "little")
+    lengths = bytes(len(column) for column in columns)
+    names = b"".join(column + b"\0" for column in columns)
+    return head + b",\0\n\0\\" + b"\x00\x0a" + lengths + names + b"t\0shop\0" + file_name
+
+
 # Type, metadata and, for the character types, collation.
 EVERY_TYPE: list[tuple[ColumnType, bytes, int | None]] = [
     (ColumnType.TINY, b"", None),

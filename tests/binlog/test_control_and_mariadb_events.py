@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.control_events import FormatDescriptionEvent, HeartbeatEvent, RotateEvent
+from connector.binlog.control_events import (
+    FormatDescriptionEvent,
+    HeartbeatEvent,
+    IncidentEvent,
+    RotateEvent,
+    SlaveEvent,
+    StartEventV3,
+)
 from connector.binlog.header import EventHeader
 from connector.binlog.mariadb_events import (
     BinlogCheckpointEvent,
@@ -12,7 +19,7 @@ from connector.binlog.mariadb_events import (
 from connector.errors import DecodeError, TruncatedPayload
 from connector.gtid import MariadbGtid
 from connector.payload import PayloadReader
-from tests.binlog.log_bytes import POST_HEADER_LENGTHS, format_description
+from tests.binlog.log_bytes import POST_HEADER_LENGTHS, format_description, start_v3
 
 ROTATE = (4).to_bytes(8, "little") + b"binlog.000002"
 HEADER = EventHeader(timestamp=0, type_code=162, server_id=9, event_size=42, log_pos=0, flags=8)
@@ -144,3 +151,62 @@ def test_a_gtid_list_that_is_longer_than_its_event_allocates_nothing() -> None:
 def test_a_checkpoint_names_a_file() -> None:
     body = (4).to_bytes(4, "little") + b"file"
     assert BinlogCheckpointEvent.decode(PayloadReader(body)) == BinlogCheckpointEvent("file")
+
+
+START_V3 = start_v3(3, b"4.1.24-log")
+
+
+def test_a_start_event_names_format_and_server() -> None:
+    assert StartEventV3.decode(PayloadReader(START_V3)) == StartEventV3(3, "4.1.24-log", 7)
+
+
+@pytest.mark.parametrize("length", range(56))
+def test_a_start_event_cut_anywhere_is_an_error(length: int) -> None:
+    with pytest.raises(TruncatedPayload):
+        StartEventV3.decode(PayloadReader(START_V3[:length]))
+
+
+def test_a_rotate_of_3_23_leads_to_the_start_of_the_next_file() -> None:
+    event = RotateEvent.decode(PayloadReader(b"binlog.002"), has_position=False)
+    assert event == RotateEvent(4, "binlog.002")
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(0, "NONE"), (1, "LOST_EVENTS"), (2, "UNKNOWN"), (66, "UNKNOWN")]
+)
+def test_an_incident_has_a_name_and_a_message(number: int, name: str) -> None:
+    event = IncidentEvent.decode(PayloadReader(number.to_bytes(2, "little") + b"\x05disk\xff"))
+    assert (event.incident, event.name, event.message) == (number, name, "disk\\xff")
+
+
+@pytest.mark.parametrize("length", range(7))
+def test_an_incident_cut_anywhere_is_an_error(length: int) -> None:
+    with pytest.raises(TruncatedPayload):
+        IncidentEvent.decode(PayloadReader(b"\x01\x00\x04disk"[:length]))
+
+
+def test_an_incident_may_have_a_longer_fixed_part() -> None:
+    event = IncidentEvent.decode(PayloadReader(b"\x01\x00new\x04disk"), 5)
+    assert event == IncidentEvent(1, "disk")
+
+
+SLAVE = (2**40).to_bytes(8, "little") + (3306).to_bytes(2, "little") + b"db1\0binlog.007\0"
+
+
+def test_a_slave_event_names_the_source_and_its_log() -> None:
+    event = SlaveEvent.decode(PayloadReader(SLAVE))
+    assert event == SlaveEvent(2**40, 3306, "db1", "binlog.007")
+
+
+@pytest.mark.parametrize("length", range(len(SLAVE)))
+def test_a_slave_event_cut_anywhere_is_an_error(length: int) -> None:
+    with pytest.raises(DecodeError):
+        SlaveEvent.decode(PayloadReader(SLAVE[:length]))
+
+
+def test_a_slave_event_has_two_names() -> None:
+    with pytest.raises(DecodeError) as caught:
+        SlaveEvent.decode(PayloadReader(SLAVE + b"x\0"))
+    assert str(caught.value) == (
+        "the names of the source and its log are not two, each with an end"
+    )

@@ -93,9 +93,10 @@ def test_a_simple_key_is_in_key_order() -> None:
     assert [c.primary_key for c in event.columns] == [2, 0, 1]
 
 
-def test_an_unknown_field_is_skipped_by_its_length() -> None:
-    event = decode([INT], tlv(99, b"anything") + tlv(4, b"\x01a"))
+def test_an_unknown_field_is_skipped_by_its_length_and_told() -> None:
+    event = decode([INT], tlv(99, b"anything") + tlv(4, b"\x01a") + tlv(14, b"") + tlv(0, b""))
     assert event.columns[0].name == "a"
+    assert event.unknown_fields == (99, 14, 0)
 
 
 @pytest.mark.parametrize(
