@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class EventWriter(Protocol):
-    """Turns the events of one command, of one file or of many, into lines without newline."""
+    """Turns the events of one command, of one file or of many, into lines without newline.
+
+    A lone surrogate in a line stands for the byte that `surrogateescape` made it of.
+    """
 
     def begin(self) -> Iterable[str]:
         """Return what stands before the first event."""
