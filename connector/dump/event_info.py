@@ -149,7 +149,7 @@ _ALTERS = {
 def _gtid_list(body: MariadbGtidListEvent, server: ServerRelease) -> str:
     gtids = body.gtids
     if server.version >= _SORTED_GTID_LIST:
-        gtids = sorted(gtids, key=lambda gtid: (gtid.domain_id, gtid.server_id, gtid.sequence))
+        gtids = sorted(gtids, key=lambda gtid: (gtid.domain_id, gtid.sequence))
     return f"[{','.join(map(str, gtids))}]"
 
 
