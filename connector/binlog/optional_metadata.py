@@ -25,6 +25,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from __future__ import annotations
 
 from contextlib import suppress
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from connector.binlog.character_sets import character_decoder
@@ -37,19 +38,26 @@ if TYPE_CHECKING:
 
     from connector.binlog.column import Column
 
-_SIGNEDNESS = 1
-_DEFAULT_CHARSET = 2
-_COLUMN_CHARSET = 3
-_COLUMN_NAME = 4
-_SET_STR_VALUE = 5
-_ENUM_STR_VALUE = 6
-_GEOMETRY_TYPE = 7
-_SIMPLE_PRIMARY_KEY = 8
-_PRIMARY_KEY_WITH_PREFIX = 9
-_ENUM_AND_SET_DEFAULT_CHARSET = 10
-_ENUM_AND_SET_COLUMN_CHARSET = 11
-_COLUMN_VISIBILITY = 12
-_VECTOR_DIMENSIONALITY = 13
+
+class MetadataField(IntEnum):
+    """The types of the fields."""
+
+    SIGNEDNESS = 1
+    DEFAULT_CHARSET = 2
+    COLUMN_CHARSET = 3
+    COLUMN_NAME = 4
+    SET_STR_VALUE = 5
+    ENUM_STR_VALUE = 6
+    GEOMETRY_TYPE = 7
+    SIMPLE_PRIMARY_KEY = 8
+    PRIMARY_KEY_WITH_PREFIX = 9
+    ENUM_AND_SET_DEFAULT_CHARSET = 10
+    ENUM_AND_SET_COLUMN_CHARSET = 11
+    COLUMN_VISIBILITY = 12
+    VECTOR_DIMENSIONALITY = 13
+
+
+KNOWN_FIELDS = frozenset(field.value for field in MetadataField)
 
 _NUMERIC = frozenset(
     {
@@ -88,7 +96,10 @@ _VECTOR = frozenset({ColumnType.VECTOR})
 def read_optional_metadata(
     body: PayloadReader, columns: list[Column], *, mariadb: bool
 ) -> tuple[int, ...]:
-    """Read the fields up to the end of `body` into `columns`; return the types of the skipped."""
+    """Read the fields up to the end of `body` into `columns`, and return the types of all.
+
+    Those that are no `MetadataField` are skipped.
+    """
     fields: dict[int, PayloadReader] = {}
     while body.remaining:
         kind = body.read_uint8()
@@ -99,24 +110,24 @@ def read_optional_metadata(
     characters = _MARIADB_CHARACTER if mariadb else _CHARACTER
     # ENUM and SET labels are read with the character set, so that comes first.
     for kind, types, read in (
-        (_SIGNEDNESS, _NUMERIC, _read_signs),
-        (_DEFAULT_CHARSET, characters, _read_default_charset),
-        (_COLUMN_CHARSET, characters, _read_charsets),
-        (_ENUM_AND_SET_DEFAULT_CHARSET, _ENUM | _SET, _read_default_charset),
-        (_ENUM_AND_SET_COLUMN_CHARSET, _ENUM | _SET, _read_charsets),
-        (_SET_STR_VALUE, _SET, _read_labels),
-        (_ENUM_STR_VALUE, _ENUM, _read_labels),
-        (_GEOMETRY_TYPE, _GEOMETRY, _read_geometry_types),
-        (_VECTOR_DIMENSIONALITY, _VECTOR, _read_dimensions),
-        (_COLUMN_NAME, None, _read_names),
-        (_COLUMN_VISIBILITY, None, _read_visibility),
-        (_SIMPLE_PRIMARY_KEY, None, _read_primary_key),
-        (_PRIMARY_KEY_WITH_PREFIX, None, _read_prefix_key),
+        (MetadataField.SIGNEDNESS, _NUMERIC, _read_signs),
+        (MetadataField.DEFAULT_CHARSET, characters, _read_default_charset),
+        (MetadataField.COLUMN_CHARSET, characters, _read_charsets),
+        (MetadataField.ENUM_AND_SET_DEFAULT_CHARSET, _ENUM | _SET, _read_default_charset),
+        (MetadataField.ENUM_AND_SET_COLUMN_CHARSET, _ENUM | _SET, _read_charsets),
+        (MetadataField.SET_STR_VALUE, _SET, _read_labels),
+        (MetadataField.ENUM_STR_VALUE, _ENUM, _read_labels),
+        (MetadataField.GEOMETRY_TYPE, _GEOMETRY, _read_geometry_types),
+        (MetadataField.VECTOR_DIMENSIONALITY, _VECTOR, _read_dimensions),
+        (MetadataField.COLUMN_NAME, None, _read_names),
+        (MetadataField.COLUMN_VISIBILITY, None, _read_visibility),
+        (MetadataField.SIMPLE_PRIMARY_KEY, None, _read_primary_key),
+        (MetadataField.PRIMARY_KEY_WITH_PREFIX, None, _read_prefix_key),
     ):
         field = fields.get(kind)
         if field is not None:
             read(field, columns if types is None else _of_types(columns, types))
-    return tuple(kind for kind in fields if not _SIGNEDNESS <= kind <= _VECTOR_DIMENSIONALITY)
+    return tuple(fields)
 
 
 def _of_types(columns: list[Column], types: frozenset[ColumnType]) -> list[Column]:

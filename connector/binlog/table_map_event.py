@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType
-from connector.binlog.optional_metadata import read_optional_metadata
+from connector.binlog.optional_metadata import KNOWN_FIELDS, read_optional_metadata
 from connector.binlog.post_header import read_post_header
 from connector.binlog.row_plan import RowPlan
 from connector.errors import DecodeError
@@ -84,7 +84,7 @@ class TableMapEvent:
     table: str
     columns: list[Column]
     has_metadata: bool = True  # false: nothing but the types is known of the columns
-    unknown_fields: tuple[int, ...] = ()  # types of the optional metadata that was skipped
+    metadata_fields: tuple[int, ...] = ()  # types of the optional metadata, in its order
     _row_plan: RowPlan | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -123,8 +123,13 @@ class TableMapEvent:
         if metadata.remaining:
             reason = f"{metadata.remaining} bytes of column metadata belong to no column"
             raise DecodeError(reason)
-        unknown_fields = read_optional_metadata(body, columns, mariadb=mariadb)
-        return cls(table_id, flags, schema, table, columns, unknown_fields=unknown_fields)
+        fields = read_optional_metadata(body, columns, mariadb=mariadb)
+        return cls(table_id, flags, schema, table, columns, metadata_fields=fields)
+
+    @property
+    def unknown_fields(self) -> tuple[int, ...]:
+        """Types of the optional metadata that was skipped, because they are newer than this."""
+        return tuple(field for field in self.metadata_fields if field not in KNOWN_FIELDS)
 
     @property
     def row_plan(self) -> RowPlan:
