@@ -69,7 +69,7 @@ _ROWS_FLAGS = (
 
 def describe(event: Event, session: SessionText) -> Description:
     """Return the summary and the lines of any event; `session` remembers what was set."""
-    return _DESCRIPTIONS[type(event.body)](session, event, event.body)
+    return DESCRIPTIONS[type(event.body)](session, event, event.body)
 
 
 def short_date(timestamp: int) -> str:
@@ -197,7 +197,7 @@ def _view_change(session: SessionText, event: Event, body: ViewChangeEvent) -> D
     return summary, []
 
 
-_DESCRIPTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
+DESCRIPTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
     BinlogCheckpointEvent: _checkpoint,
     FormatDescriptionEvent: _format,
     HeartbeatEvent: _heartbeat,

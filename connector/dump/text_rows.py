@@ -75,7 +75,7 @@ def row_lines(body: RowsEvent) -> Iterator[str]:
     }[body.kind]
     signs = _signs_are_known(table)
     columns = [
-        _ColumnText(number, column, signs=signs) for number, column in enumerate(table.columns, 1)
+        ColumnText(number, column, signs=signs) for number, column in enumerate(table.columns, 1)
     ]
     for row in body.rows():
         yield f"### {verb} {name}"
@@ -84,7 +84,7 @@ def row_lines(body: RowsEvent) -> Iterator[str]:
                 yield f"### {clause}"
                 for column, value in zip(columns, image, strict=True):
                     if value is not ABSENT:
-                        yield from column.line(value).split("\n")
+                        yield from column.lines(value)
 
 
 def quoted_text(value: str | bytes) -> str:
@@ -152,10 +152,11 @@ _TYPE_TEXTS: dict[int, Callable[[Column], str]] = {
 }
 
 
-class _ColumnText:
+class ColumnText:
     """How the values of one column are written; what depends on the column alone, once."""
 
     def __init__(self, number: int, column: Column, *, signs: bool) -> None:
+        """Write the `number`th column, from 1; `signs` tells whether the log has its sign."""
         self._number = number
         self._comment = _comment(column)
         self._kind = column.type_name
@@ -163,11 +164,13 @@ class _ColumnText:
         # Without metadata the sign is a guess, so both readings of a negative number are shown.
         self._modulus = 0 if signs else 1 << _INTEGER_BITS.get(column.real_type, 0)
 
-    def line(self, value: Value) -> str:
-        return (
+    def lines(self, value: Value) -> list[str]:
+        """Return the lines of a value that is in the image; only changes of JSON need many."""
+        line = (
             f"###   @{self._number}={self._text(value)} "
             f"/* {self._comment} is_null={int(value is None)} */"
         )
+        return line.split("\n")
 
     def _text(self, value: Value) -> str:
         if value is None:
