@@ -37,12 +37,19 @@ FILES = [
     "recorded/json-opaque.binlog",
     "recorded/vector.binlog",
     "recorded/binlog_transaction_with_GTID_TAG.000001",
+    "recorded/binlog_savepoint.000001",
+    "recorded/write-partial-row.binlog",
+    "recorded/ver_5_1-wl2325_r.001",
+    "recorded/bug11747887-bin.000003",
+    "recorded/bug40482-bin.000001",
 ]
 
 
-def decoder_behind_format_description(*, verify_checksum: bool = True) -> EventDecoder:
+def decoder_behind(
+    description: bytes = FORMAT_DESCRIPTION, *, verify_checksum: bool = True
+) -> EventDecoder:
     decoder = EventDecoder(file="binlog.000001", verify_checksum=verify_checksum)
-    decoder.decode(FORMAT_DESCRIPTION)
+    decoder.decode(description)
     return decoder
 
 
@@ -62,7 +69,7 @@ def test_random_bytes_are_an_error(data: bytes) -> None:
 def test_a_random_body_of_any_type_is_an_event_or_an_error(
     event_type: EventType, body: bytes, flags: int
 ) -> None:
-    decoder = decoder_behind_format_description()
+    decoder = decoder_behind()
     with suppress(EventError):
         consume(decoder.decode(event(event_type, body, flags=flags)))
 
@@ -71,7 +78,7 @@ def test_a_random_body_of_any_type_is_an_event_or_an_error(
 def test_random_rows_of_every_column_type_are_rows_or_an_error(
     data: st.DataObject, rows: bytes
 ) -> None:
-    decoder = decoder_behind_format_description()
+    decoder = decoder_behind()
     table_map, columns = table_map_of_every_type()
     decoder.decode(table_map)
     bitmap = data.draw(st.binary(min_size=(columns + 7) // 8, max_size=(columns + 7) // 8))
@@ -91,9 +98,10 @@ def test_any_prefix_of_an_event_is_an_error(
     recorded: Callable[[str], list[bytes]], name: str
 ) -> None:
     whole = EventDecoder(file=Path(name).name)
+    first = recorded(name)[0]
     for data in recorded(name):
         for length in range(len(data)):
-            decoder = decoder_behind_format_description()
+            decoder = decoder_behind(first)
             with pytest.raises(EventError):
                 decoder.decode(data[:length])
         whole.decode(data)
@@ -104,10 +112,11 @@ def test_an_event_that_ends_early_but_says_so_is_an_event_or_an_error(
     recorded: Callable[[str], list[bytes]], name: str
 ) -> None:
     decoder = EventDecoder(verify_checksum=False)
+    first = recorded(name)[0]
     for data in recorded(name):
         for length in range(19, len(data), 1 + len(data) // 50):
             cut = data[:9] + length.to_bytes(4, "little") + data[13:length]
-            fork = decoder_behind_format_description(verify_checksum=False)
+            fork = decoder_behind(first, verify_checksum=False)
             fork._bodies._table_maps = dict(decoder._bodies._table_maps)
             with suppress(EventError):
                 consume(fork.decode(cut))
@@ -119,11 +128,12 @@ def test_a_flipped_byte_is_an_event_or_an_error(
     recorded: Callable[[str], list[bytes]], name: str
 ) -> None:
     decoder = EventDecoder(verify_checksum=False)
+    first = recorded(name)[0]
     for data in recorded(name):
         for place in range(13, len(data), 1 + len(data) // 100):
             for flip in (0x01, 0x80, 0xFF):
                 changed = data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :]
-                fork = decoder_behind_format_description(verify_checksum=False)
+                fork = decoder_behind(first, verify_checksum=False)
                 fork._bodies._table_maps = dict(decoder._bodies._table_maps)
                 with suppress(EventError):
                     consume(fork.decode(changed))
@@ -135,7 +145,7 @@ def test_every_flipped_bit_of_an_event_is_found_and_moves_no_position() -> None:
     for bit in range(len(data) * 8):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
-        decoder = decoder_behind_format_description()
+        decoder = decoder_behind()
         with pytest.raises(EventError, match=r": (CRC32 is|its header says) ") as caught:
             decoder.decode(bytes(changed))
         assert caught.value.position == 126
