@@ -258,8 +258,8 @@ def test_a_set_of_64_members_and_an_enum_of_300(log: SourceLog) -> None:
 def as_printed(log: SourceLog, images: list[list[Value]]) -> list[str]:
     texts = [str(image[1]) for image in images]
     if not tells_characters(log):
-        # 5.7 prints a double without decimals like an integer.
-        texts = [re.sub(r"(\d)\.0(?!\d)", r"\1", text) for text in texts]
+        # 5.7 prints a double without decimals like an integer, and base64 with bare line breaks.
+        texts = [re.sub(r"(\d)\.0(?!\d)", r"\1", text).replace("\\n", "\n") for text in texts]
     return texts
 
 
@@ -428,9 +428,8 @@ def test_values_of_every_sql_type_in_a_json_document(log: SourceLog) -> None:
         "TINYINT": "NULL",
     }
     names = ", ".join(f"v{n}" for n in range(len(columns)))
-    log.execute(
-        f"CREATE TABLE s ({', '.join(f'v{n} {definition}' for n, definition in enumerate(columns))})"
-    )
+    definitions = ", ".join(f"v{n} {definition}" for n, definition in enumerate(columns))
+    log.execute(f"CREATE TABLE s ({definitions})")
     log.execute(f"INSERT INTO s VALUES ({', '.join(columns.values())})")
     log.execute("CREATE TABLE t (id INT PRIMARY KEY, v JSON)")
     log.events()

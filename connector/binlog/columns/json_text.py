@@ -3,7 +3,8 @@ r"""Scalars of a JSON document become the text that MySQL prints, character for 
 Strings are escaped as the server does: `\"`, `\\`, the five short forms, and `\u00xx` for other
 control characters; everything else stands for itself. Values of SQL types that JSON does not know
 are strings, DECIMAL excepted: dates and times always with six digits, others as
-`"base64:type15:…"`. The texts are those of 8.0; 5.7 prints the double 1.0 as 1.
+`"base64:type15:…"`. The texts are those of 8.0; 5.7 prints the double 1.0 as 1, and base64 with
+bare line breaks.
 
 https://dev.mysql.com/doc/refman/8.4/en/json.html#json-converting-between-types
 """
