@@ -237,7 +237,7 @@ class PayloadDecoder:
     def decode(self, data: bytes, number: int) -> Event:
         """Decode the `number`th event, from 1; raises EventError that names it."""
         header = EventHeader.decode(PayloadReader(data))
-        name = f"{event_name(header.type_code)}, event {number} inside a TRANSACTION_PAYLOAD_EVENT,"
+        name = f"{event_name(header.type_code)} (event {number} of a TRANSACTION_PAYLOAD_EVENT)"
         try:
             _require_allowed_inside(header.type_code)
             body = PayloadReader(data)

@@ -71,7 +71,7 @@ class RowsEventAssembler:
         self._fragments: list[bytes] = []
         self._total = 0
         self._size = 0  # bytes of the fragments so far
-        self._original_size = 0  # bytes that they may have in all
+        self._original_size: int | None = None  # bytes that all have together, where it is said
 
     def receive(self, event: PartialRowDataEvent) -> bytes | None:
         """Return the rows event with the last fragment, else None.
@@ -81,18 +81,20 @@ class RowsEventAssembler:
         """
         number, total = event.sequence_number, event.total_fragments
         if number != len(self._fragments) + 1 or (self._fragments and total != self._total):
-            reason = f"fragment {number} of {total} came, but {self._next()} was to come"
+            reason = f"fragment {number} of {total} came, but {self._give_up()} was to come"
             raise DecodeError(reason)
         if number == 1:
             self._total = total
             self._size = 0
-            self._original_size = min(event.original_size or ORIGINAL_SIZE_MAX, ORIGINAL_SIZE_MAX)
+            self._original_size = event.original_size
         self._fragments.append(event.fragment)
         self._size += len(event.fragment)
-        if self._size > self._original_size:
+        size = ORIGINAL_SIZE_MAX if self._original_size is None else self._original_size
+        if self._size > size or (event.last and self._size < (self._original_size or 0)):
+            self._fragments.clear()
             reason = (
-                f"the rows event has {self._original_size} bytes, but its fragments up to "
-                f"{number} of {total} have {self._size}"
+                f"the rows event has {size} bytes, but its fragments up to {number} of {total} "
+                f"have {self._size}"
             )
             raise DecodeError(reason)
         if not event.last:
@@ -104,10 +106,11 @@ class RowsEventAssembler:
     def require_nothing_open(self) -> None:
         """Raise DecodeError when fragments of a rows event are still to come."""
         if self._fragments:
-            reason = f"it came where {self._next()} was to come"
+            reason = f"it came where {self._give_up()} was to come"
             raise DecodeError(reason)
 
-    def _next(self) -> str:
-        if not self._fragments:
-            return "the first fragment of a rows event"
-        return f"fragment {len(self._fragments) + 1} of {self._total}"
+    def _give_up(self) -> str:
+        """Drop what came, and return what was to come: whoever goes on is told once."""
+        count = len(self._fragments)
+        self._fragments.clear()
+        return f"fragment {count + 1} of {self._total}" if count else "the first fragment"

@@ -91,6 +91,14 @@ class CommitFacts:
         return b"".join(chunks) + self.rest
 
 
+def checked_gtid(uuid: UUID, gno: int, tag: str = "") -> Gtid:
+    """Return a GTID; raises DecodeError for a number that none has."""
+    if not 0 < gno < GNO_END:
+        reason = f"{gno} is not the number of a GTID"
+        raise DecodeError(reason)
+    return Gtid(uuid, gno, tag)
+
+
 def _pair(immediate: int | None, original: int | None, length: int, flag: int) -> bytes:
     if immediate is None or original is None:
         return b""
@@ -112,10 +120,8 @@ class GtidEvent(CommitFacts):
     def decode(cls, body: PayloadReader) -> GtidEvent:
         """Decode the body of a GTID_LOG_EVENT."""
         flags = body.read_uint8()
-        gtid = Gtid(UUID(bytes=body.read_bytes(_UUID_LENGTH)), body.read_int(8))
-        if not 0 < gtid.gno < GNO_END:
-            reason = f"{gtid.gno} is not the number of a GTID"
-            raise DecodeError(reason)
+        uuid = UUID(bytes=body.read_bytes(_UUID_LENGTH))
+        gtid = checked_gtid(uuid, body.read_int(8))
         return cls(flags, *_read_commit_facts(body), gtid, rest=body.read_rest())
 
     def encode(self) -> bytes:

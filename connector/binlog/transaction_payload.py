@@ -157,7 +157,7 @@ class TransactionPayloadEvent:
             size = int.from_bytes(head[_SIZE], "little")
             if not HEADER_LENGTH <= size <= left:
                 reason = (
-                    f"the next event says that it has {size} bytes, but {left} of "
+                    f"the next event says it has {size} bytes, but {left} of "
                     f"{self.uncompressed_size} are left"
                 )
                 raise DecodeError(reason)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connector.binlog import serialization
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
 from connector.binlog.serialization import (
     read_message_head,
@@ -52,17 +53,20 @@ def varlen(value: int) -> bytes:
 def test_a_varlen_integer_says_in_its_low_bits_how_many_bytes_follow(data: str, value: int) -> None:
     reader = PayloadReader(bytes.fromhex(data))
     assert (read_varlen(reader), reader.remaining) == (value, 0)
+    assert serialization.varlen(value) == bytes.fromhex(data)
 
 
 @given(st.integers(0, 2**64 - 1))
 def test_every_unsigned_integer_is_read_back(value: int) -> None:
     assert read_varlen(PayloadReader(varlen(value))) == value
+    assert serialization.varlen(value) == varlen(value)
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_signed_integer_is_read_back(value: int) -> None:
     folded = value * 2 if value >= 0 else -value * 2 - 1
     assert read_signed_varlen(PayloadReader(varlen(folded))) == value
+    assert serialization.signed_varlen(value) == varlen(folded)
 
 
 def test_a_string_has_a_length() -> None:
@@ -84,23 +88,41 @@ def test_a_message_must_fill_its_event() -> None:
 
 
 def test_a_tagged_gtid_is_read() -> None:
-    body = PayloadReader(bytes.fromhex(HEAD + FLAGS + UUID + GNO + TAG + COMMIT))
-    event = GtidTaggedEvent.decode(body)
+    body = bytes.fromhex(HEAD + FLAGS + UUID + GNO + TAG + COMMIT)
+    event = GtidTaggedEvent.decode(PayloadReader(body))
     assert str(event.gtid) == "55778904-0299-11f1-b1b8-4ef0c4956feb:mytag:3"
     assert event.transaction_length == 296
+    assert event.encode() == body
 
 
 def test_original_facts_differ_from_the_immediate_ones_where_they_are_given() -> None:
-    event = GtidTaggedEvent.decode(message(UUID, GNO, "0c 02 0e 04 12 06 14 08 16 0a"))
+    tail = "0c 02 0e 04 12 06 14 08 16 0a"
+    event = GtidTaggedEvent.decode(message(UUID, GNO, tail))
     assert (event.immediate_commit_timestamp, event.original_commit_timestamp) == (1, 2)
     assert (event.immediate_server_version, event.original_server_version) == (3, 4)
     assert (event.commit_group_ticket, event.gtid.tag, event.flags) == (5, "", 0)
     assert event.transaction_length is None
+    assert event.encode() == message(FLAGS, UUID, GNO, "06 00", tail).data
 
 
 def test_a_field_of_a_newer_server_is_left_out() -> None:
     event = GtidTaggedEvent.decode(message(UUID, GNO, "18 ff ff"))
-    assert event.gtid.gno == 3
+    assert (event.gtid.gno, event.rest) == (3, b"\x18\xff\xff")
+    assert event.encode() == message(FLAGS, UUID, GNO, "06 00", "18 ff ff").data
+
+
+@pytest.mark.parametrize("length", [0, 100, 124, 125, 126, 127, 128, 5000])
+def test_the_size_of_a_message_counts_itself(length: int) -> None:
+    encoded = serialization.message(7, bytes(length))
+    reader = PayloadReader(encoded)
+    assert read_message_head(reader) == 7
+    assert reader.remaining == length
+
+
+def test_the_number_of_a_gtid_has_a_range() -> None:
+    with pytest.raises(DecodeError) as caught:
+        GtidTaggedEvent.decode(message(UUID, "04 02"))
+    assert str(caught.value) == "-1 is not the number of a GTID"
 
 
 def test_a_field_of_a_newer_server_that_must_be_known_is_refused() -> None:

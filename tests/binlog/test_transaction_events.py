@@ -8,10 +8,11 @@ from connector.binlog.transaction_events import (
     FLAG_MAY_HAVE_SBR,
     AnonymousGtidEvent,
     GtidEvent,
+    PreviousGtidsEvent,
     XidEvent,
 )
-from connector.errors import TruncatedPayload
-from connector.gtid import Gtid
+from connector.errors import DecodeError, TruncatedPayload
+from connector.gtid import Gtid, GtidSet
 from connector.payload import PayloadReader
 
 UUID_BYTES = bytes(range(16))
@@ -29,12 +30,14 @@ def test_a_gtid_of_5_6_is_a_flag_and_a_name() -> None:
     assert event.flags & FLAG_MAY_HAVE_SBR
     assert event.last_committed is None
     assert event.transaction_length is None
+    assert event.encode() == GTID
 
 
 def test_a_gtid_of_5_7_has_its_place_in_the_commit_order() -> None:
     event = GtidEvent.decode(PayloadReader(GTID + LOGICAL))
     assert (event.last_committed, event.sequence_number) == (5, 6)
     assert (event.immediate_commit_timestamp, event.original_commit_timestamp) == (None, None)
+    assert event.encode() == GTID + LOGICAL
 
 
 def test_a_gtid_of_8_0_on_the_server_that_committed_first_has_one_time_and_version() -> None:
@@ -45,6 +48,7 @@ def test_a_gtid_of_8_0_on_the_server_that_committed_first_has_one_time_and_versi
     assert event.transaction_length == 512
     assert (event.immediate_server_version, event.original_server_version) == (80031, 80031)
     assert event.commit_group_ticket is None
+    assert event.encode() == GTID + LOGICAL + tail
 
 
 def test_a_gtid_of_8_0_on_a_replica_has_two_times_and_versions() -> None:
@@ -60,11 +64,41 @@ def test_a_gtid_of_8_0_on_a_replica_has_two_times_and_versions() -> None:
     assert (event.immediate_commit_timestamp, event.original_commit_timestamp) == (20, 10)
     assert (event.immediate_server_version, event.original_server_version) == (80031, 50740)
     assert (event.transaction_length, event.commit_group_ticket) == (100, 99)
+    assert event.encode() == GTID + LOGICAL + tail
+
+
+def test_a_gtid_of_8_0_1_has_a_time_alone() -> None:
+    event = GtidEvent.decode(PayloadReader(GTID + LOGICAL + u56(10)))
+    assert (event.immediate_commit_timestamp, event.transaction_length) == (10, None)
+    assert event.encode() == GTID + LOGICAL + u56(10)
+
+
+@pytest.mark.parametrize("tail", [b"\x01" + bytes(8), b"\x07"])
+def test_what_older_and_newer_servers_lay_out_otherwise_is_kept(tail: bytes) -> None:
+    event = GtidEvent.decode(PayloadReader(GTID + tail))
+    assert (event.last_committed, event.rest) == (None, tail)
+    assert event.encode() == GTID + tail
+
+
+@pytest.mark.parametrize("gno", [0, -1, 2**63 - 1])
+def test_the_number_of_a_gtid_has_a_range(gno: int) -> None:
+    body = GTID[:17] + gno.to_bytes(8, "little", signed=True)
+    with pytest.raises(DecodeError) as caught:
+        GtidEvent.decode(PayloadReader(body))
+    assert str(caught.value) == f"{gno} is not the number of a GTID"
 
 
 def test_an_anonymous_transaction_has_the_same_facts_and_no_name() -> None:
-    event = AnonymousGtidEvent.decode(PayloadReader(b"\x00" + bytes(24) + LOGICAL))
+    body = b"\x00" + bytes(24) + LOGICAL
+    event = AnonymousGtidEvent.decode(PayloadReader(body))
     assert (event.flags, event.last_committed, event.sequence_number) == (0, 5, 6)
+    assert event.encode() == body
+
+
+def test_an_anonymous_transaction_with_a_name_is_an_error() -> None:
+    with pytest.raises(DecodeError) as caught:
+        AnonymousGtidEvent.decode(PayloadReader(GTID))
+    assert str(caught.value) == "it has a GTID, which an anonymous transaction has not"
 
 
 @pytest.mark.parametrize("length", [*range(25), *range(26, 42)])
@@ -78,3 +112,14 @@ def test_an_xid_that_is_cut_says_what_is_missing(length: int) -> None:
     with pytest.raises(TruncatedPayload) as caught:
         XidEvent.decode(PayloadReader(bytes(length)))
     assert str(caught.value) == f"need 8 bytes at offset 0, but the payload ends at {length}"
+
+
+def test_the_gtids_of_earlier_files_are_a_set() -> None:
+    for text in ("", f"{UUID(bytes=UUID_BYTES)}:1-4:7", f"{UUID(bytes=UUID_BYTES)}:1:nightly:2-3"):
+        body = GtidSet.parse(text).encode()
+        event = PreviousGtidsEvent.decode(PayloadReader(body))
+        assert (str(event.gtid_set), event.encode()) == (text, body)
+
+
+def test_an_xid_is_encoded_again() -> None:
+    assert XidEvent.decode(PayloadReader(bytes(range(8)))).encode() == bytes(range(8))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.envelope.contract import SEQ_ROW_DIGITS
 from local_stack import KafkaBroker, MariadbServer, MysqlServer
 from tests.integration.conftest import new_stream
 from tests.integration.harness import read_committed
@@ -98,6 +99,73 @@ def test_a_table_without_a_key_keeps_its_order_in_one_partition(stream: Stream) 
         (None, 0, 2),
         (None, 0, 3),
     ]
+
+
+def test_compressed_transactions_arrive_like_others(stream: Stream) -> None:
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, v TEXT)",
+        "INSERT INTO t VALUES (1, REPEAT('x', 1000))",
+        "SET binlog_transaction_compression = ON",
+        "BEGIN",
+        "INSERT INTO t VALUES (2, REPEAT('y', 1000)), (3, NULL)",
+        "UPDATE t SET v = 'z' WHERE id = 1",
+        "COMMIT",
+        "DELETE FROM t WHERE id = 2",
+    )
+    with stream.connector() as connector:
+        seen = stream.wait_for_changes(5, connector)
+        assert connector.terminate() == 0
+    assert [(s.op, s.key["id"]) for s in seen] == [("c", 1), ("c", 2), ("c", 3), ("u", 1), ("d", 2)]
+    assert seen[3].value["before"] == {"id": 1, "v": "x" * 1000}
+    assert seen[4].value["before"] == {"id": 2, "v": "y" * 1000}
+    # The events inside are counted, as if nothing were compressed.
+    assert seen[1].headers["cdc.txn"] == seen[3].headers["cdc.txn"] != seen[4].headers["cdc.txn"]
+    events = [s.seq[:-SEQ_ROW_DIGITS] for s in seen]
+    assert events[1] == events[2]
+    assert int(events[3]) == int(events[2]) + 1
+
+
+def test_compressed_events_of_mariadb_arrive_like_others(
+    kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    settings = {"log_bin_compress": "ON", "log_bin_compress_min_len": "10"}
+    with MariadbServer(tmp_path / "mariadb", settings=settings) as server:
+        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        stream.execute(
+            "CREATE TABLE t (id INT PRIMARY KEY, v TEXT)",
+            "INSERT INTO t VALUES (1, REPEAT('x', 1000)), (2, REPEAT('y', 1000))",
+            "UPDATE t SET v = REPEAT('z', 1000) WHERE id = 1",
+            "DELETE FROM t WHERE id = 2",
+            "TRUNCATE TABLE t /* a statement that is long enough to be compressed */",
+        )
+        with stream.connector() as connector:
+            seen = stream.wait_for_changes(5, connector)
+            assert connector.terminate() == 0
+    assert [(s.op, s.key) for s in seen] == [
+        ("c", {"id": 1}),
+        ("c", {"id": 2}),
+        ("u", {"id": 1}),
+        ("d", {"id": 2}),
+        ("t", None),
+    ]
+    assert seen[2].value["after"] == {"id": 1, "v": "z" * 1000}
+
+
+def test_an_xa_transaction_in_one_phase_arrives(
+    private_mysql_stream: tuple[Stream, MysqlServer],
+) -> None:
+    stream, _ = private_mysql_stream
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "XA START 'x'",
+        "INSERT INTO t VALUES (1)",
+        "XA END 'x'",
+        "XA COMMIT 'x' ONE PHASE",
+        "INSERT INTO t VALUES (2)",
+    )
+    with stream.connector() as connector:
+        seen = stream.wait_for_changes(2, connector)
+    assert [s.key["id"] for s in seen] == [1, 2]
 
 
 def test_truncate_says_that_earlier_rows_are_gone(either_stream: Stream) -> None:

@@ -11,18 +11,11 @@ from connector.binlog.control_events import (
     StartEventV3,
 )
 from connector.binlog.header import EventHeader
-from connector.binlog.mariadb_events import (
-    BinlogCheckpointEvent,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-)
 from connector.errors import DecodeError, TruncatedPayload
-from connector.gtid import MariadbGtid
 from connector.payload import PayloadReader
 from tests.binlog.log_bytes import POST_HEADER_LENGTHS, format_description, start_v3
 
 ROTATE = (4).to_bytes(8, "little") + b"binlog.000002"
-HEADER = EventHeader(timestamp=0, type_code=162, server_id=9, event_size=42, log_pos=0, flags=8)
 
 
 def described(version: bytes, tail: bytes = b"") -> FormatDescriptionEvent:
@@ -115,42 +108,6 @@ def test_a_heartbeat_of_the_second_version_names_file_and_position(body: bytes) 
 def test_unknown_fields_of_a_heartbeat_are_skipped() -> None:
     event = HeartbeatEvent.decode_v2(PayloadReader(b"\x63\x02ab\x01\x01f\x02\x01\x07"))
     assert event == HeartbeatEvent("f", 7, exact=True)
-
-
-def test_a_gtid_of_mariadb_has_the_server_of_its_header() -> None:
-    body = (5).to_bytes(8, "little") + (1).to_bytes(4, "little") + b"\x2e" + bytes(8)
-    event = MariadbGtidEvent.decode(PayloadReader(body), HEADER)
-    assert event.gtid == MariadbGtid(1, 9, 5)
-    assert event.commit_id == 0
-    assert (event.standalone, event.transactional, event.ddl) == (False, True, True)
-    assert (event.prepared_xa, event.completed_xa) == (False, False)
-
-
-@pytest.mark.parametrize(
-    ("flags", "prepared", "completed"), [(0x40, True, False), (0x80, False, True)]
-)
-def test_a_gtid_of_mariadb_tells_the_halves_of_an_xa_transaction(
-    flags: int, prepared: bool, completed: bool
-) -> None:
-    event = MariadbGtidEvent.decode(PayloadReader(bytes(12) + bytes([flags]) + bytes(6)), HEADER)
-    assert (event.prepared_xa, event.completed_xa) == (prepared, completed)
-
-
-def test_a_gtid_list_counts_in_its_low_bits() -> None:
-    entries = bytes.fromhex("01000000 02000000 0300000000000000")
-    event = MariadbGtidListEvent.decode(PayloadReader(b"\x01\x00\x00\x10" + entries))
-    assert event == MariadbGtidListEvent([MariadbGtid(1, 2, 3)], 1)
-
-
-def test_a_gtid_list_that_is_longer_than_its_event_allocates_nothing() -> None:
-    with pytest.raises(TruncatedPayload) as caught:
-        MariadbGtidListEvent.decode(PayloadReader(b"\xff\xff\xff\x0f"))
-    assert str(caught.value) == "need 4294967280 bytes at offset 4, but the payload ends at 4"
-
-
-def test_a_checkpoint_names_a_file() -> None:
-    body = (4).to_bytes(4, "little") + b"file"
-    assert BinlogCheckpointEvent.decode(PayloadReader(body)) == BinlogCheckpointEvent("file")
 
 
 START_V3 = start_v3(3, b"4.1.24-log")

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.encryption_event import StartEncryptionEvent
+from connector.binlog.event_types import EventType
+from connector.binlog.transaction_events import XidEvent
+from connector.errors import DecodeError, LogRefused, TruncatedPayload
+from connector.payload import PayloadReader
+from tests.binlog.log_bytes import event, format_description
+
+BODY = b"\x01" + (3).to_bytes(4, "little") + bytes(range(12))
+XID = event(EventType.XID_EVENT, (9).to_bytes(8, "little"))
+
+
+def decoder(flags: int) -> EventDecoder:
+    log = EventDecoder(file="binlog.000001")
+    log.decode(format_description(b"11.8.6-MariaDB"))
+    log.decode(event(EventType.START_ENCRYPTION_EVENT, BODY, flags=flags))
+    return log
+
+
+def test_the_event_says_how_the_rest_of_the_file_is_encrypted() -> None:
+    decoded = StartEncryptionEvent.decode(PayloadReader(BODY))
+    assert decoded == StartEncryptionEvent(scheme=1, key_version=3, nonce=bytes(range(12)))
+    assert decoded.encode() == BODY
+
+
+@pytest.mark.parametrize("data", [XID, b"\xff" * 40, b""])
+def test_every_event_behind_it_in_a_file_is_refused(data: bytes) -> None:
+    log = decoder(flags=0)
+    for _ in range(2):
+        with pytest.raises(LogRefused) as caught:
+            log.decode(data)
+        assert str(caught.value) == (
+            "binlog.000001: encrypted with version 3 of a key that only its MariaDB server has: "
+            "read the log from the server, which decrypts it"
+        )
+
+
+def test_events_that_the_server_decrypted_are_read() -> None:
+    assert decoder(flags=0x80).decode(XID).body == XidEvent(9)
+
+
+@pytest.mark.parametrize("length", range(len(BODY)))
+def test_an_event_that_is_cut_says_what_is_missing(length: int) -> None:
+    with pytest.raises(TruncatedPayload):
+        StartEncryptionEvent.decode(PayloadReader(BODY[:length]))
+
+
+def test_an_unknown_scheme_is_refused() -> None:
+    with pytest.raises(DecodeError) as caught:
+        StartEncryptionEvent.decode(PayloadReader(b"\x02" + BODY[1:]))
+    assert str(caught.value) == "encryption scheme 2 is not known: upgrade the connector"
