@@ -135,7 +135,6 @@ def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
         server, "enforce_gtid_consistency", "ON", fix=steps[0], severity=Severity.WARNING
     )
     yield _setting(server, "gtid_mode", "ON", fix=how, severity=Severity.WARNING)
-    yield _setting(server, "binlog_row_value_options", "", absent_is_good=True)
 
 
 def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from connector.changes.transaction import RowsChange, StatementChange, Transacti
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.order import TransactionOrder
-from connector.errors import UnsupportedChange
+from connector.errors import EventError, UnsupportedChange
 from connector.gtid import Gtid
 
 if TYPE_CHECKING:
@@ -159,6 +159,47 @@ def test_a_dropped_database_takes_its_published_tables_with_it() -> None:
     records = list(made.statement(statement(StatementKind.DROP_DATABASE, ""), NOW_US))
     assert topics(records) == ["p.shop.a", "p.shop.b"]
     assert [dict(record.headers)["cdc.op"] for record in records] == [b"t", b"t"]
+
+
+def partially_updated(before: str, *, present: int = 0b11) -> RowsChange:
+    """Return an update of row 7 whose JSON document has 2 as its `$.a`; `before` as in the log."""
+    document = Column(ColumnType.JSON, 4, nullable=True, name="j")
+    change = "00" + "03242e61" + "03050200"
+    after = f"0101 00 07000000 {len(bytes.fromhex(change)):02x}000000 {change}"
+    data = bytes.fromhex(before + after)
+    columns_present = (bytes([present]), b"\x03")
+    rows = RowsEvent(
+        RowsKind.UPDATE, table("t", document), 1, ExtraRowInfo(), *columns_present,
+        "binlog.000001", 300, "PARTIAL_UPDATE_ROWS_EVENT", data, 0, len(data), partial=True,
+    )  # fmt: skip
+    return RowsChange(TRANSACTION, 0, event(rows), rows)
+
+
+def test_a_partial_update_of_a_document_is_published_in_full() -> None:
+    document = "0001000c000b00010005010061"  # {"a": 1}
+    records = list(encoder().rows(partially_updated(f"00 07000000 0d000000 {document}"), NOW_US))
+    assert records[-1].value is not None
+    value = json.loads(records[-1].value)
+    assert value["before"] == {"id": 7, "j": '{"a": 1}'}
+    assert value["after"] == {"id": 7, "j": '{"a": 2}'}
+
+
+def test_a_partial_update_without_the_document_before_is_refused() -> None:
+    with pytest.raises(UnsupportedChange) as caught:
+        list(encoder().rows(partially_updated("00 07000000", present=0b01), NOW_US))
+    assert str(caught.value) == (
+        'a row of shop.t was logged without column "j": a session ran with '
+        "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
+        "pipeline a new name with source.start behind these rows"
+    )
+
+
+def test_a_partial_update_of_null_is_an_error() -> None:
+    with pytest.raises(EventError) as caught:
+        list(encoder().rows(partially_updated("02 07000000"), NOW_US))
+    assert caught.value.reason == (
+        "table shop.t, changes of a JSON document that is not in the before image"
+    )
 
 
 def test_two_tables_cannot_share_a_topic() -> None:

@@ -20,7 +20,6 @@ MYSQL_WRONG = {
     "binlog_format": "MIXED",
     "binlog_row_image": "MINIMAL",
     "binlog_row_metadata": "MINIMAL",
-    "binlog_row_value_options": "PARTIAL_JSON",
     "binlog_checksum": "NONE",
     "binlog_expire_logs_seconds": "3600",
     "gtid_mode": "OFF",
