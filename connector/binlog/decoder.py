@@ -71,6 +71,10 @@ class EventDecoder:
         self._described = version is not BinlogVersion.V4
         self._encrypted: StartEncryptionEvent | None = None
 
+    def seek(self, position: int) -> None:
+        """Expect the next event at another position of the same log; its format stays known."""
+        self._place.position = position
+
     def decode(self, data: bytes) -> Event:
         """Decode one whole event, as it is in a file: without the OK byte of the network.
 

@@ -1,0 +1,196 @@
+"""A path, a file object or bytes become the bytes of a log: unpacked, and with their first four.
+
+Compression is told by the first bytes, whatever the name is. It is undone in steps, so that what
+expands a thousandfold does not fill the memory.
+
+https://www.rfc-editor.org/rfc/rfc1952 (gzip), https://www.rfc-editor.org/rfc/rfc8878 (Zstandard)
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import zstandard
+
+from connector.errors import LogRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from _typeshed import WriteableBuffer
+
+MAGIC_LENGTH = 4
+# Bytes that are asked for at a time.
+STEP_LENGTH = 1024 * 1024
+
+_GZIP = b"\x1f\x8b\x08"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
+# Of compressed bytes: a block of 4 bytes can become 128 KiB, so these become 32 MiB at most.
+_ZSTD_STEP_LENGTH = 1024
+# How messages call what has no name.
+_UNNAMED = "stream"
+
+
+class BinaryFile(Protocol):
+    """What is needed of a file object; one that can `seek` is not read where that is spared."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most `size` bytes, none at the end."""
+        ...
+
+
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
+
+
+class ByteSource:
+    """The bytes of one log behind its first four, which are in `head`."""
+
+    def __init__(self, source: Source, name: str | None = None) -> None:
+        """Open a path, or take a file object, which stays the caller's to close, or bytes.
+
+        Raises OSError for a path that cannot be opened, LogRefused for bytes that are compressed
+        more than once.
+        """
+        self.path: Path | None = None
+        self._owned: list[io.IOBase] = []
+        found: object = None
+        file: BinaryFile
+        if isinstance(source, (str, os.PathLike)):
+            self.path = Path(source)
+            file = self._own(io.BufferedReader(io.FileIO(self.path), STEP_LENGTH))
+            found = self.path.name
+        elif isinstance(source, (bytes, bytearray, memoryview)):
+            file = self._own(io.BytesIO(source))
+        else:
+            file = source
+            found = getattr(source, "name", None)
+        try:
+            self._use(file)
+            self.compression = _compression_of(self.head)
+            if self.compression is not None:
+                self._unpack(file, self.compression)
+        except BaseException:
+            self.close()
+            raise
+        self.name = name or self._log_name(found)
+        if self.compression is not None and (inner := _compression_of(self.head)) is not None:
+            self.close()
+            reason = f"{inner} inside of {self.compression}: unpack it once"
+            raise LogRefused(self.name, reason)
+
+    def read(self, size: int) -> bytes:
+        """Return at most `size` bytes, none at the end.
+
+        Raises EOFError where compressed bytes end too soon, CORRUPT for those that are damaged.
+        """
+        return self._read(min(size, STEP_LENGTH))
+
+    def skip(self, count: int) -> int:
+        """Go on `count` bytes further and return how many of them there were."""
+        file = self._seekable
+        if file is not None:
+            start = file.tell()
+            there = min(count, file.seek(0, os.SEEK_END) - start)
+            file.seek(start + there)
+            return there
+        left = count
+        while left:
+            chunk = self.read(left)
+            if not chunk:
+                break
+            left -= len(chunk)
+        return count - left
+
+    def close(self) -> None:
+        """Close what was opened here."""
+        for file in reversed(self._owned):
+            file.close()
+
+    def _own(self, file: io.BufferedIOBase) -> io.BufferedIOBase:
+        self._owned.append(file)
+        return file
+
+    def _use(self, file: BinaryFile) -> None:
+        # Gives what is there instead of waiting for all, and loses nothing before an error.
+        read: Callable[[int], bytes] = getattr(file, "read1", file.read)
+        self._read = read
+        seekable = isinstance(file, io.IOBase) and file.seekable()
+        self._seekable = file if seekable and isinstance(file, io.IOBase) else None
+        head = b""
+        while len(head) < MAGIC_LENGTH and (chunk := read(MAGIC_LENGTH - len(head))):
+            head += chunk
+        self.head = head
+
+    def _unpack(self, file: BinaryFile, compression: str) -> None:
+        packed = _Rejoined(self.head, file)
+        if compression == "gzip":
+            unpacked: io.BufferedIOBase = gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload] # reads alone
+        else:
+            unpacked = io.BufferedReader(_ZstdFile(packed), STEP_LENGTH)
+        self._use(self._own(unpacked))
+        # To go back would be to unpack again.
+        self._seekable = None
+
+    def _log_name(self, found: object) -> str:
+        if not isinstance(found, str):
+            return _UNNAMED
+        name = os.path.basename(found) or _UNNAMED  # noqa: PTH119 # of whatever a file object says
+        return name if self.compression is None else name.removesuffix(_SUFFIXES[self.compression])
+
+
+def _compression_of(head: bytes) -> str | None:
+    if head.startswith(_GZIP):
+        return "gzip"
+    return "zstd" if head == _ZSTD else None
+
+
+class _Rejoined:
+    """A file object whose first bytes have been read."""
+
+    def __init__(self, head: bytes, file: BinaryFile) -> None:
+        self._head = head
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        head, self._head = self._head[:size], self._head[size:]
+        return head or self._file.read(size)
+
+
+class _ZstdFile(io.RawIOBase):
+    """The bytes of Zstandard frames, one behind the other; EOFError inside of one."""
+
+    def __init__(self, packed: _Rejoined) -> None:
+        self._packed = packed
+        self._decompressor = zstandard.ZstdDecompressor()
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._rest = b""  # packed bytes behind the frame before
+        self._unpacked = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        while not self._unpacked:
+            packed = self._rest or self._packed.read(_ZSTD_STEP_LENGTH)
+            self._rest = b""
+            if not packed:
+                if self._frame is not None:
+                    reason = "the compressed bytes end inside of a frame"
+                    raise EOFError(reason)
+                return 0
+            if self._frame is None:
+                self._frame = self._decompressor.decompressobj()
+            self._unpacked = memoryview(self._frame.decompress(packed))
+            if self._frame.eof:
+                self._rest = self._frame.unused_data
+                self._frame = None
+        target = memoryview(buffer).cast("B")
+        count = min(len(target), len(self._unpacked))
+        target[:count] = self._unpacked[:count]
+        self._unpacked = self._unpacked[count:]
+        return count

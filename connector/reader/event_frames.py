@@ -1,0 +1,150 @@
+"""The bytes of a log become the bytes of its events, each whole and not yet decoded.
+
+::
+
+    fe 62 69 6e │ event │ event │ …        event: … 9 bytes … │ event_size u32 │ …
+
+The size has the same place in every format. No size is believed: what is read is what is there, in
+steps, and a size that cannot be is an error.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import TYPE_CHECKING
+
+import zstandard
+
+from connector.binlog.event_types import event_name
+from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.log_place import FIRST_POSITION
+from connector.binlog.version import BinlogVersion, detect_version
+from connector.errors import EventError, LogRefused, LogTruncated
+from connector.reader.byte_source import MAGIC_LENGTH
+from connector.wire.event_stream import EVENT_BYTES_MAX
+
+if TYPE_CHECKING:
+    from connector.reader.byte_source import ByteSource
+
+_MAGIC = b"\xfebin"
+# https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
+_ENCRYPTED_MAGIC = b"\xfdbin"
+# Of the 512-byte page that starts a file (MariaDB 12.3); little-endian 0x010dfefe.
+_INNODB_MAGIC = b"\xfe\xfe\x0d\x01"
+
+_TYPE_OFFSET = 4
+_SIZE = slice(9, 13)
+# What compressed bytes raise when they are damaged.
+_DAMAGED = (gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
+_NO_NAME = "an event header"
+
+
+class EventFrames:
+    """Splits one log, from its first event on."""
+
+    def __init__(self, source: ByteSource) -> None:
+        """Check what `source` starts with.
+
+        Raises LogRefused for what is no log, or one of a kind that is not read; LogTruncated where
+        it ends too soon.
+        """
+        self.position = FIRST_POSITION
+        self.version: BinlogVersion | None = None  # known with the first event
+        self._source = source
+        self._pending = bytearray()  # of the next event
+        _check_magic(source.name, source.head)
+
+    @property
+    def header_length(self) -> int:
+        """Bytes of every event's header; the fewest that there are before the format is known."""
+        known = self.version is not None and self.version is not BinlogVersion.V1
+        return HEADER_LENGTH if known else V1_HEADER_LENGTH
+
+    def next_event(self) -> bytes | None:
+        """Return the next event, None at the end of the log.
+
+        Raises LogTruncated where the log ends inside of an event; after it, and after None, the
+        call may be repeated when the log has grown. Raises EventError for a size that cannot be.
+        """
+        if not self._fill(self.header_length):
+            if self._pending:
+                raise self._truncated(self.header_length)
+            return None
+        size = int.from_bytes(self._pending[_SIZE], "little")
+        if not self.header_length <= size <= EVENT_BYTES_MAX:
+            raise self._cannot_be(size)
+        if not self._fill(size):
+            raise self._truncated(size)
+        data = bytes(self._pending)
+        if self.version is None:
+            self.version = detect_version(data)
+            if size < self.header_length:
+                raise self._cannot_be(size)
+        self._pending.clear()
+        self.position += size
+        return data
+
+    def skip_to(self, position: int) -> None:
+        """Go on at `position`, behind the events that were read.
+
+        Raises LogTruncated where the log ends before it.
+        """
+        needed = position - self.position
+        found = self._source.skip(needed)
+        if found < needed:
+            raise LogTruncated(self._source.name, self.position, needed, found)
+        self.position = position
+
+    def _fill(self, length: int) -> bool:
+        """Read until `length` bytes are pending, and return whether there were so many."""
+        missing = length - len(self._pending)
+        while missing > 0:
+            try:
+                chunk = self._source.read(missing)
+            except EOFError:
+                # What is compressed goes on, but is not there.
+                raise self._truncated(length) from None
+            except _DAMAGED as error:
+                reason = f"the {self._source.compression} data are damaged: {error}"
+                raise EventError(self._source.name, self.position, _NO_NAME, reason) from error
+            if not chunk:
+                return False
+            self._pending += chunk
+            missing -= len(chunk)
+        return True
+
+    def _truncated(self, needed: int) -> LogTruncated:
+        return LogTruncated(self._source.name, self.position, needed, len(self._pending))
+
+    def _cannot_be(self, size: int) -> EventError:
+        name = event_name(self._pending[_TYPE_OFFSET])
+        bound = (
+            f"less than the {self.header_length} of a header"
+            if size <= EVENT_BYTES_MAX
+            else f"more than the {EVENT_BYTES_MAX} that an event can have"
+        )
+        reason = f"its header says {size} bytes, {bound}"
+        return EventError(self._source.name, self.position, name, reason)
+
+
+def _check_magic(name: str, head: bytes) -> None:
+    if head == _MAGIC:
+        return
+    if not head:
+        reason = "not a binary log: there is nothing in it"
+    elif _MAGIC.startswith(head):
+        raise LogTruncated(name, 0, MAGIC_LENGTH, len(head))
+    elif head == _ENCRYPTED_MAGIC:
+        reason = "encrypted (binlog_encryption=ON): read it from the server, which decrypts it"
+    elif head == _INNODB_MAGIC:
+        reason = (
+            "a log in pages of InnoDB (binlog_storage_engine=innodb): read it from the server, "
+            "which sends plain events"
+        )
+    else:
+        text = ", a text" if head.isascii() and head.decode().isprintable() else ""
+        reason = f"not a binary log: it starts with {head.hex(' ')}{text}, not {_MAGIC.hex(' ')}"
+    raise LogRefused(name, reason)

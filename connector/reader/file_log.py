@@ -1,0 +1,188 @@
+"""One file becomes its events, from its start or from a position inside of it.
+
+To read from a position, the events that describe the file are needed: its format, and in a relay
+log also that of the source. They stand before everything else, so as many events as there are of
+that kind are read, and the rest up to the position is skipped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import (
+    FormatDescriptionEvent,
+    RotateEvent,
+    StartEventV3,
+    format_before_description,
+)
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.encryption_event import StartEncryptionEvent
+from connector.binlog.log_place import FIRST_POSITION
+from connector.binlog.mariadb_events import BinlogCheckpointEvent, MariadbGtidListEvent
+from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.transaction_events import PreviousGtidsEvent
+from connector.binlog.version import BinlogVersion
+from connector.errors import ConfigError, EventError, LogTruncated
+from connector.reader.byte_source import ByteSource
+from connector.reader.event_frames import EventFrames
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.binlog.event import Event
+    from connector.reader.byte_source import Source
+
+# They describe the log; one of them may follow another.
+_START_EVENTS = (FormatDescriptionEvent, StartEventV3)
+_PREAMBLE = (
+    *_START_EVENTS,
+    BinlogCheckpointEvent,
+    MariadbGtidListEvent,
+    PreviousGtidsEvent,
+    RotateEvent,
+    StartEncryptionEvent,
+)
+_POSITION_MASK = 0xFFFF_FFFF
+
+
+class FileLog:
+    """Reads one file; the events that describe it come first, wherever it starts to read."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        name: str | None = None,
+        start_position: int = FIRST_POSITION,
+        verify_checksum: bool = True,
+    ) -> None:
+        """Open `source` and read what describes it.
+
+        Raises OSError for a path that cannot be opened, LogRefused for what is no log that can be
+        read, LogTruncated without one whole event, EventError for an event that cannot be read,
+        ConfigError for a start position that is not in the log.
+        """
+        self._source = ByteSource(source, name)
+        self._start_position = start_position
+        self._read: deque[Event] = deque()  # already, to come from `next_event` first
+        # Behind the start position until the first table map: what fails there, fails for it.
+        self._sought = False
+        try:
+            self._frames = EventFrames(self._source)
+            first = self._first_event()
+            self.version: BinlogVersion = self._frames.version or BinlogVersion.V4
+            self._decoder = EventDecoder(
+                file=self.name, version=self.version, verify_checksum=verify_checksum, counted=True
+            )
+            self.format: FormatDescriptionEvent = format_before_description(self.version)
+            event = self._decode(first)
+            self._places_are_certain = event.header.log_pos == event.next_position
+            self._read.append(event)
+            if start_position != FIRST_POSITION:
+                self._seek(event)
+        except BaseException:
+            self._source.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """The file's name without its folder, and without a suffix of its compression."""
+        return self._source.name
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file is, if it is known."""
+        return self._source.path
+
+    @property
+    def compression(self) -> str | None:
+        """`gzip`, `zstd`, or None."""
+        return self._source.compression
+
+    @property
+    def position(self) -> int:
+        """Where the next event starts."""
+        return self._read[0].position if self._read else self._frames.position
+
+    def next_event(self) -> Event | None:
+        """Return the next event, None at the end of the file.
+
+        Raises LogTruncated where the file ends inside of an event, EventError for an event that
+        cannot be read, LogRefused at one that starts encryption. After None and LogTruncated, the
+        call may be repeated when the file has grown.
+        """
+        if self._read:
+            return self._read.popleft()
+        try:
+            data = self._frames.next_event()
+            return None if data is None else self._decode(data)
+        except EventError as error:
+            if self._sought:
+                raise self._advised(error, error.reason) from error
+            raise
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        self._source.close()
+
+    def _first_event(self) -> bytes:
+        data = self._frames.next_event()
+        if data is None:
+            raise LogTruncated(self.name, FIRST_POSITION, self._frames.header_length, 0)
+        return data
+
+    def _decode(self, data: bytes) -> Event:
+        event = self._decoder.decode(data)
+        if isinstance(event.body, FormatDescriptionEvent):
+            self.format = event.body
+        elif isinstance(event.body, TableMapEvent):
+            self._sought = False
+        elif self._sought and event.checksum is None:
+            self._check_place(event)
+        return event
+
+    def _seek(self, event: Event) -> None:
+        """Go to the start position, behind the first `event` and others that describe the log."""
+        start = self._start_position
+        while event.next_position < start and isinstance(event.body, _PREAMBLE):
+            data = self._frames.next_event()
+            if data is None:
+                break
+            event = self._decode(data)
+            if isinstance(event.body, _START_EVENTS):
+                self._read.append(event)
+        if event.position == start:
+            if event is not self._read[-1]:
+                self._read.append(event)
+            return
+        if event.next_position > start:
+            reason = (
+                f"{self.name}: no event starts at start position {start}, which lies inside of the "
+                f"one from {event.position} to {event.next_position}"
+            )
+            raise ConfigError(reason)
+        try:
+            self._frames.skip_to(start)
+        except LogTruncated as error:
+            end = error.position + error.found
+            reason = f"{self.name}: start position {start} lies behind the end of the log, {end}"
+            raise ConfigError(reason) from error
+        self._decoder.seek(start)
+        self._sought = True
+
+    def _check_place(self, event: Event) -> None:
+        """Refuse bytes that look like an event, but whose header speaks of another place."""
+        log_pos = event.header.log_pos
+        if not self._places_are_certain or log_pos in (0, event.next_position & _POSITION_MASK):
+            return
+        name = "an event header"
+        reason = f"its header says that it ends at {log_pos}, not at {event.next_position}"
+        raise self._advised(EventError(self.name, event.position, name, reason), reason)
+
+    def _advised(self, error: EventError, reason: str) -> EventError:
+        advice = (
+            f"{reason}; reading began at start position {self._start_position}: begin where a "
+            "transaction does, at its GTID or BEGIN"
+        )
+        return EventError(error.file, error.position, error.event_name, advice)

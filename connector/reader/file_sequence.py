@@ -1,0 +1,163 @@
+"""Files in the order given become one log; the last one may be followed while it is written.
+
+A server that rotates its log names the next file in the last event of the one before. After a crash
+or a shutdown it does not: then the next file is the one whose number is higher by one.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import RotateEvent
+from connector.binlog.log_place import FIRST_POSITION
+from connector.errors import ConfigError, LogTruncated
+from connector.reader.byte_source import MAGIC_LENGTH
+from connector.reader.file_log import FileLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from connector.binlog.control_events import FormatDescriptionEvent
+    from connector.binlog.event import Event
+    from connector.binlog.version import BinlogVersion
+    from connector.reader.byte_source import Source
+
+_POLL_SECONDS = 0.1
+_NUMBERED = re.compile(r"(.*\.)([0-9]+)")
+
+
+class FileSequence:
+    """Reads files one behind the other."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        name: str | None = None,
+        start_position: int = FIRST_POSITION,
+        verify_checksum: bool = True,
+        follow: bool = False,
+        idle_timeout_seconds: float | None = None,
+    ) -> None:
+        """Open the first source; `start_position` is in it, and `name` is its name.
+
+        Raises what FileLog does, and ConfigError for a last source that cannot be followed.
+        """
+        if not sources:
+            reason = "no log is given"
+            raise ConfigError(reason)
+        self._verify_checksum = verify_checksum
+        self._follow = follow
+        self._idle_timeout_seconds = idle_timeout_seconds
+        self._closed = threading.Event()
+        # Held while the file is read, so that nobody closes it meanwhile.
+        self._reading = threading.RLock()
+        self._later = list(sources[1:])
+        self._log = FileLog(
+            sources[0], name=name, start_position=start_position, verify_checksum=verify_checksum
+        )
+        self._last_event: Event | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the file at hand."""
+        return self._log.name
+
+    @property
+    def version(self) -> BinlogVersion:
+        """The format of the file at hand."""
+        return self._log.version
+
+    @property
+    def format(self) -> FormatDescriptionEvent:
+        """What describes the file at hand."""
+        return self._log.format
+
+    @property
+    def position(self) -> int:
+        """Where the next event of the file at hand starts."""
+        return self._log.position
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events that have not been read yet."""
+        while (event := self._next_event()) is not None:
+            self._last_event = event
+            yield event
+
+    def close(self) -> None:
+        """End the iteration, also one that another thread waits for. Idempotent."""
+        self._closed.set()
+        with self._reading:
+            self._log.close()
+
+    def _next_event(self) -> Event | None:
+        while True:
+            if not self._later and self._follow:
+                return self._next_followed()
+            event = self._read()
+            if event is not None or not self._later:
+                return event
+            self._open(self._later.pop(0))
+
+    def _read(self) -> Event | None:
+        with self._reading:
+            return None if self._closed.is_set() else self._log.next_event()
+
+    def _open(self, source: Source) -> None:
+        with self._reading:
+            if self._closed.is_set():
+                return
+            log = FileLog(source, verify_checksum=self._verify_checksum)
+            self._log.close()
+            self._log = log
+            self._last_event = None
+
+    def _next_followed(self) -> Event | None:
+        """Return the next event as soon as it is there, None when it is no longer waited for."""
+        path = self._log.path
+        if path is None or self._log.compression is not None:
+            reason = f"{self.name}: only a file that is not compressed can be followed"
+            raise ConfigError(reason)
+        idle_since = time.monotonic()
+        while not self._closed.is_set():
+            # Before the file is read: what it lacks then, it will never have.
+            following = self._following(path)
+            try:
+                event = self._read()
+            except LogTruncated:
+                if following is not None:
+                    raise
+                event = None
+            if event is not None:
+                return event
+            # The server may not have written the start of the next file yet.
+            with suppress(LogTruncated):
+                if following is not None:
+                    self._open(following)
+                    path = following
+                    continue
+            timeout = self._idle_timeout_seconds
+            if timeout is not None and time.monotonic() - idle_since >= timeout:
+                return None
+            self._closed.wait(_POLL_SECONDS)
+        return None
+
+    def _following(self, path: Path) -> Path | None:
+        """Return the file that continues this one, once it is there."""
+        last = self._last_event
+        if last is not None and isinstance(last.body, RotateEvent) and not last.header.artificial:
+            # Of what a file says, only the name: it may be from anywhere.
+            name = last.body.next_file.rpartition("/")[2]
+        elif (numbered := _NUMBERED.fullmatch(path.name)) is not None:
+            number = str(int(numbered[2]) + 1).zfill(len(numbered[2]))
+            name = numbered[1] + number
+        else:
+            return None
+        following = path.with_name(name) if name else path
+        there = following != path and following.is_file()
+        return following if there and following.stat().st_size > MAGIC_LENGTH else None

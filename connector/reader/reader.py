@@ -1,0 +1,124 @@
+"""A log, of files or of a server, becomes events, transactions or changed rows.
+
+Each reader goes once over its log: whatever it is asked for continues where the last thing ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Self
+
+from connector.reader.transactions import Transaction, transactions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from connector.binlog.control_events import FormatDescriptionEvent
+    from connector.binlog.event import Event
+    from connector.binlog.version import BinlogVersion
+    from connector.reader.row_change import RowChange
+    from connector.reader.selection import TransactionSelection
+
+
+class Log(Protocol):
+    """What a reader reads."""
+
+    @property
+    def name(self) -> str:
+        """The file at hand."""
+        ...
+
+    @property
+    def version(self) -> BinlogVersion:
+        """Its format's number."""
+        ...
+
+    @property
+    def format(self) -> FormatDescriptionEvent:
+        """What describes it; made up from what is known where nothing did."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """Where its next event starts."""
+        ...
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events that have not been read yet."""
+        ...
+
+    def close(self) -> None:
+        """End the iteration, also one that another thread waits for."""
+        ...
+
+
+class BinlogReader:
+    """Reads one log from its start, or from where it was told to; a context manager closes it.
+
+    Iteration raises EventError for an event that cannot be read, LogTruncated where the log ends
+    inside of one, LogRefused where encryption starts; from a server also SourceUnavailable and
+    SourceRefused.
+    """
+
+    def __init__(self, log: Log, selection: TransactionSelection | None = None) -> None:
+        """Read `log`; see `open_binlog` and `open_server`."""
+        self._log = log
+        self._events = log.events() if selection is None else selection.select(log)
+
+    @property
+    def name(self) -> str:
+        """The name of the file at hand, or of the server's log."""
+        return self._log.name
+
+    @property
+    def version(self) -> BinlogVersion:
+        """The format of the file at hand."""
+        return self._log.version
+
+    @property
+    def format(self) -> FormatDescriptionEvent:
+        """What describes the file at hand: the server's version, the checksums.
+
+        Formats before v4 do not describe themselves; it holds what is certain of them.
+        """
+        return self._log.format
+
+    @property
+    def position(self) -> int:
+        """Where the next event starts, in bytes from the start of the file at hand."""
+        return self._log.position
+
+    def __iter__(self) -> Iterator[Event]:
+        """Iterate over the events that have not been read yet, as they are in the log.
+
+        A compressed transaction is one event, whose body's `events()` are those inside of it.
+        """
+        return self._events
+
+    def transactions(self) -> Iterator[Transaction]:
+        """Iterate over the transactions, in their order.
+
+        Nothing of a transaction is kept in memory: what is not read of it when the next one is
+        asked for is passed over.
+        """
+        return transactions_of(self._events)
+
+    def row_changes(
+        self, *, schemas: Mapping[str, Sequence[str]] | None = None
+    ) -> Iterator[RowChange]:
+        """Iterate over the changed rows of all transactions.
+
+        `schemas` has the names of a table's columns, by `database.table`, for logs without
+        binlog_row_metadata=FULL.
+        """
+        for transaction in self.transactions():
+            yield from transaction.row_changes(schemas=schemas)
+
+    def close(self) -> None:
+        """Close the log, and end an iteration that another thread waits for. Idempotent."""
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

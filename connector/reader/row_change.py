@@ -1,0 +1,68 @@
+"""A changed row of a table, by the names of its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.binlog.values import ABSENT
+from connector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from connector.binlog.table_map_event import TableMapEvent
+    from connector.binlog.values import Value
+    from connector.gtid import Gtid, MariadbGtid
+
+Image = dict[str, "Value"]
+
+
+@dataclass(slots=True)
+class RowChange:
+    """One row before and after; columns that an image leaves out are not in it.
+
+    An insert has no `before`, a delete no `after`.
+    """
+
+    database: str
+    table: str
+    op: str  # "insert", "update" or "delete"
+    before: Image | None
+    after: Image | None
+    gtid: Gtid | MariadbGtid | None
+    file: str
+    position: int  # of the event that holds the row
+    timestamp: datetime  # when the statement began, in UTC
+    seq: int  # counts the rows of the transaction, from 0
+
+
+def column_names(
+    table_map: TableMapEvent, schemas: Mapping[str, Sequence[str]] | None = None
+) -> list[str]:
+    """Return the names of a table's columns: the log's, else those of `schemas`, else @1, @2, ….
+
+    Raises ConfigError where `schemas` names another number of columns.
+    """
+    columns = table_map.columns
+    table = f"{table_map.schema}.{table_map.table}"
+    given = None if schemas is None else schemas.get(table)
+    if given is not None and len(given) != len(columns):
+        reason = f"schemas has {len(given)} columns of {table}, but the log has {len(columns)}"
+        raise ConfigError(reason)
+    return [
+        column.name
+        if column.name is not None
+        else given[place]
+        if given is not None
+        else f"@{place + 1}"
+        for place, column in enumerate(columns)
+    ]
+
+
+def image_of(names: list[str], values: list[Value] | None) -> Image | None:
+    """Return the row by the names of its columns, without those that are absent."""
+    if values is None:
+        return None
+    return {name: value for name, value in zip(names, values, strict=True) if value is not ABSENT}

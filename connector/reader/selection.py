@@ -1,0 +1,125 @@
+"""The events of a log become those of the transactions that are asked for, each of them whole.
+
+A transaction belongs to the time of its first event. What is not part of a transaction, such as the
+description of the log's format, is always there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.changes.transaction_bounds import TransactionBounds
+from connector.errors import ConfigError
+from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from connector.binlog.event import Event
+    from connector.changes.transaction_bounds import TransactionSpan
+    from connector.reader.reader import Log
+
+AnyGtid = Gtid | MariadbGtid
+AnyGtidSet = GtidSet | MariadbGtidSet
+
+
+class TransactionSelection:
+    """Selects transactions by GTID and by time; all that is asked for has to be true."""
+
+    def __init__(
+        self,
+        *,
+        start_gtid: AnyGtid | str | None = None,
+        skip_gtids: AnyGtidSet | str | None = None,
+        start_time: datetime | None = None,
+        stop_time: datetime | None = None,
+    ) -> None:
+        """Begin with `start_gtid`, leave out `skip_gtids`, begin at and end before a time.
+
+        A MariaDB position in `skip_gtids` leaves out everything up to it. Raises ConfigError for a
+        time without a time zone, DecodeError for text that is no GTID.
+        """
+        self._start_gtid = parse_gtid(start_gtid) if isinstance(start_gtid, str) else start_gtid
+        self._skip_gtids = parse_gtid_set(skip_gtids) if isinstance(skip_gtids, str) else skip_gtids
+        self._start = _seconds("start_time", start_time)
+        self._stop = _seconds("stop_time", stop_time)
+        self._chosen = True
+        self._finished = False
+
+    def select(self, log: Log) -> Iterator[Event]:
+        """Yield the events of `log` that are selected.
+
+        Raises ConfigError at the end of a log without `start_gtid`.
+        """
+        bounds = TransactionBounds()
+        known: TransactionSpan | None = None
+        for event in log.events():
+            bounds.receive(event)
+            span = bounds.span
+            if span is not None and span is not known:
+                known = span
+                self._chosen = self._chooses(span)
+                if self._finished:
+                    return
+            if isinstance(event.body, TransactionPayloadEvent):
+                # It is all that is left of its transaction, and need not be unpacked to know it.
+                bounds = TransactionBounds()
+            if span is None or self._chosen:
+                yield event
+        if self._start_gtid is not None:
+            reason = f"{log.name}: the log has no transaction {self._start_gtid}"
+            raise ConfigError(reason)
+
+    def _chooses(self, span: TransactionSpan) -> bool:
+        if self._stop is not None and span.first_timestamp >= self._stop:
+            self._finished = True
+            return False
+        if self._start is not None:
+            if span.first_timestamp < self._start:
+                return False
+            # From here on everything, also where a clock went back.
+            self._start = None
+        if self._start_gtid is not None:
+            if span.gtid != self._start_gtid:
+                return False
+            self._start_gtid = None
+        return not self._skips(span.gtid)
+
+    def _skips(self, gtid: AnyGtid | None) -> bool:
+        skip = self._skip_gtids
+        if isinstance(skip, GtidSet):
+            return isinstance(gtid, Gtid) and gtid in skip
+        return skip is not None and isinstance(gtid, MariadbGtid) and gtid in skip
+
+
+def parse_gtid(text: str) -> AnyGtid:
+    """Return the GTID: `uuid:number`, `uuid:tag:number`, or MariaDB's `domain-server-number`.
+
+    Raises DecodeError for other text, ConfigError for more than one.
+    """
+    if ":" not in text:
+        return MariadbGtid.parse(text)
+    gtids = list(GtidSet.parse(text))
+    if len(gtids) != 1:
+        reason = f"{text!r} is not one GTID"
+        raise ConfigError(reason)
+    return gtids[0]
+
+
+def parse_gtid_set(text: str) -> AnyGtidSet:
+    """Return the GTID set of MySQL, or the position of MariaDB.
+
+    Raises DecodeError for other text.
+    """
+    return GtidSet.parse(text) if ":" in text else MariadbGtidSet.parse(text)
+
+
+def _seconds(name: str, time: datetime | None) -> float | None:
+    if time is None:
+        return None
+    if time.tzinfo is None:
+        reason = f"{name} {time.isoformat()} has no time zone: give one, such as timezone.utc"
+        raise ConfigError(reason)
+    return time.timestamp()
