@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from connector.binlog.column import Column
     from connector.binlog.rows_event import RowsEvent
-    from connector.binlog.table_map_event import TableMapEvent
     from connector.binlog.values import JsonDiff, Value
 
 _BLOB_NAMES = ("TINYBLOB/TINYTEXT", "BLOB/TEXT", "MEDIUMBLOB/MEDIUMTEXT", "LONGBLOB/LONGTEXT")
@@ -73,7 +72,8 @@ def row_lines(body: RowsEvent) -> Iterator[str]:
         RowsKind.UPDATE: "UPDATE",
         RowsKind.DELETE: "DELETE FROM",
     }[body.kind]
-    signs = _signs_are_known(table)
+    # Servers that tell anything beside the types tell the signs.
+    signs = bool(table.metadata_fields)
     columns = [
         ColumnText(number, column, signs=signs) for number, column in enumerate(table.columns, 1)
     ]
@@ -92,14 +92,6 @@ def quoted_text(value: str | bytes) -> str:
     if isinstance(value, bytes):
         return f"'{value.decode('latin-1').translate(_BYTE_ESCAPES)}'"
     return f"'{value.translate(_ESCAPES)}'"
-
-
-def _signs_are_known(table: TableMapEvent) -> bool:
-    """Return whether the log tells more of the columns than their types."""
-    return any(
-        column.name is not None or column.unsigned or column.collation is not None
-        for column in table.columns
-    )
 
 
 def _comment(column: Column) -> str:
