@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from connector.binlog.columns.json_patch import apply_json_diffs
 from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.post_header import read_post_header
+from connector.binlog.row_plan import describe
 from connector.binlog.table_map_event import TableMapEvent, read_table_id
 from connector.binlog.values import ABSENT, JsonDiffs
 from connector.errors import DecodeError, EventError
@@ -33,6 +34,7 @@ from connector.payload import PayloadReader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from connector.binlog.column import Column
     from connector.binlog.row_plan import RowPlan
     from connector.binlog.values import Value
 
@@ -199,7 +201,7 @@ class RowsEvent:
         """
         try:
             if apply_diffs and self.partial:
-                yield from map(_with_diffs_applied, self._rows())
+                yield from map(self._with_diffs_applied, self._rows())
             else:
                 yield from self._rows()
         except DecodeError as error:
@@ -233,22 +235,26 @@ class RowsEvent:
             None if after is None else read_after(image, after),
         )
 
+    def _with_diffs_applied(self, row: Row) -> Row:
+        before, after = row.before, row.after
+        assert before is not None
+        assert after is not None
+        cells = zip(self.table_map.columns, before, after, strict=True)
+        return Row(before, [_applied(cell[0], n, *cell[1:]) for n, cell in enumerate(cells)])
+
 
 def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
     return None if columns_present is None else plan.places(columns_present)
 
 
-def _with_diffs_applied(row: Row) -> Row:
-    before, after = row.before, row.after
-    assert before is not None
-    assert after is not None
-    return Row(before, list(map(_apply, before, after)))
-
-
-def _apply(before: Value, after: Value) -> Value:
+def _applied(column: Column, place: int, before: Value, after: Value) -> Value:
     if not isinstance(after, JsonDiffs) or before is ABSENT:
         return after
     if not isinstance(before, str):
-        reason = "changes of a JSON document that is not in the before image"
+        reason = f"{describe(column, place)}: it has changes of a document, but none before them"
         raise DecodeError(reason)
-    return apply_json_diffs(before, after)
+    try:
+        return apply_json_diffs(before, after)
+    except DecodeError as error:
+        reason = f"{describe(column, place)}: {error}"
+        raise DecodeError(reason) from error

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType
 from connector.binlog.columns.json_patch import apply_json_diffs
+from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.row_plan import RowPlan
+from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation, Value
-from connector.errors import DecodeError
+from connector.errors import DecodeError, EventError
 from connector.payload import PayloadReader
 
 REPLACE, INSERT, REMOVE = JsonOperation.REPLACE, JsonOperation.INSERT, JsonOperation.REMOVE
@@ -171,6 +174,22 @@ def test_a_quoted_member_with_a_raw_control_character_is_an_error() -> None:
         apply_json_diffs("{}", diffs((INSERT, '$."\x01"', "1")))
     assert str(caught.value) == (
         "a JSON document cannot be read: Invalid control character at: line 1 column 2 (char 1)"
+    )
+
+
+def test_rows_name_the_column_whose_changes_cannot_be_applied() -> None:
+    table_map = TableMapEvent(1, 0, "shop", "t", [JSON])
+    data = bytes.fromhex("00" + "020000000401" + "01" + "01" + "00" + "06000000" + REMOVE_0)
+    event = RowsEvent(
+        RowsKind.UPDATE, table_map, 1, ExtraRowInfo(), b"\x01", b"\x01",
+        "binlog.000001", 300, "PARTIAL_UPDATE_ROWS_EVENT", data, 0, len(data), partial=True,
+    )  # fmt: skip
+    (row,) = event.rows()
+    assert (row.before, row.after) == (["true"], [diffs((REMOVE, "$[0]", None))])
+    with pytest.raises(EventError) as caught:
+        list(event.rows(apply_diffs=True))
+    assert caught.value.reason == (
+        "table shop.t, column j (JSON): the JSON document has no place to remove $[0]"
     )
 
 

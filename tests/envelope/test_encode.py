@@ -198,7 +198,7 @@ def test_a_partial_update_of_null_is_an_error() -> None:
     with pytest.raises(EventError) as caught:
         list(encoder().rows(partially_updated("02 07000000"), NOW_US))
     assert caught.value.reason == (
-        "table shop.t, changes of a JSON document that is not in the before image"
+        "table shop.t, column j (JSON): it has changes of a document, but none before them"
     )
 
 
