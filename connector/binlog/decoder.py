@@ -37,7 +37,11 @@ from connector.errors import DecodeError, EventError, LogRefused
 from connector.payload import PayloadReader
 
 # They have a place in the file, unless they are made up.
-_PLACED = (EventType.FORMAT_DESCRIPTION_EVENT, EventType.ROTATE_EVENT)
+_PLACED = (
+    EventType.FORMAT_DESCRIPTION_EVENT,
+    EventType.ROTATE_EVENT,
+    EventType.START_ENCRYPTION_EVENT,
+)
 _HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
 
 
@@ -178,7 +182,7 @@ class EventDecoder:
     def _occupies(self, header: EventHeader) -> bool:
         """Return whether the event is in the file, not made up for the replica.
 
-        A server that starts in the middle of a file sends the format description without its place.
+        A server that starts in the middle of a file sends what the file starts with without places.
         """
         if self._counted:
             return True
