@@ -160,7 +160,7 @@ def user_var_info(event: UserVarEvent, server: ServerRelease) -> str:
     if event.value is None:
         return f"{name}NULL"
     if event.type is not UserVarType.STRING:
-        return name + _number(event.value)
+        return name + number_text(event.value)
     names = server.charset_and_collation(event.collation)
     if names is None:
         # MariaDB leaves the name of the variable out then.
@@ -169,7 +169,8 @@ def user_var_info(event: UserVarEvent, server: ServerRelease) -> str:
     return f"{name}_{charset} {_hexadecimal(event.raw_value or b'', server)} COLLATE {collation}"
 
 
-def _number(value: float | str | bytes) -> str:
+def number_text(value: float | str | bytes) -> str:
+    """Return a number as the server prints it."""
     return double_text(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 

@@ -1,0 +1,85 @@
+"""A decoded cell becomes its JSON text.
+
+::
+
+    NULL                            null
+    left out by the row image       {"absent":true}
+    integers, YEAR, BIT             numbers
+    FLOAT, DOUBLE, VECTOR           the shortest numbers that read back
+    DECIMAL, dates and times        text
+    characters, ENUM, SET           text; {"hex"} for bytes that are not of the character set;
+                                    the number of an ENUM or SET whose labels are not known
+    BINARY, BLOB, GEOMETRY          {"hex":"…"} of the stored bytes
+    JSON                            the document's text; {"json_diff":[…]} for changes of it
+"""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Any
+
+from connector.binlog.column_types import ColumnType
+from connector.binlog.columns.floats import float32_text
+from connector.binlog.values import Absent, EnumIndex, Geometry, JsonDiffs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.binlog.column import Column
+    from connector.binlog.values import Value
+
+_SRID_LENGTH = 4
+
+
+def cell_encoder(column: Column) -> Callable[[Value], str]:
+    """Return the function that writes a cell of `column`."""
+    return _float_cell if column.real_type == ColumnType.FLOAT else _cell
+
+
+def hexadecimal(raw: bytes) -> dict[str, str]:
+    """Return the form of bytes that are not text."""
+    return {"hex": raw.hex()}
+
+
+def _cell(value: Value) -> str:
+    return _BY_TYPE[type(value)](value)
+
+
+def _float_cell(value: Value) -> str:
+    return float32_text(value) if isinstance(value, float) else _cell(value)
+
+
+def _hex(value: bytes) -> str:
+    return f'{{"hex":"{value.hex()}"}}'
+
+
+def _geometry(value: Geometry) -> str:
+    return _hex(value.srid.to_bytes(_SRID_LENGTH, "little") + value.wkb)
+
+
+def _vector(value: list[float]) -> str:
+    return f"[{','.join(map(float32_text, value))}]"
+
+
+def _diffs(value: JsonDiffs) -> str:
+    diffs = ",".join(
+        f'{{"op":"{diff.operation.value}","path":{encode_basestring(diff.path)},'
+        f'"value":{"null" if diff.value is None else encode_basestring(diff.value)}}}'
+        for diff in value.diffs
+    )
+    return f'{{"json_diff":[{diffs}]}}'
+
+
+# The type of a value decides its form, but for a FLOAT, which is a DOUBLE otherwise.
+_BY_TYPE: dict[type, Callable[[Any], str]] = {
+    type(None): lambda _: "null",
+    Absent: lambda _: '{"absent":true}',
+    int: str,
+    float: repr,
+    str: encode_basestring,
+    bytes: _hex,
+    list: _vector,
+    EnumIndex: lambda value: str(value.index),
+    Geometry: _geometry,
+    JsonDiffs: _diffs,
+}
