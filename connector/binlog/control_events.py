@@ -86,6 +86,14 @@ class StartEventV3:
         """Decode an event body."""
         return cls(body.read_uint16(), _read_server_version(body), body.read_uint32())
 
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return (
+            self.binlog_version.to_bytes(2, "little")
+            + self.server_version.encode().ljust(_SERVER_VERSION_LENGTH, b"\0")
+            + self.create_timestamp.to_bytes(4, "little")
+        )
+
 
 @dataclass(slots=True)
 class FormatDescriptionEvent:
@@ -135,6 +143,18 @@ class FormatDescriptionEvent:
         )
         event.require_known_numbering()
         return event
+
+    def encode(self) -> bytes:
+        """Return the event body, without the checksum behind it."""
+        algorithm = b"" if self.checksum_algorithm is None else bytes([self.checksum_algorithm])
+        return (
+            self.binlog_version.to_bytes(2, "little")
+            + self.server_version.encode().ljust(_SERVER_VERSION_LENGTH, b"\0")
+            + self.create_timestamp.to_bytes(4, "little")
+            + bytes([self.header_length])
+            + self.post_header_lengths
+            + algorithm
+        )
 
     @property
     def mariadb(self) -> bool:
@@ -224,6 +244,10 @@ class RotateEvent:
         # The name fills the body and has no terminator.
         return cls(next_position, decode_file_name(body.read_rest()))
 
+    def encode(self) -> bytes:
+        """Return the event body as every format but v1 has it."""
+        return self.next_position.to_bytes(8, "little") + self.next_file.encode()
+
 
 def decode_file_name(name: bytes) -> str:
     """Return the name of a log file.
@@ -250,6 +274,10 @@ class StopEvent:
         """Decode an event body."""
         del body
         return cls()
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return b""
 
 
 @dataclass(slots=True)
@@ -357,3 +385,7 @@ class IgnorableEvent:
     def decode(cls, body: PayloadReader) -> IgnorableEvent:
         """Keep an event body as it is."""
         return cls(body.read_rest())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.data

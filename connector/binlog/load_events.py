@@ -145,6 +145,10 @@ class AppendBlockEvent:
         head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
         return cls(head.read_uint32(), body.read_rest())
 
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little") + self.block
+
 
 @dataclass(slots=True)
 class BeginLoadQueryEvent:
@@ -161,6 +165,10 @@ class BeginLoadQueryEvent:
         head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
         return cls(head.read_uint32(), body.read_rest())
 
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little") + self.block
+
 
 @dataclass(slots=True)
 class ExecLoadEvent:
@@ -173,6 +181,10 @@ class ExecLoadEvent:
         """Decode an event body."""
         return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
 
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little")
+
 
 @dataclass(slots=True)
 class DeleteFileEvent:
@@ -184,6 +196,10 @@ class DeleteFileEvent:
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> DeleteFileEvent:
         """Decode an event body."""
         return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little")
 
 
 def _read_load(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from struct import Struct
 
 from connector.binlog.character_sets import decode_leniently
 from connector.binlog.collations import charset_of
@@ -27,8 +28,8 @@ from connector.binlog.status_variables import StatusVariables
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
-_QUERY_HEADER_LENGTH = 13
-_EXECUTE_LOAD_QUERY_HEADER_LENGTH = 26
+_QUERY_HEADER = Struct("<IIBHH")
+_LOAD_HEADER = Struct("<IIIB")
 
 
 @dataclass(slots=True)
@@ -50,8 +51,24 @@ class QueryEvent:
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> QueryEvent:
         """Decode an event body."""
-        head = read_post_header(body, post_header_length, _QUERY_HEADER_LENGTH)
+        head = read_post_header(body, post_header_length, _QUERY_HEADER.size)
         return cls(*_read_query(head, body))
+
+    def encode(self) -> bytes:
+        """Return the event body as format v4 has it."""
+        return self._head() + self._variable_part()
+
+    def _head(self) -> bytes:
+        return _QUERY_HEADER.pack(
+            self.thread_id,
+            self.exec_time,
+            len(self.schema.encode()),
+            self.error_code,
+            len(self.status_variables.data),
+        )
+
+    def _variable_part(self) -> bytes:
+        return self.status_variables.data + self.schema.encode() + b"\0" + self.query_bytes
 
     @property
     def updated_databases(self) -> list[str] | None:
@@ -85,7 +102,8 @@ class ExecuteLoadQueryEvent(QueryEvent):
         cls, body: PayloadReader, post_header_length: int | None = None
     ) -> ExecuteLoadQueryEvent:
         """Decode an event body."""
-        head = read_post_header(body, post_header_length, _EXECUTE_LOAD_QUERY_HEADER_LENGTH)
+        known = _QUERY_HEADER.size + _LOAD_HEADER.size
+        head = read_post_header(body, post_header_length, known)
         query = _read_query(head, body)
         file_id, start_pos, end_pos = (head.read_uint32() for _ in range(3))
         handling = head.read_uint8()
@@ -96,6 +114,13 @@ class ExecuteLoadQueryEvent(QueryEvent):
             )
             raise DecodeError(reason)
         return cls(*query, file_id, start_pos, end_pos, _duplicate_handling(handling))
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        load = _LOAD_HEADER.pack(
+            self.file_id, self.start_pos, self.end_pos, self.duplicate_handling
+        )
+        return self._head() + load + self._variable_part()
 
 
 def _duplicate_handling(code: int) -> DuplicateHandling:
@@ -143,3 +168,7 @@ class RowsQueryEvent:
         body.skip(1)
         query_bytes = body.read_rest()
         return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"))
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return bytes([len(self.query_bytes) & 0xFF]) + self.query_bytes

@@ -13,7 +13,7 @@ https://mariadb.com/kb/en/query_event/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from connector.errors import DecodeError
@@ -61,11 +61,12 @@ class StatusVariables:
     sa_seq_no: int | None = None  # of the GTID whose ALTER this one commits or rolls back
     character_set_collations: list[tuple[int, int]] | None = None
     unknown: bytes = b""  # from the first code that is not known to the end
+    data: bytes = field(default=b"", repr=False, compare=False)  # the whole block, as logged
 
     @classmethod
     def decode(cls, block: PayloadReader) -> StatusVariables:
         """Decode the whole block of status variables."""
-        variables = cls()
+        variables = cls(data=block.data[block.offset : block.end])
         while block.remaining:
             start = block.offset
             read = _READERS.get(block.read_uint8())
