@@ -9,7 +9,7 @@
 `docs/library.md` is the guide.
 """
 
-from connector.reader.open import open_binlog, open_binlogs
+from connector.reader.open import open_binlog, open_binlogs, open_server
 from connector.reader.reader import BinlogReader
 from connector.reader.row_change import RowChange
 from connector.reader.transactions import Transaction
@@ -20,4 +20,5 @@ __all__ = [
     "Transaction",
     "open_binlog",
     "open_binlogs",
+    "open_server",
 ]

@@ -30,10 +30,17 @@ if TYPE_CHECKING:
     from connector.reader.byte_source import ByteSource
 
 _MAGIC = b"\xfebin"
-# https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
-_ENCRYPTED_MAGIC = b"\xfdbin"
-# Of the 512-byte page that starts a file (MariaDB 12.3); little-endian 0x010dfefe.
-_INNODB_MAGIC = b"\xfe\xfe\x0d\x01"
+# Files that are near logs, and what they are.
+_OTHER_MAGICS = {
+    # https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
+    b"\xfdbin": "encrypted (binlog_encryption=ON): read it from the server, which decrypts it",
+    # MariaDB 12.3: little-endian 0x010dfefe at the start of the first page.
+    b"\xfe\xfe\x0d\x01": (
+        "a log in pages of InnoDB (binlog_storage_engine=innodb): read it from the server, which "
+        "sends plain events"
+    ),
+    b"\xfe\xfe\x0c\x01": "MariaDB's index of the GTIDs of a log: give the log beside it",
+}
 
 _TYPE_OFFSET = 4
 _SIZE = slice(9, 13)
@@ -137,13 +144,8 @@ def _check_magic(name: str, head: bytes) -> None:
         reason = "not a binary log: there is nothing in it"
     elif _MAGIC.startswith(head):
         raise LogTruncated(name, 0, MAGIC_LENGTH, len(head))
-    elif head == _ENCRYPTED_MAGIC:
-        reason = "encrypted (binlog_encryption=ON): read it from the server, which decrypts it"
-    elif head == _INNODB_MAGIC:
-        reason = (
-            "a log in pages of InnoDB (binlog_storage_engine=innodb): read it from the server, "
-            "which sends plain events"
-        )
+    elif head in _OTHER_MAGICS:
+        reason = _OTHER_MAGICS[head]
     else:
         text = ", a text" if head.isascii() and head.decode().isprintable() else ""
         reason = f"not a binary log: it starts with {head.hex(' ')}{text}, not {_MAGIC.hex(' ')}"

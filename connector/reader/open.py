@@ -8,11 +8,14 @@ from connector.binlog.log_place import FIRST_POSITION
 from connector.reader.file_sequence import FileSequence
 from connector.reader.reader import BinlogReader
 from connector.reader.selection import TransactionSelection
+from connector.reader.server_log import ServerLog
+from connector.reader.source_url import source_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from connector.config import SourceSettings
     from connector.reader.byte_source import Source
     from connector.reader.selection import AnyGtid, AnyGtidSet
 
@@ -80,14 +83,9 @@ def open_binlogs(
 
     `name` and `start_position` are those of the first one; the last one is followed.
     """
-    selection = None
-    if any(wish is not None for wish in (start_gtid, skip_gtids, start_time, stop_time)):
-        selection = TransactionSelection(
-            start_gtid=start_gtid,
-            skip_gtids=skip_gtids,
-            start_time=start_time,
-            stop_time=stop_time,
-        )
+    selection = TransactionSelection.of(
+        start_gtid=start_gtid, skip_gtids=skip_gtids, start_time=start_time, stop_time=stop_time
+    )
     files = FileSequence(
         sources,
         name=name,
@@ -97,3 +95,41 @@ def open_binlogs(
         idle_timeout_seconds=idle_timeout_seconds,
     )
     return BinlogReader(files, selection)
+
+
+def open_server(
+    source: str | SourceSettings,
+    *,
+    password: str | None = None,
+    start: str = "earliest",
+    start_time: datetime | None = None,
+    stop_time: datetime | None = None,
+    stop_at_end: bool = False,
+    idle_timeout_seconds: float | None = None,
+    verify_checksum: bool = True,
+) -> BinlogReader:
+    """Open the log of a server: `mysql://user:password@host:port/?ssl-mode=REQUIRED`.
+
+    `password` comes in place of the URL's; `source_url` has the URL's options.
+
+    *Where.* `start` is `earliest`, `latest`, `position:FILE:POSITION`, or `gtid:SET` for everything
+    behind the set. The times are those of `open_binlog`.
+
+    *The end.* The server is followed until `close` is called or nothing has come for
+    `idle_timeout_seconds`; with `stop_at_end` the log ends where it ended when it was reached.
+
+    Raises ConfigError for arguments that do not fit, SourceUnavailable for a server that cannot be
+    reached, SourceRefused for one that refuses or has no such place.
+    """
+    settings = source
+    if isinstance(settings, str):
+        settings = source_settings(settings, password=password)
+    selection = TransactionSelection.of(start_time=start_time, stop_time=stop_time)
+    log = ServerLog(
+        settings,
+        start=start,
+        stop_at_end=stop_at_end,
+        idle_timeout_seconds=idle_timeout_seconds,
+        verify_checksum=verify_checksum,
+    )
+    return BinlogReader(log, selection)

@@ -6,7 +6,7 @@ description of the log's format, is always there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
@@ -47,6 +47,25 @@ class TransactionSelection:
         self._stop = _seconds("stop_time", stop_time)
         self._chosen = True
         self._finished = False
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        start_gtid: AnyGtid | str | None = None,
+        skip_gtids: AnyGtidSet | str | None = None,
+        start_time: datetime | None = None,
+        stop_time: datetime | None = None,
+    ) -> Self | None:
+        """Return the selection, None where nothing is asked for."""
+        if all(wish is None for wish in (start_gtid, skip_gtids, start_time, stop_time)):
+            return None
+        return cls(
+            start_gtid=start_gtid,
+            skip_gtids=skip_gtids,
+            start_time=start_time,
+            stop_time=stop_time,
+        )
 
     def select(self, log: Log) -> Iterator[Event]:
         """Yield the events of `log` that are selected.

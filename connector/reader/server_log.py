@@ -1,0 +1,129 @@
+"""The log of a server becomes events, as from its files, up to its end or as it grows.
+
+The server adds what is not in its files: a ROTATE_EVENT that names each file, and its format once
+more where reading begins in the middle. These events have the place of the one behind them. Its
+signs of life are not part of the log and are left out.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import (
+    FormatDescriptionEvent,
+    HeartbeatEvent,
+    RotateEvent,
+    format_before_description,
+)
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.log_place import FIRST_POSITION
+from connector.binlog.version import BinlogVersion
+from connector.errors import ConfigError, SourceUnavailable
+from connector.source.mysql_server import MysqlServer
+from connector.source.replication_stream import open_stream
+from connector.source.start import StartPoint, resolve_start, validate_start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.binlog.event import Event
+    from connector.config import SourceSettings
+
+# In SHOW REPLICAS.
+_REPLICA_NAME = "binlog-reader"
+_RECEIVE_SECONDS = 1.0
+
+
+class ServerLog:
+    """Reads the log of one server."""
+
+    version = BinlogVersion.V4
+
+    def __init__(
+        self,
+        settings: SourceSettings,
+        *,
+        start: str,
+        stop_at_end: bool,
+        idle_timeout_seconds: float | None,
+        verify_checksum: bool,
+    ) -> None:
+        """Log in and ask for everything behind `start`; see `open_server`."""
+        with MysqlServer.connect(settings) as server:
+            point = _start_point(server, start)
+            mariadb = server.identity.flavour == "mariadb"
+        self._idle_timeout_seconds = idle_timeout_seconds
+        self._closed = False
+        self._decoder = EventDecoder(
+            file=point.file,
+            position=point.position,
+            mariadb=mariadb,
+            verify_checksum=verify_checksum,
+        )
+        self.name = point.file  # "" until the server has named it
+        self.position = point.position
+        self.format: FormatDescriptionEvent = format_before_description(self.version)
+        self._stream = open_stream(
+            settings, point, replica_name=_REPLICA_NAME, stop_at_end=stop_at_end
+        )
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events as they come.
+
+        Raises SourceUnavailable when the connection breaks, SourceRefused when the server refuses
+        to go on, EventError for an event that cannot be read.
+        """
+        try:
+            while (data := self._receive()) is not None:
+                event = self._decoder.decode(data)
+                body = event.body
+                self.name, self.position = event.file, event.next_position
+                if isinstance(body, HeartbeatEvent):
+                    continue
+                if isinstance(body, FormatDescriptionEvent):
+                    self.format = body
+                elif isinstance(body, RotateEvent):
+                    self.name, self.position = body.next_file, body.next_position
+                yield event
+        except SourceUnavailable:
+            if not self._closed:
+                raise
+
+    def close(self) -> None:
+        """End the connection, and an iteration that another thread waits for. Idempotent."""
+        self._closed = True
+        self._stream.close()
+
+    def _receive(self) -> bytes | None:
+        """Return the next event, None at the end of the log or after the idle timeout."""
+        timeout = self._idle_timeout_seconds
+        idle_since = time.monotonic()
+        while not self._closed:
+            left = _RECEIVE_SECONDS
+            if timeout is not None:
+                left = min(left, timeout - (time.monotonic() - idle_since))
+            data = self._stream.receive(max(left, 0.0))
+            if data is not None or self._stream.ended or left <= 0:
+                return data
+        return None
+
+
+def _start_point(server: MysqlServer, start: str) -> StartPoint:
+    flavour = server.identity.flavour
+    match start.split(":", 1):
+        case ["earliest"]:
+            return StartPoint(flavour, None, "", FIRST_POSITION)
+        case ["position", place]:
+            file, _, position = place.rpartition(":")
+            if not file or not position.isdecimal():
+                reason = f"start {start!r} is not position:FILE:POSITION"
+                raise ConfigError(reason)
+            point = StartPoint(flavour, None, file, int(position))
+        case ["latest"] | ["gtid", _]:
+            point = resolve_start(server, start)
+        case _:
+            reason = f"start {start!r} is not earliest, latest, gtid:SET or position:FILE:POSITION"
+            raise ConfigError(reason)
+    validate_start(server, point)
+    return point

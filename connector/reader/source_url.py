@@ -1,0 +1,88 @@
+"""A URL becomes the settings of a server.
+
+::
+
+    mysql://user:password@host:3306/?ssl-mode=VERIFY_CA&ssl-ca=/etc/ca.pem
+
+What is special in user and password is percent-encoded. The options have the names and values of
+MySQL's clients; `server-id` is that of the replica the reader passes for, one at random without it.
+
+https://dev.mysql.com/doc/refman/8.4/en/connecting-using-uri-or-key-value-pairs.html
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from pydantic import ValidationError
+
+from connector.config import SourceSettings
+from connector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SCHEMES = ("mysql", "mariadb")
+_TLS = {"ssl-mode": "mode", "ssl-ca": "ca", "ssl-cert": "certificate", "ssl-key": "key"}
+_OPTIONS = {"server-id": "server_id", "connect-timeout": "connect_timeout_seconds"}
+_NAMES = {"user": "user", "port": "port", **{key: name for name, key in (_OPTIONS | _TLS).items()}}
+# Of ids that are chosen at random: far from those that people give.
+_SERVER_IDS = range(2**31, 2**32)
+
+
+def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
+    """Return the settings that `url` has; `password` comes in place of the URL's.
+
+    Raises ConfigError, whose text never has the password.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        # Of the text itself nothing is shown: it may be part of a password that is not encoded.
+        reason = "the source's URL is not mysql://user:password@host:port/: percent-encode it"
+        raise ConfigError(reason) from error
+    if parts.scheme not in _SCHEMES or not host or parts.path not in ("", "/") or parts.fragment:
+        reason = "the source's URL is not mysql://user:password@host:port/"
+        raise ConfigError(reason)
+    values: dict[str, Any] = {
+        "host": host,
+        "server_id": _SERVER_IDS.start + secrets.randbelow(len(_SERVER_IDS)),
+        "password": password if password is not None else unquote(parts.password or ""),
+    }
+    if port is not None:
+        values["port"] = port
+    if parts.username:
+        values["user"] = unquote(parts.username)
+    values |= _options(parts)
+    try:
+        return SourceSettings(**values)
+    except ValidationError as error:
+        reason = "; ".join(map(_explain, error.errors(include_input=False)))
+        raise ConfigError(reason) from error
+
+
+def _options(parts: SplitResult) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    tls: dict[str, str] = {}
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if name == "ssl-mode":
+            tls["mode"] = value.lower()
+        elif name in _TLS:
+            tls[_TLS[name]] = value
+        elif name in _OPTIONS:
+            values[_OPTIONS[name]] = value
+        else:
+            known = ", ".join([*_TLS, *_OPTIONS])
+            reason = f"the source's URL has the unknown option {name}; there are {known}"
+            raise ConfigError(reason)
+    if tls:
+        values["tls"] = tls
+    return values
+
+
+def _explain(problem: Mapping[str, Any]) -> str:
+    key = problem["loc"][-1] if problem["loc"] else "url"
+    return f"the source's URL: {_NAMES.get(key, key)}: {problem['msg']}"
