@@ -197,7 +197,7 @@ def test_compressed_events_of_mariadb_hold_what_plain_ones_do(mariadb: SourceLog
     mariadb.execute("SET GLOBAL log_bin_compress = OFF")
     plain = run(mariadb, *changes, f"CREATE TABLE u (id INT) {comment}", "DROP TABLE u")
     mariadb.execute("SET GLOBAL log_bin_compress = ON")
-    assert COMPRESSED_TYPES <= {event.header.type_code for event in compressed}
+    assert {event.header.type_code for event in compressed} >= COMPRESSED_TYPES
     assert COMPRESSED_TYPES.isdisjoint(event.header.type_code for event in plain)
     assert rows_of(compressed) == rows_of(plain) != []
     texts = [
