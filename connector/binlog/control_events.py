@@ -15,14 +15,14 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binl
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from connector.binlog.checksum import CHECKSUM_LENGTH, ChecksumAlgorithm
 from connector.binlog.event_types import EventType
-from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.header import HEADER_LENGTH
 from connector.binlog.post_header import read_post_header
+from connector.binlog.server_generation import has_checksum_algorithm, renumbered_types
 from connector.binlog.version import BinlogVersion
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
@@ -31,27 +31,6 @@ if TYPE_CHECKING:
     from connector.binlog.header import EventHeader
 
 _SERVER_VERSION_LENGTH = 50
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
-
-# The first versions that write the checksum algorithm into FORMAT_DESCRIPTION_EVENT.
-_MYSQL_CHECKSUM_VERSION = (5, 6, 1)
-_MARIADB_CHECKSUM_VERSION = (5, 3, 0)
-
-# Fixed parts by event type, from START_EVENT_V3 to USER_VAR_EVENT; v1 has none in ROTATE_EVENT.
-_V3_LENGTHS = bytes((56, 11, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0))
-_V1_LENGTHS = bytes((56, 11, 0, 0, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0))
-
-# The versions that mysql-server recognises, and the numbers that they use otherwise.
-_PRE_GA_VERSION = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[0-2]-a_drop6)")
-_PRE_GA_TYPES: dict[int, int] = {
-    16: EventType.TABLE_MAP_EVENT.value,
-    17: EventType.PRE_GA_WRITE_ROWS_EVENT.value,
-    18: EventType.PRE_GA_UPDATE_ROWS_EVENT.value,
-    19: EventType.PRE_GA_DELETE_ROWS_EVENT.value,
-    20: EventType.XID_EVENT.value,
-    21: EventType.BEGIN_LOAD_QUERY_EVENT.value,
-    22: EventType.EXECUTE_LOAD_QUERY_EVENT.value,
-}
 
 # Only MariaDB describes event types from here on.
 _MARIADB_TYPES_START = 160
@@ -108,8 +87,7 @@ class FormatDescriptionEvent:
     header_length: int
     post_header_lengths: bytes  # by event type, starting with type 1
     checksum_algorithm: ChecksumAlgorithm | None  # None before MySQL 5.6.1 and MariaDB 5.3
-    # Numbers that mean other types here than in every later server, to today's numbers: development
-    # releases of 5.1 and 5.2 had table maps and rows where later ones have XID and LOAD DATA.
+    # Numbers that mean other types here than in every later server, to today's numbers.
     renumbered_types: dict[int, int] = field(default_factory=dict)
 
     @classmethod
@@ -127,7 +105,7 @@ class FormatDescriptionEvent:
             raise DecodeError(reason)
         algorithm: ChecksumAlgorithm | None = None
         tail = 0
-        if _has_checksum_algorithm(server_version):
+        if has_checksum_algorithm(server_version):
             tail = 1 + CHECKSUM_LENGTH
         lengths = body.read_bytes(body.remaining - tail)
         if tail:
@@ -139,7 +117,7 @@ class FormatDescriptionEvent:
             header_length,
             lengths,
             algorithm,
-            _PRE_GA_TYPES if _PRE_GA_VERSION.match(server_version) else {},
+            renumbered_types(server_version),
         )
         event.require_known_numbering()
         return event
@@ -188,32 +166,9 @@ class FormatDescriptionEvent:
             raise DecodeError(reason)
 
 
-def format_before_description(version: BinlogVersion) -> FormatDescriptionEvent:
-    """Return what is certain of a log's format before it has described itself.
-
-    Formats before v4 never do: their fixed parts are those of 3.23 and 4.0.
-    """
-    if version is BinlogVersion.V4:
-        lengths = b""
-        return FormatDescriptionEvent(version, "", 0, HEADER_LENGTH, lengths, None)
-    if version is BinlogVersion.V1:
-        return FormatDescriptionEvent(version, "3.23", 0, V1_HEADER_LENGTH, _V1_LENGTHS, None)
-    return FormatDescriptionEvent(version, "4.0", 0, HEADER_LENGTH, _V3_LENGTHS, None)
-
-
 def _read_server_version(body: PayloadReader) -> str:
     version = body.read_bytes(_SERVER_VERSION_LENGTH)
     return version.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
-
-
-def _has_checksum_algorithm(server_version: str) -> bool:
-    match = _VERSION.match(server_version)
-    if match is None:
-        return False
-    version = (int(match[1]), int(match[2]), int(match[3]))
-    if "mariadb" in server_version.lower():
-        return version >= _MARIADB_CHECKSUM_VERSION
-    return version >= _MYSQL_CHECKSUM_VERSION
 
 
 def _algorithm(code: int) -> ChecksumAlgorithm:

@@ -25,13 +25,13 @@ from connector.binlog.control_events import (
     FormatDescriptionEvent,
     HeartbeatEvent,
     RotateEvent,
-    format_before_description,
 )
 from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event import Event, EventBody
 from connector.binlog.event_types import EventType, event_name
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
 from connector.binlog.log_place import FIRST_POSITION, LogPlace
+from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
 from connector.errors import DecodeError, EventError, LogRefused
 from connector.payload import PayloadReader
