@@ -127,6 +127,9 @@ def read_optional_metadata(
         field = fields.get(kind)
         if field is not None:
             read(field, columns if types is None else _of_types(columns, types))
+            if field.remaining:
+                reason = f"{field.remaining} bytes of optional metadata {kind.name} are left over"
+                raise DecodeError(reason)
     return tuple(fields)
 
 

@@ -107,17 +107,6 @@ def test_a_collation_has_one_character_set(collation: int, charset: str | None) 
 
 
 @pytest.mark.server
-def test_every_collation_of_the_server_is_known(source_log: SourceLog) -> None:
-    # MariaDB gives the numbers of the UCA 14.0 collations in the other table only.
-    table = "COLLATIONS"
-    if "MariaDB" in str(source_log.execute("SELECT VERSION()")):
-        table = "COLLATION_CHARACTER_SET_APPLICABILITY"
-    rows = source_log.execute(f"SELECT ID, CHARACTER_SET_NAME FROM information_schema.{table}")
-    assert len(rows) > 200
-    assert [(number, charset_of(int(str(number)))) for number, _ in rows] == list(rows)
-
-
-@pytest.mark.server
 @pytest.mark.parametrize("charset", SINGLE_BYTE)
 def test_a_single_byte_set_reads_every_byte_as_the_server_does(
     source_log: SourceLog, charset: str

@@ -147,6 +147,8 @@ def test_a_value_is_read_from_its_bytes(of: Column, data: str, expected: Value) 
             "a DATETIME has an hour above 23 or a day above 31",
         ),
         (column(T.BLOB, 5, collation=45), "", "a length of 5 bytes does not exist"),
+        (column(T.BIT, 0x0000), "", "a BIT of 0 bits does not exist"),
+        (column(T.BIT, 0x0801), "", "a BIT of 65 bits does not exist"),
         (column(T.STRING, 0x03F7), "", "an ENUM of 3 bytes does not exist"),
         (column(T.STRING, 0x09F8), "", "a SET of 9 bytes does not exist"),
         (

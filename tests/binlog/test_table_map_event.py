@@ -106,6 +106,14 @@ def test_an_unknown_field_is_skipped_by_its_length_and_told() -> None:
             table_map([INT], tlv(8, b"\x01")),
             "the optional metadata speaks of column 1, but there are 1",
         ),
+        (
+            table_map([INT], tlv(1, b"\x80\x00")),
+            "1 bytes of optional metadata SIGNEDNESS are left over",
+        ),
+        (
+            table_map([VARCHAR], tlv(3, b"\x2d\x2d")),
+            "1 bytes of optional metadata COLUMN_CHARSET are left over",
+        ),
         (table_map([INT], tlv(4, b"\x01\xff")), "the name of a column is not UTF-8"),
         (table_map([INT], b"\x04\x09a"), "need 9 bytes at offset 21, but the payload ends at 22"),
         (

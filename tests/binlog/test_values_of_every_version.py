@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from connector.binlog.collations import charset_of
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.values import ABSENT, EnumIndex, Geometry
 from local_stack import MariadbServer, MysqlServer, connect
@@ -282,6 +283,17 @@ def test_json_documents(log: SourceLog) -> None:
         assert [json.loads(str(image[1])) for image in images] == list(documents)
     else:
         assert as_printed(log, images) == selected(log, "CAST(v AS CHAR)")
+
+
+def test_every_collation_of_the_server_is_known(log: SourceLog) -> None:
+    # MariaDB gives the numbers of the UCA 14.0 collations in the other table only.
+    newer = bool(log.execute("SHOW COLLATION LIKE '%uca1400%'"))
+    table = "COLLATION_CHARACTER_SET_APPLICABILITY" if newer else "COLLATIONS"
+    rows = log.execute(f"SELECT ID, CHARACTER_SET_NAME FROM information_schema.{table}")
+    assert len(rows) > 200
+    # Older servers call utf8mb3 so.
+    known = [(n, {"utf8": "utf8mb3"}.get(str(charset), charset)) for n, charset in rows]
+    assert [(n, charset_of(cast("int", n))) for n, _ in rows] == known
 
 
 # Columns that some servers alone have.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from connector.binlog.column import Column
     from connector.payload import PayloadReader
 
+_BITS_MAX = 64
 _ENUM_LENGTHS = (1, 2)
 _SET_LENGTHS = range(1, 9)
 
@@ -28,6 +29,9 @@ def bit_reader(column: Column) -> Callable[[PayloadReader], int]:
     """Return the function that reads a BIT(n) as the unsigned number that it is."""
     bits = column.length
     assert bits is not None
+    if not 0 < bits <= _BITS_MAX:
+        reason = f"a BIT of {bits} bits does not exist"
+        raise DecodeError(reason)
     length = (bits + 7) // 8
     return lambda image: int.from_bytes(image.read_bytes(length), "big")
 
