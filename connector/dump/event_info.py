@@ -68,9 +68,7 @@ if TYPE_CHECKING:
     from connector.binlog.header import EventHeader
     from connector.dump.server_release import ServerRelease
 
-# MySQL shows the text of ROWS_QUERY_LOG_EVENT up to a zero byte before this release, and no flag of
-# a rows event but the end of the statement before this one.
-_WHOLE_ROWS_QUERY = (9, 6, 0)
+# MySQL shows no flag of a rows event but the end of the statement before this release.
 _MORE_ROWS_FLAGS = (9, 6, 0)
 
 _ROWS_FLAGS = {
@@ -114,13 +112,6 @@ def _rows(body: RowsEvent, server: ServerRelease) -> str:
     names = "".join(f" {name}" for flag, name in _ROWS_FLAGS.items() if shown & flag)
     flags = f" flags:{names}" if names else ""
     return f"table_id: {body.table_map.table_id}{flags}"
-
-
-def _rows_query(body: RowsQueryEvent, server: ServerRelease) -> str:
-    query = body.query_bytes
-    if server.version < _WHOLE_ROWS_QUERY:
-        query = query.partition(b"\0")[0]
-    return f"# {text_of(query)}"
 
 
 def _gtid(gtid: object) -> str:
@@ -193,7 +184,7 @@ _INFO: dict[type, Callable[[Any, EventHeader, ServerRelease], str]] = {
     DeleteFileEvent: lambda body, _, __: f";file_id={body.file_id}",
     IncidentEvent: lambda body, _, __: _incident(body),
     IgnorableEvent: lambda _, header, server: _ignorable(header, server),
-    RowsQueryEvent: lambda body, _, server: _rows_query(body, server),
+    RowsQueryEvent: lambda body, _, __: f"# {text_of(body.query_bytes)}",
     TableMapEvent: lambda body, _, __: f"table_id: {body.table_id} ({body.schema}.{body.table})",
     RowsEvent: lambda body, _, server: _rows(body, server),
     GtidEvent: lambda body, _, __: _gtid(body.gtid),

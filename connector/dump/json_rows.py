@@ -50,6 +50,11 @@ def dumps(value: object) -> str:
 
 def columns_of(table_map: TableMapEvent, *, mariadb: bool) -> list[dict[str, Any]]:
     """Return what the table map tells of each column."""
+    if not table_map.has_metadata:
+        nothing = {"metadata": None, "nullable": None}
+        return [
+            {"type": column_type_name(column.type_code), **nothing} for column in table_map.columns
+        ]
     fields = table_map.metadata_fields
     return [_column(column, fields, mariadb=mariadb) for column in table_map.columns]
 
