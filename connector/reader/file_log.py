@@ -14,12 +14,12 @@ from connector.binlog.control_events import (
     FormatDescriptionEvent,
     RotateEvent,
     StartEventV3,
-    format_before_description,
 )
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.mariadb_events import BinlogCheckpointEvent, MariadbGtidListEvent
+from connector.binlog.old_formats import format_before_description
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import PreviousGtidsEvent
 from connector.binlog.version import BinlogVersion

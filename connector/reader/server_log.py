@@ -14,10 +14,10 @@ from connector.binlog.control_events import (
     FormatDescriptionEvent,
     HeartbeatEvent,
     RotateEvent,
-    format_before_description,
 )
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.log_place import FIRST_POSITION
+from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
 from connector.errors import ConfigError, SourceUnavailable
 from connector.source.mysql_server import MysqlServer
