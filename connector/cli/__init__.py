@@ -12,6 +12,8 @@ import typer
 
 from connector.cli.daemon import check, run
 from connector.cli.demo import demo
+from connector.cli.dump import dump
+from connector.cli.log_commands import LogCommand
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -25,6 +27,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(check)
 app.command()(demo)
+app.command(cls=LogCommand)(dump)
 
 
 def main() -> None:

@@ -1,0 +1,163 @@
+"""The logs that a dump reads, in order: files and standard input, or those of a server."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, BinaryIO
+
+from connector.binlog.log_place import FIRST_POSITION
+from connector.dump.recover import LogRecovery
+from connector.errors import ConfigError
+from connector.reader import open_binlog, open_server
+from connector.reader.byte_source import ByteSource
+from connector.reader.event_frames import EventFrames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from connector.binlog.event import Event
+    from connector.dump.recover import Gap
+
+STANDARD_INPUT = "-"
+_COPY_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How logs are read."""
+
+    start_position: int | None = None  # of the first log
+    verify_checksum: bool = True
+    recover: bool = False
+    follow: bool = False  # at the end of the last log wait for more
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log, which is opened when its events are asked for."""
+
+    name: str  # "" until the server names it
+    events: Callable[[], Generator[Event | Gap]]
+    last: bool
+    size: int | None = None  # bytes, where that tells how far reading is
+
+
+def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[Log]:
+    """Yield each file; `-` is standard input.
+
+    The events raise ConfigError for a file that cannot be opened, and what reading raises.
+    """
+    start = options.start_position or FIRST_POSITION
+    for number, path in enumerate(paths):
+        last = number == len(paths) - 1
+        yield Log(path, _file_events(path, start, options, last=last), last, _size(path))
+        start = FIRST_POSITION
+
+
+def _file_events(
+    path: str, start_position: int, options: ReadingOptions, *, last: bool
+) -> Callable[[], Generator[Event | Gap]]:
+    def events() -> Generator[Event | Gap]:
+        from_input = path == STANDARD_INPUT
+        source = sys.stdin.buffer if from_input else path
+        name = "stdin" if from_input else None
+        try:
+            if options.recover:
+                yield from _recovered(ByteSource(source, name), start_position, options)
+                return
+            with open_binlog(
+                source,
+                name=name,
+                start_position=start_position,
+                verify_checksum=options.verify_checksum,
+                follow=options.follow and last,
+            ) as reader:
+                yield from reader
+        except OSError as error:
+            reason = f"{path}: {error.strerror or error}"
+            raise ConfigError(reason) from error
+
+    return events
+
+
+def _recovered(
+    source: ByteSource, start_position: int, options: ReadingOptions
+) -> Generator[Event | Gap]:
+    with closing(source):
+        # Refuses what is no log at all.
+        EventFrames(source)
+        with _seekable(source) as log:
+            recovery = LogRecovery(log, source.name, verify_checksum=options.verify_checksum)
+            yield from recovery.events(start_position)
+
+
+@contextmanager
+def _seekable(source: ByteSource) -> Iterator[BinaryIO]:
+    """Give a file that can be read anywhere: itself, or a temporary copy of what it unpacks to."""
+    if source.path is not None and source.compression is None:
+        with source.path.open("rb") as file:
+            yield file
+        return
+    with TemporaryFile() as copy:
+        copy.write(source.head)
+        while chunk := source.read(_COPY_BYTES):
+            copy.write(chunk)
+        yield copy
+
+
+def _size(path: str) -> int | None:
+    """Return the size of a regular file."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        # Opening it says what is wrong.
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def server_logs(
+    url: str,
+    password: str | None,
+    names: Sequence[str],
+    options: ReadingOptions,
+    *,
+    to_last_log: bool,
+) -> Iterator[Log]:
+    """Yield the logs of a server: those named, or all from the first of them on, or all.
+
+    The events raise ConfigError for a URL that is wrong, SourceUnavailable and SourceRefused.
+    """
+    if not names or to_last_log or options.follow:
+        first = names[0] if names else ""
+        yield Log(first, _server_events(url, password, first, options), last=True)
+        return
+    for number, name in enumerate(names):
+        last = number == len(names) - 1
+        yield Log(name, _server_events(url, password, name, options, only=True), last=last)
+        options = replace(options, start_position=None)
+
+
+def _server_events(
+    url: str, password: str | None, name: str, options: ReadingOptions, *, only: bool = False
+) -> Callable[[], Generator[Event | Gap]]:
+    position = options.start_position or FIRST_POSITION
+
+    def events() -> Generator[Event | Gap]:
+        with open_server(
+            url,
+            password=password,
+            start=f"position:{name}:{position}" if name else "earliest",
+            stop_at_end=not options.follow,
+            verify_checksum=options.verify_checksum,
+        ) as reader:
+            for event in reader:
+                if only and event.file not in ("", name):
+                    return
+                yield event
+
+    return events

@@ -1,0 +1,59 @@
+"""How far a long dump is, on a terminal."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Self
+
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# What ends sooner needs no bar.
+_PATIENCE_SECONDS = 2.0
+_REFRESH_SECONDS = 0.1
+
+
+class DumpProgress:
+    """A bar that appears when reading takes long, and is gone at the end."""
+
+    def __init__(self, console: Console) -> None:
+        """Draw on `console`, if at all."""
+        self._console = console
+        self._progress: Progress | None = None
+        self._due = time.monotonic() + _PATIENCE_SECONDS
+
+    def show(self, log: str, position: int, size: int | None) -> None:
+        """Say that `log`, of `size` bytes where that is known, is read up to `position`."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + _REFRESH_SECONDS
+        if self._progress is None:
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._progress.add_task(log, total=size)
+            self._progress.start()
+        self._progress.update(self._task, description=log, completed=position, total=size)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
