@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -175,6 +176,15 @@ def test_a_quoted_member_with_a_raw_control_character_is_an_error() -> None:
     assert str(caught.value) == (
         "a JSON document cannot be read: Invalid control character at: line 1 column 2 (char 1)"
     )
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_changes_or_an_error(data: bytes) -> None:
+    image = PayloadReader(b"\x01\x01\x00" + len(data).to_bytes(4, "little") + data)
+    with suppress(DecodeError):
+        (changes,) = RowPlan([JSON]).read_partial_image(image, [0])
+        assert isinstance(changes, JsonDiffs)
+        apply_json_diffs('{"a": [1, {"b": 2}]}', changes)
 
 
 def test_rows_name_the_column_whose_changes_cannot_be_applied() -> None:
