@@ -55,7 +55,7 @@ TYPES: dict[str, tuple[str, ...]] = {
         "ST_GeomFromText('POINT(10 20)')",
         "ST_GeomFromText('LINESTRING(0 0, 1 1)', 4326)",
     ),
-    "JSON": ("'{\"b\": [1, 1.5, \"it''s\", null, true], \"a\": {}}'", "'[]'", "'\"\\\\n\"'"),
+    "JSON": ('\'{"b": [1, 1.5, "it\'\'s", null, true], "a": {}}\'', "'[]'", "'\"\\\\n\"'"),
 }
 
 
@@ -110,6 +110,63 @@ def apply(log: SourceLog, statements: list[str]) -> None:
         for part in statement.split("\n"):
             if part and not part.startswith("--"):
                 log.execute(part)
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("k VARCHAR(20) CHARACTER SET utf8mb4 PRIMARY KEY", ("'a'", "'É'", "'it''s'")),
+        ("k VARCHAR(20) CHARACTER SET latin1 PRIMARY KEY", ("'a'", "'é'", "'it''s'")),
+        ("k VARBINARY(20) PRIMARY KEY", ("X'00'", "X'FF00'", "''")),
+        ("k TEXT, PRIMARY KEY (k(5))", ("'long text 1'", "'other'", "''")),
+        ("k DATETIME(3) PRIMARY KEY", ("'0000-00-00'", "'2020-01-01 01:02:03.004'")),
+        ("k DECIMAL(20,10) PRIMARY KEY", ("0.1", "-9999999999.9999999999")),
+        ("k DOUBLE PRIMARY KEY", ("0.1", "1e300", "-5e-324")),
+        ("k BIT(20) PRIMARY KEY", ("0", "1048575")),
+        ("k ENUM('x', 'y') PRIMARY KEY", ("'x'", "2")),
+        ("k YEAR PRIMARY KEY", ("0", "2000", "1999")),
+        ("k INT, l CHAR(3), PRIMARY KEY (l, k)", ("1, 'a'", "1, 'b'", "2, 'a'")),
+    ],
+)
+def test_rows_are_found_by_keys_of_any_type(
+    source_log: SourceLog, key: str, values: tuple[str, ...]
+) -> None:
+    log = source_log
+    log.execute(f"CREATE TABLE t ({key}, v INT DEFAULT 0)")
+    names = "k, l" if ", l" in key else "k"
+    log.execute(f"INSERT INTO t ({names}) VALUES {', '.join(f'({value})' for value in values)}")
+    log.events()
+    before = sorted(log.execute("SELECT HEX(k), t.* FROM t"), key=repr)
+    log.execute("UPDATE t SET v = 1")
+    log.execute("DELETE FROM t")
+    apply(log, undone(log.events()))
+    assert sorted(log.execute("SELECT HEX(k), t.* FROM t"), key=repr) == before
+
+
+@pytest.mark.parametrize(
+    ("definition", "values"),
+    [
+        ("UUID", ("'123e4567-e89b-12d3-a456-426655440000'", "UUID()")),
+        ("INET6", ("'::1'", "'2001:db8::ff00:42:8329'")),
+        ("INET4", ("'192.0.2.33'",)),
+        ("VARCHAR(1000) COMPRESSED", ("REPEAT('ab', 300)", "''")),
+        ("BLOB COMPRESSED", ("REPEAT(X'00FF', 300)", "''")),
+        ("VECTOR(2) NOT NULL", ("VEC_FromText('[1.5,-2]')",)),
+    ],
+)
+@pytest.mark.parametrize("key", ["id INT AUTO_INCREMENT PRIMARY KEY, ", ""])
+def test_types_of_mariadb_come_back(
+    mariadb_log: SourceLog, key: str, definition: str, values: tuple[str, ...]
+) -> None:
+    log = mariadb_log
+    log.execute(f"CREATE TABLE t ({key}v {definition}, n INT DEFAULT 0)")
+    log.execute(f"INSERT INTO t (v) VALUES {', '.join(f'({value})' for value in values)}")
+    log.events()
+    before = sorted(log.execute("SELECT HEX(v), t.* FROM t"), key=repr)
+    log.execute("UPDATE t SET n = 1")
+    log.execute("DELETE FROM t")
+    apply(log, undone(log.events()))
+    assert sorted(log.execute("SELECT HEX(v), t.* FROM t"), key=repr) == before
 
 
 @pytest.mark.parametrize("key", ["id INT AUTO_INCREMENT PRIMARY KEY, ", ""])

@@ -1,0 +1,275 @@
+"""Which changes are undone, in which order, and what cannot be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.binlog.statement_events import QueryEvent
+from connector.binlog.xa_event import XaPrepareEvent, XaXid
+from connector.errors import UnsupportedChange
+from connector.flashback.spool import Spool
+from connector.flashback.undo import SESSION, Undo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from connector.binlog.event import Event
+    from tests.binlog.source_log import SourceLog
+
+    DecodeFile = Callable[[str], Iterator[Event]]
+
+pytestmark = pytest.mark.server
+
+
+def undone(events: Iterable[Event], *omitted: str) -> list[str]:
+    """Return the statements behind those of the session, without their titles."""
+    with Spool() as spool:
+        undo = Undo(spool, frozenset(omitted))
+        for event in events:
+            undo.receive(event)
+        lines = "\n".join(undo.statements()).split("\n")
+    assert tuple(lines[: len(SESSION)]) == SESSION
+    return [line for line in lines[len(SESSION) :] if line and not line.startswith("--")]
+
+
+def refusal(log: SourceLog, *omitted: str) -> str:
+    """Return the error, with FILE, POS and DB for what differs from run to run."""
+    with pytest.raises(UnsupportedChange) as caught:
+        undone(log.events(), *omitted)
+    schema = str(log.execute("SELECT DATABASE()")[0][0])
+    return re.sub(r"^\S+?:\d+: ", "FILE:POS: ", str(caught.value)).replace(schema, "DB")
+
+
+def make_table(log: SourceLog, definition: str = "id INT PRIMARY KEY, v VARCHAR(9)") -> str:
+    log.execute(f"CREATE TABLE t ({definition})")
+    schema = str(log.execute("SELECT DATABASE()")[0][0])
+    return f"`{schema}`.`t`"
+
+
+def test_transactions_and_their_rows_are_undone_backwards(source_log: SourceLog) -> None:
+    log = source_log
+    t = make_table(log)
+    log.execute("INSERT INTO t VALUES (1, 'a'), (2, NULL)")
+    log.execute("BEGIN")
+    log.execute("UPDATE t SET v = 'b'")
+    log.execute("DELETE FROM t WHERE id = 2")
+    log.execute("COMMIT")
+    assert undone(log.events()) == [
+        "BEGIN;",
+        f"INSERT INTO {t} (`id`, `v`) VALUES (2, 'b');",
+        f"UPDATE {t} SET `id` = 2, `v` = NULL WHERE `id` = 2 LIMIT 1;",
+        f"UPDATE {t} SET `id` = 1, `v` = 'a' WHERE `id` = 1 LIMIT 1;",
+        "COMMIT;",
+        "BEGIN;",
+        f"DELETE FROM {t} WHERE `id` = 2 LIMIT 1;",
+        f"DELETE FROM {t} WHERE `id` = 1 LIMIT 1;",
+        "COMMIT;",
+    ]
+
+
+def test_a_title_says_where_and_when_a_transaction_was(mysql_log: SourceLog) -> None:
+    make_table(mysql_log)
+    mysql_log.events()
+    mysql_log.execute("SET TIMESTAMP = 1500000000")
+    mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
+    events = mysql_log.events()
+    with Spool() as spool:
+        undo = Undo(spool)
+        for event in events:
+            undo.receive(event)
+        title = next(line for line in undo.statements() if line.startswith("\n--"))
+    place = f"{events[0].file}:{events[0].position}"
+    assert re.fullmatch(
+        rf"\n-- {place}, 2017-07-14 02:40:00 UTC, [0-9a-f-]{{36}}:\d+\nBEGIN;", title
+    )
+
+
+def test_compressed_transactions_are_undone(mysql_log: SourceLog) -> None:
+    t = make_table(mysql_log)
+    mysql_log.execute("SET binlog_transaction_compression = ON")
+    mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
+    assert undone(mysql_log.events()) == [
+        "BEGIN;",
+        f"DELETE FROM {t} WHERE `id` = 1 LIMIT 1;",
+        "COMMIT;",
+    ]
+
+
+def test_partial_updates_of_json_are_undone(mysql_log: SourceLog) -> None:
+    t = make_table(mysql_log, "j JSON")
+    mysql_log.execute("""INSERT INTO t VALUES ('{"a": 1, "b": "long enough to be partial"}')""")
+    mysql_log.events()
+    mysql_log.execute("SET binlog_row_value_options = PARTIAL_JSON")
+    mysql_log.execute("UPDATE t SET j = JSON_SET(j, '$.a', 2)")
+    before, after = (f'{{"a": {n}, "b": "long enough to be partial"}}' for n in (1, 2))
+    assert undone(mysql_log.events()) == [
+        "BEGIN;",
+        (
+            f"UPDATE {t} SET `j` = CAST('{before}' AS JSON) "
+            f"WHERE CAST(`j` AS CHAR) COLLATE utf8mb4_bin = '{after}' LIMIT 1;"
+        ),
+        "COMMIT;",
+    ]
+
+
+def test_columns_without_a_blob_are_enough_where_it_did_not_change(mysql_log: SourceLog) -> None:
+    t = make_table(mysql_log, "id INT PRIMARY KEY, v INT, b BLOB")
+    mysql_log.execute("INSERT INTO t VALUES (1, 1, 'x')")
+    mysql_log.events()
+    mysql_log.execute("SET binlog_row_image = NOBLOB")
+    mysql_log.execute("UPDATE t SET v = 2")
+    assert undone(mysql_log.events()) == [
+        "BEGIN;",
+        f"UPDATE {t} SET `id` = 1, `v` = 1 WHERE `id` = 1 LIMIT 1;",
+        "COMMIT;",
+    ]
+
+
+def test_generated_columns_can_be_left_out(source_log: SourceLog) -> None:
+    log = source_log
+    t = make_table(log, "id INT PRIMARY KEY, g INT AS (id + 1) STORED")
+    log.execute("INSERT INTO t (id) VALUES (1)")
+    log.events()
+    log.execute("DELETE FROM t")
+    column = t.replace("`", "") + ".g"
+    statements = undone(log.events(), column)
+    assert statements[1] == f"INSERT INTO {t} (`id`) VALUES (1);"
+    log.execute(statements[1])
+    assert log.execute("SELECT * FROM t") == ((1, 2),)
+
+
+def test_hidden_columns_of_a_functional_index_are_left_out(mysql_log: SourceLog) -> None:
+    t = make_table(mysql_log, "id INT, INDEX ((id + 1))")
+    mysql_log.execute("INSERT INTO t VALUES (1)")
+    assert undone(mysql_log.events())[1] == f"DELETE FROM {t} WHERE `id` = 1 LIMIT 1;"
+
+
+def test_a_transaction_that_does_not_end_is_left_out(mysql_log: SourceLog) -> None:
+    make_table(mysql_log)
+    mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
+    mysql_log.execute("INSERT INTO t VALUES (2, 'b')")
+    events = mysql_log.events()
+    assert undone(events[:-1]) == undone(events[: events.index(events[-1]) - 4])
+    # Nor is one that a server left behind, and another one follows.
+    last = events[-5:]
+    assert undone([*events[:-1], *last]) == undone(events)
+
+
+def test_ddl_behind_the_rows_of_its_table_is_refused(source_log: SourceLog) -> None:
+    make_table(source_log)
+    source_log.execute("INSERT INTO t VALUES (1, 'a')")
+    source_log.execute("ALTER TABLE t ADD COLUMN x INT")
+    assert refusal(source_log) == (
+        "FILE:POS: cannot undo ALTER TABLE on DB.t, behind row changes that are selected: select "
+        "changes behind it alone (--start-position), or other tables"
+    )
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [("TRUNCATE t", "TRUNCATE TABLE"), ("DROP TABLE t", "DROP TABLE"), ("RENAME TABLE t TO u", "")],
+)
+def test_what_takes_the_rows_away_is_refused(
+    mysql_log: SourceLog, statement: str, kind: str
+) -> None:
+    make_table(mysql_log)
+    mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
+    mysql_log.execute(statement)
+    assert refusal(mysql_log).startswith(f"FILE:POS: cannot undo {kind or 'RENAME TABLE'} on DB.t,")
+
+
+def test_ddl_on_other_tables_and_before_the_rows_is_passed(mysql_log: SourceLog) -> None:
+    make_table(mysql_log)
+    mysql_log.execute("ALTER TABLE t ADD COLUMN x INT")
+    mysql_log.execute("INSERT INTO t VALUES (1, 'a', 2)")
+    mysql_log.execute("CREATE TABLE u (id INT)")
+    mysql_log.execute("DROP TABLE u")
+    assert len(undone(mysql_log.events())) == 3
+
+
+def test_rows_whose_columns_have_no_names_are_refused(mysql_log: SourceLog) -> None:
+    make_table(mysql_log)
+    mysql_log.execute("SET GLOBAL binlog_row_metadata = MINIMAL")
+    try:
+        mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
+    finally:
+        mysql_log.execute("SET GLOBAL binlog_row_metadata = FULL")
+    assert refusal(mysql_log) == (
+        "FILE:POS: the log does not name the columns of DB.t: only what was written with "
+        "binlog_row_metadata=FULL can be undone"
+    )
+
+
+@pytest.mark.parametrize("change", ["UPDATE t SET v = 'b'", "DELETE FROM t"])
+def test_rows_that_are_not_whole_are_refused(source_log: SourceLog, change: str) -> None:
+    make_table(source_log)
+    source_log.execute("INSERT INTO t VALUES (1, 'a')")
+    source_log.events()
+    source_log.execute("SET binlog_row_image = MINIMAL")
+    source_log.execute(change)
+    assert refusal(source_log) == (
+        "FILE:POS: a row of DB.t cannot be undone: its image lacks column v: only what was written "
+        "with binlog_row_image=FULL can be undone"
+    )
+
+
+def test_a_change_that_was_logged_as_a_statement_is_refused(decode_file: DecodeFile) -> None:
+    with pytest.raises(UnsupportedChange) as caught:
+        undone(decode_file("recorded/bug11747887-bin.000003"))
+    assert str(caught.value) == (
+        "bug11747887-bin.000003:447: cannot undo INSERT in database test, logged as a statement, "
+        "so that which rows it changed is not in the log: select changes behind it alone "
+        "(--start-position), or other tables"
+    )
+
+
+def test_an_incident_is_refused(decode_file: DecodeFile) -> None:
+    with pytest.raises(UnsupportedChange) as caught:
+        undone(decode_file("recorded/bug40482-bin.000001"))
+    assert str(caught.value).startswith(
+        "bug40482-bin.000001:106: cannot undo an incident: the server reports that changes may be "
+        "missing: select changes behind it alone"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "named"), [("ROLLBACK", "ROLLBACK"), ("ROLLBACK TO `s`", "ROLLBACK TO SAVEPOINT")]
+)
+def test_rows_that_a_rollback_may_have_left_are_refused(
+    mysql_log: SourceLog, query: str, named: str
+) -> None:
+    make_table(mysql_log)
+    mysql_log.events()
+    mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
+    gtid, begin, table_map, rows, xid = mysql_log.events()
+    assert isinstance(begin.body, QueryEvent)
+    rollback = replace(xid, body=replace(begin.body, query=query))
+    with pytest.raises(UnsupportedChange) as caught:
+        undone([gtid, begin, table_map, rows, rollback])
+    assert str(caught.value) == (
+        f"{xid.file}:{xid.position}: cannot undo {named} behind row changes, and which of them "
+        "stayed is not in the log: select changes behind it alone (--start-position), or other "
+        "tables"
+    )
+
+
+def test_a_prepared_xa_transaction_is_refused_and_one_of_one_phase_is_not(
+    mysql_log: SourceLog,
+) -> None:
+    t = make_table(mysql_log)
+    mysql_log.events()
+    mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
+    *events, xid = mysql_log.events()
+    name = XaXid(1, b"x", b"")
+    with pytest.raises(UnsupportedChange) as caught:
+        undone([*events, replace(xid, body=XaPrepareEvent(False, name))])
+    assert str(caught.value) == (
+        f"{xid.file}:{xid.position}: cannot undo an XA transaction, whose outcome stands elsewhere "
+        "in the log: select changes behind it alone (--start-position), or other tables"
+    )
+    statements = undone([*events, replace(xid, body=XaPrepareEvent(True, name))])
+    assert statements == ["BEGIN;", f"DELETE FROM {t} WHERE `id` = 1 LIMIT 1;", "COMMIT;"]
