@@ -25,6 +25,7 @@ from connector.binlog.transaction_events import (
     PreviousGtidsEvent,
     XidEvent,
 )
+from connector.binlog.transaction_payload import CompressionType, TransactionPayloadEvent
 from connector.binlog.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
 from connector.errors import EventError
 
@@ -255,10 +256,21 @@ def test_rows_v1_with_partial_images(decode_file: DecodeFile) -> None:
     assert rows[6].before == [2, ABSENT, ABSENT]
 
 
-def test_commit_facts_of_8_0_32(decode_file: DecodeFile) -> None:
+def test_a_compressed_transaction_of_8_0_32(decode_file: DecodeFile) -> None:
     events = list(decode_file("recorded/transaction_compression.000001"))
     gtid = events[2].body
     assert isinstance(gtid, AnonymousGtidEvent)
     assert gtid.transaction_length == 475 - 197 - 44
     assert gtid.immediate_commit_timestamp == gtid.original_commit_timestamp == 1695159109445737
     assert gtid.immediate_server_version == 80032
+    payload = events[3].body
+    assert isinstance(payload, TransactionPayloadEvent)
+    assert (payload.compression, payload.payload_size, payload.uncompressed_size) == (
+        CompressionType.ZSTD,
+        124,
+        179,
+    )
+    inside = list(payload.events())
+    assert [type(e.body) for e in inside] == [QueryEvent, TableMapEvent, RowsEvent, XidEvent]
+    assert {(e.position, e.next_position) for e in inside} == {(274, 431)}
+    assert [row.after for row in rows_of(inside)] == [[1]]
