@@ -108,6 +108,8 @@ def decode_leniently(data: bytes, charset: str) -> str:
 
 
 def _converter(charset: str, errors: str) -> Callable[[bytes], str]:
+    if charset == "ucs2" and errors == "strict":
+        return _ucs2
     codec = _CODECS[charset]
     if charset in EXTRA_CHARACTERS:
         errors = _handler_name(charset, errors)
@@ -116,6 +118,14 @@ def _converter(charset: str, errors: str) -> Callable[[bytes], str]:
         return lambda data: data.decode(codec, errors)
     synonym, known = _SYNONYMS.get(charset, (b"", b""))
     return lambda data: data.replace(synonym, known).decode(codec, errors).translate(replacements)
+
+
+def _ucs2(data: bytes) -> str:
+    text = data.decode("utf_16_be")
+    if 2 * len(text) < len(data):
+        # Two halves of a pair are two characters in UCS-2, and neither is one of Unicode.
+        raise UnicodeDecodeError("ucs2", data, 0, len(data), "it holds a surrogate pair")
+    return text
 
 
 def _table_converter(table: str, errors: str) -> Callable[[bytes], str]:

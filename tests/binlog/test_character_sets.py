@@ -54,6 +54,8 @@ def test_latin1_is_windows_1252_with_control_characters_in_its_holes() -> None:
         ("ascii", b"\x80", "byte 0 of the value is not ascii"),
         ("big5", b"\xa4\xa4\xf9\xff", "byte 2 of the value is not big5"),
         ("dec8", b"a\xa4", "byte 1 of the value is not dec8"),
+        ("ucs2", b"\xd8\x3d\xde\x00", "byte 0 of the value is not ucs2"),
+        ("utf8mb3", b"a\xed\xa0\x80", "byte 1 of the value is not utf8mb3"),
         ("utf16", b"\x00a\xd8\x00", "byte 2 of the value is not utf16"),
     ],
 )
