@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from connector.binlog.column_types import ColumnType
 from connector.binlog.control_events import IgnorableEvent
@@ -248,6 +251,22 @@ def test_a_row_inside_that_cannot_be_read_is_named_with_the_number_of_its_event(
 def test_what_is_never_inside_a_payload_is_refused(inner: bytes) -> None:
     inner = inner[:9] + len(inner).to_bytes(4, "little") + inner[13:]
     assert refusal(payload(inner)).reason == "no server writes it there"
+
+
+@given(st.data())
+def test_any_change_of_a_payload_gives_events_or_an_error(data: st.DataObject) -> None:
+    plain = TABLE_MAP + ROWS + XID
+    compression = data.draw(st.sampled_from(CompressionType))
+    inside = bytearray(plain if compression is NONE else zstandard.compress(plain))
+    for _ in range(data.draw(st.integers(1, 3))):
+        inside[data.draw(st.integers(0, len(inside) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(inside[: data.draw(st.integers(0, len(inside)))])
+    size = data.draw(st.sampled_from([len(plain), len(cut), 0, 2**64 - 1]))
+    body = decode(payload(b"", compression=compression, compressed=cut, uncompressed_size=size))
+    with contextlib.suppress(EventError):
+        for inner in body.events():
+            if isinstance(inner.body, RowsEvent):
+                list(inner.body.rows())
 
 
 BOMB = """
