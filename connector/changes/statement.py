@@ -147,6 +147,16 @@ def _classify_ddl(verb: str, tokens: list[Token]) -> Statement:
     )
 
 
+def named_tables(query: str) -> list[tuple[str, str]]:
+    """Return the tables that `query` names: those of `classify`, and the one that it creates."""
+    statement = classify(query)
+    if statement.tables or statement.verb != "CREATE":
+        return statement.tables
+    tokens = tokenize(query)
+    place = next((n for n, token in enumerate(tokens[:5]) if token.is_word("TABLE")), None)
+    return [] if place is None else _table_names(tokens, place + 1)[:1]
+
+
 def _row_replacing_clause(tokens: list[Token]) -> str:
     for token, following in pairwise(tokens):
         if token.is_word("DROP", "TRUNCATE", "EXCHANGE") and following.is_word("PARTITION"):
@@ -165,12 +175,12 @@ def _renames_table(tokens: list[Token]) -> bool:
 
 
 def _table_names(tokens: list[Token], start: int) -> list[tuple[str, str]]:
-    """Return the names in `[IF EXISTS] name[.name] {, | TO} …` from `start` on."""
+    """Return the names in `[IF [NOT] EXISTS] name[.name] {, | TO} …` from `start` on."""
     names: list[tuple[str, str]] = []
     parts: list[str] = []
     expects_name = True
     for token in tokens[start:]:
-        if token.is_word("IF", "EXISTS") and not parts:
+        if token.is_word("IF", "NOT", "EXISTS") and not parts:
             continue
         if token.kind == "mark" and token.text == ".":
             expects_name = True

@@ -4,8 +4,8 @@
 
     {"topic": …, "key": … or null, "value": … or null, "headers": {name: text, …}}
 
-Keys and values are the records' own bytes. As in Kafka, a transaction is visible once it is
-complete: one that the log breaks off has no records.
+Keys and values are the records' own JSON; the key of a schema record is text. As in Kafka, a
+transaction is visible once it is complete: one that the log breaks off has no records.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from connector.changes.transaction import Committed, RowsChange
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.order import TransactionOrder
+from connector.envelope.table_schema import schema_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +41,7 @@ class EnvelopeWriter:
     def __init__(self, prefix: str, tables: TableFilter, now_us: Callable[[], int]) -> None:
         """Begin a stream; `now_us` tells the time of encoding, microseconds since the epoch."""
         self._prefix = prefix
+        self._schema_topic = schema_topic(prefix)
         self._now_us = now_us
         self._assembler = TransactionAssembler(tables)
         self._order = TransactionOrder()
@@ -91,14 +93,15 @@ class EnvelopeWriter:
         else:
             records = encoder.statement(change, self._now_us())
         for record in records:
-            self._held.write(f"{_line(record)}\n")
+            self._held.write(f"{self._line(record)}\n")
 
-
-def _line(record: Record) -> str:
-    headers = {name: value.decode() for name, value in record.headers}
-    key = "null" if record.key is None else record.key.decode()
-    value = "null" if record.value is None else record.value.decode()
-    return (
-        f'{{"topic":{json.dumps(record.topic)},"key":{key},"value":{value},'
-        f'"headers":{json.dumps(headers, ensure_ascii=False)}}}'
-    )
+    def _line(self, record: Record) -> str:
+        headers = {name: value.decode() for name, value in record.headers}
+        key = "null" if record.key is None else record.key.decode()
+        if record.topic == self._schema_topic:
+            key = json.dumps(key, ensure_ascii=False)
+        value = "null" if record.value is None else record.value.decode()
+        return (
+            f'{{"topic":{json.dumps(record.topic)},"key":{key},"value":{value},'
+            f'"headers":{json.dumps(headers, ensure_ascii=False)}}}'
+        )

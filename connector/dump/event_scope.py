@@ -27,7 +27,7 @@ from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
-from connector.changes.statement import StatementKind, classify
+from connector.changes.statement import StatementKind, classify, named_tables
 
 if TYPE_CHECKING:
     from connector.binlog.event import EventBody
@@ -127,7 +127,7 @@ def touches(body: EventBody, tables: TableFilter) -> bool:
 
 
 def _statement_touches(body: QueryEvent, tables: TableFilter) -> bool:
-    named = classify(body.query).tables
+    named = named_tables(body.query)
     if named:
         return any(
             tables.follows(database or body.schema, table)
