@@ -13,7 +13,9 @@ import typer
 from connector.cli.daemon import check, run
 from connector.cli.demo import demo
 from connector.cli.dump import dump
+from connector.cli.flashback import flashback
 from connector.cli.log_commands import LogCommand
+from connector.cli.stat import stat
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,6 +30,8 @@ app.command()(run)
 app.command()(check)
 app.command()(demo)
 app.command(cls=LogCommand)(dump)
+app.command(cls=LogCommand)(stat)
+app.command(cls=LogCommand)(flashback)
 
 
 def main() -> None:

@@ -1,0 +1,80 @@
+"""`stat`: what is in logs, counted."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from connector.cli.log_files import events_of_files, exit_codes
+
+if TYPE_CHECKING:
+    from connector.stat.statistics import Statistics
+
+
+# Where no terminal has a width of its own, GTIDs and file names fit.
+_FILE_WIDTH = 140
+
+
+class StatFormat(StrEnum):
+    """What the counts look like."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def stat(
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG...",
+            help="Files, also compressed by gzip or zstd, `-` for standard input.",
+            show_default=False,
+        ),
+    ],
+    output_format: Annotated[
+        StatFormat, typer.Option("--format", help="Tables for people, or one JSON document.")
+    ] = StatFormat.TABLE,
+    verify_checksum: Annotated[
+        bool,
+        typer.Option(
+            "--verify-checksum/--no-verify-checksum",
+            help="Whether an event with a wrong checksum is an error.",
+        ),
+    ] = True,
+) -> None:
+    """Count what is in binlogs: events by type, tables by rows, the largest transactions, times.
+
+    What was counted before an error is shown, too.
+
+    Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file
+    ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or a storage format
+    that is not read.
+    """
+    from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
+    from connector.stat.statistics import Statistics  # noqa: PLC0415  # keeps --help fast
+
+    statistics = Statistics()
+    with exit_codes():
+        try:
+            for event in events_of_files(logs, ReadingOptions(verify_checksum=verify_checksum)):
+                statistics.add(event)
+        finally:
+            if statistics.files:
+                _print(statistics, output_format)
+
+
+def _print(statistics: Statistics, output_format: StatFormat) -> None:
+    from rich.console import Console  # noqa: PLC0415  # keeps --help fast
+
+    from connector.stat.report import as_json, as_tables  # noqa: PLC0415  # keeps --help fast
+
+    if output_format is StatFormat.JSON:
+        typer.echo(json.dumps(as_json(statistics), ensure_ascii=False, indent=2))
+    else:
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=_FILE_WIDTH)
+        console.print(as_tables(statistics))
