@@ -124,7 +124,9 @@ def _ucs2(data: bytes) -> str:
     text = data.decode("utf_16_be")
     if 2 * len(text) < len(data):
         # Two halves of a pair are two characters in UCS-2, and neither is one of Unicode.
-        raise UnicodeDecodeError("ucs2", data, 0, len(data), "it holds a surrogate pair")
+        reason = "it holds a surrogate pair"
+        encoding = "ucs2"
+        raise UnicodeDecodeError(encoding, data, 0, len(data), reason)
     return text
 
 

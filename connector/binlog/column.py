@@ -89,8 +89,10 @@ class Column:
     def length(self) -> int | None:
         """Bytes that a CHAR, VARCHAR, BINARY or VARBINARY can hold; bits of a BIT."""
         real_type = self.real_type
-        if real_type in _VARCHARS:
+        if real_type in (ColumnType.VARCHAR, ColumnType.VAR_STRING):
             return self.metadata
+        if real_type == ColumnType.VARCHAR_COMPRESSED:
+            return self.metadata - 1  # for the header of what is packed
         if real_type == ColumnType.STRING:
             # Bits 8 and 9 of the length hide, inverted, in the type byte (MySQL bug 37426).
             high = (self.metadata & _STRING_LENGTH_BITS) ^ _STRING_LENGTH_BITS
@@ -105,8 +107,6 @@ class Column:
         return self.metadata >> 8
 
 
-# MariaDB's compressed one needs a byte more than what it can hold.
-_VARCHARS = (ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.VARCHAR_COMPRESSED)
 _FRACTIONAL = (ColumnType.TIMESTAMP2, ColumnType.DATETIME2, ColumnType.TIME2)
 _WITHOUT_FRACTION = (ColumnType.TIMESTAMP, ColumnType.DATETIME, ColumnType.TIME)
 

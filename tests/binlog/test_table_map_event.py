@@ -182,7 +182,7 @@ def test_the_column_of_a_multi_valued_index_has_metadata_of_its_element() -> Non
         (Column(T.TYPED_ARRAY, 0, nullable=True), ("json", None, None, None, None)),
         (
             Column(T.VARCHAR_COMPRESSED, 41, nullable=True, collation=45),
-            ("varchar", 41, None, None, None),
+            ("varchar", 40, None, None, None),
         ),
         (
             Column(T.BLOB_COMPRESSED, 2, nullable=True, collation=63),

@@ -314,14 +314,14 @@ def test_compressed_columns_of_mariadb(log: SourceLog) -> None:
         log.execute(f"INSERT INTO t VALUES ({n}, {texts}, REPEAT('y', 900), REPEAT('z', 2999))")
     log.execute("INSERT INTO t VALUES (2, 'é', 'short', '', NULL, '', 'a', '')")
     columns, images = logged(log)
-    assert [(c.type_name, c.charset) for c in columns[1:]] == [
-        ("text", "utf8mb4"),
-        ("varchar", "latin1"),
-        ("text", "utf8mb4"),
-        ("text", "utf8mb4"),
-        ("varchar", "latin1"),
-        ("blob", "binary"),
-        ("varbinary", "binary"),
+    assert [(c.type_name, c.charset, c.length) for c in columns[1:]] == [
+        ("text", "utf8mb4", None),
+        ("varchar", "latin1", 255),
+        ("text", "utf8mb4", None),
+        ("text", "utf8mb4", None),
+        ("varchar", "latin1", 254),
+        ("blob", "binary", None),
+        ("varbinary", "binary", 3000),
     ]
     rows = log.execute("SELECT id, a, b, c, d, e, f, g FROM t ORDER BY id")
     assert images == [list(row) for row in rows]

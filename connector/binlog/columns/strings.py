@@ -48,10 +48,8 @@ def blob_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
 
 
 def varchar_prefix(column: Column) -> int:
-    """Return how many bytes the length of a VARCHAR's value takes."""
-    length = column.length
-    assert length is not None
-    return _prefix(length)
+    """Return how many bytes the length of a VARCHAR's value takes, compressed or not."""
+    return _prefix(column.metadata)
 
 
 def require_blob_length(column: Column) -> int:
