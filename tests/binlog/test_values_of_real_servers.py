@@ -198,6 +198,9 @@ JSON_DOCUMENTS = (
     "JSON_ARRAY(UNHEX(REPEAT('00FF', 57)), UNHEX(REPEAT('00FF', 28)), b'101')",
     "JSON_ARRAY(ST_GeomFromText('POINT(1 2)'))",
     "JSON_ARRAY(REPEAT('x', 127), REPEAT('x', 128), REPEAT('y', 70000), 1, 70000, true)",
+    # The length of a string takes one byte more, and a container becomes a large one.
+    *(f"JSON_ARRAY(REPEAT('x', {length}), 1)" for length in (16383, 16384, 65521, 65522, 65540)),
+    "JSON_OBJECT(REPEAT('k', 65535), JSON_OBJECT(REPEAT('k', 256), REPEAT('v', 3000000)))",
     "JSON_OBJECT('large', REPEAT('y', 70000), 'i', 40000, 'u', 3000000000, 'n', null, 'o', '{}')",
     "CAST(CONCAT('[', REPEAT('[', 98), REPEAT(']', 98), ']') AS JSON)",
     "CAST(CONCAT('[', REPEAT('70000, ', 20000), '1]') AS JSON)",
