@@ -157,18 +157,26 @@ def _read_query(
 
 @dataclass(slots=True)
 class RowsQueryEvent:
-    """The statement whose rows follow (binlog_rows_query_log_events)."""
+    """The statement whose rows follow (binlog_rows_query_log_events).
+
+    ::
+
+        length u8 │ query
+
+    The length is that of the query modulo 256, 0 from newer servers; nobody reads it.
+    """
 
     query_bytes: bytes
     query: str  # bytes that are not UTF-8 are written as \\xNN
+    length: int = 0  # as stored
 
     @classmethod
     def decode(cls, body: PayloadReader) -> RowsQueryEvent:
         """Decode an event body."""
-        body.skip(1)
+        length = body.read_uint8()
         query_bytes = body.read_rest()
-        return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"))
+        return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"), length)
 
     def encode(self) -> bytes:
         """Return the event body."""
-        return bytes([len(self.query_bytes) & 0xFF]) + self.query_bytes
+        return bytes([self.length]) + self.query_bytes
