@@ -279,7 +279,10 @@ _FIELDS: dict[type, Callable[[Any, bool], _Fields]] = {
     ExecLoadEvent: lambda body, _: _file_id(body),
     DeleteFileEvent: lambda body, _: _file_id(body),
     SlaveEvent: lambda body, _: _slave(body),
-    IncidentEvent: lambda body, _: {"incident": body.incident, "message": body.message},
+    IncidentEvent: lambda body, _: (
+        {"incident": body.incident, "message": body.message}
+        | _told(cached_checksum=body.cached_checksum)
+    ),
     IgnorableEvent: lambda body, _: {"data": hexadecimal(body.data)},
     GtidEvent: lambda body, _: _gtid(body.gtid, body),
     GtidTaggedEvent: lambda body, _: _gtid(body.gtid, body),
