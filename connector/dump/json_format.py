@@ -125,8 +125,7 @@ class JsonWriter:
         rows = body.rows_event
         if rows is None:
             return dumps(head)
-        head_of_rows = dumps({"type": rows.event_name})[:-1]
-        return f'{dumps(head)[:-1]},"rows_event":{head_of_rows},{self._rows(rows)[1:]}}}'
+        return f'{dumps(head)[:-1]},"rows_event":{self._rows(rows)}}}'
 
     def _columns_text(self, table_map: TableMapEvent) -> str:
         kept = self._columns.get(id(table_map))
