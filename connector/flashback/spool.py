@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LENGTH = Struct("<Q")
-_BLOCK = 1 << 20
+_BLOCK = 256 * 1024
 
 
 class Spool:
