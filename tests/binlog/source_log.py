@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pymysql
 
 from connector.binlog.decoder import EventDecoder
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from pymysql.cursors import Cursor
 
     from connector.binlog.event import Event
+    from local_stack import Endpoint
 
 MAGIC = b"\xfebin"
 
@@ -26,6 +30,29 @@ def split(data: bytes) -> Iterator[bytes]:
         size = int.from_bytes(data[offset + 9 : offset + 13], "little")
         yield data[offset : offset + size]
         offset += size
+
+
+@contextmanager
+def sending_files(endpoint: Endpoint, database: str) -> Iterator[Connection[Cursor]]:
+    """Log in as a client that may send a file for LOAD DATA LOCAL."""
+    with (
+        pymysql.connect(
+            host=endpoint.host,
+            port=endpoint.port,
+            user=endpoint.user,
+            password=endpoint.password,
+            database=database,
+            charset="utf8mb4",
+            autocommit=True,
+            local_infile=True,
+        ) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT @@GLOBAL.local_infile")
+        (allowed,) = cursor.fetchone() or (0,)
+        cursor.execute("SET GLOBAL local_infile = ON")
+        yield connection
+        cursor.execute(f"SET GLOBAL local_infile = {allowed}")
 
 
 class SourceLog:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pymysql
 import pytest
 
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent, UserVarType
@@ -15,7 +14,7 @@ from connector.binlog.statement_events import (
     ExecuteLoadQueryEvent,
     QueryEvent,
 )
-from tests.binlog.source_log import SourceLog
+from tests.binlog.source_log import SourceLog, sending_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,22 +122,8 @@ def loading_log(
     mysql = request.param == "mysql"
     server = mysql_server if mysql else mariadb_server
     database = request.getfixturevalue("database" if mysql else "mariadb_database")
-    endpoint = server.endpoint
-    with pymysql.connect(
-        host=endpoint.host,
-        port=endpoint.port,
-        user=endpoint.user,
-        password=endpoint.password,
-        database=database,
-        charset="utf8mb4",
-        autocommit=True,
-        local_infile=True,
-    ) as connection:
-        log = SourceLog(connection)
-        ((allowed,),) = log.execute("SELECT @@GLOBAL.local_infile")
-        log.execute("SET GLOBAL local_infile = ON")
-        yield log
-        log.execute(f"SET GLOBAL local_infile = {allowed}")
+    with sending_files(server.endpoint, database) as connection:
+        yield SourceLog(connection)
 
 
 def test_a_file_that_was_loaded_is_put_together_again(

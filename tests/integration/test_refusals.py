@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local_stack import MariadbServer
+from tests.binlog.source_log import sending_files
 from tests.integration.conftest import new_stream
 from tests.integration.harness import run_to_end, wait_until_settled
 from tests.integration.packet_proxy import PacketProxy, flip_bit_behind, retype
@@ -42,13 +43,36 @@ def committed_ids(stream: Stream) -> list[int]:
 
 
 def test_a_change_logged_as_a_statement_is_refused(stream: Stream) -> None:
-    stream.execute(TABLE, BEFORE, "SET SESSION binlog_format = STATEMENT")
-    stream.execute("SET SESSION binlog_format = STATEMENT", "UPDATE t SET v = 'x'")
+    # A variable and the state of RAND() are logged before the statement that reads them.
+    stream.execute(
+        TABLE,
+        BEFORE,
+        "SET SESSION binlog_format = STATEMENT",
+        "SET @v = 'x'",
+        "UPDATE t SET v = CONCAT(@v, RAND())",
+    )
     assert last_error(stream) == (
         "LOG:POS: UPDATE in database shop, logged as a statement, cannot be carried without loss "
         "(transaction GTID): a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL "
         "binlog_format=ROW, take the right to change it from the application, repair the rows it "
         f"touched, and {CONTINUE}. Nothing from this transaction was published"
+    )
+    assert committed_ids(stream) == [1]
+
+
+def test_a_file_loaded_by_a_statement_is_refused(stream: Stream, tmp_path: Path) -> None:
+    file = tmp_path / "rows.txt"
+    file.write_text("2\tloaded\n")
+    stream.execute(TABLE, BEFORE)
+    with (
+        sending_files(stream.source, stream.database) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SET SESSION binlog_format = STATEMENT")
+        cursor.execute(f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE t")
+    assert last_error(stream).startswith(
+        "LOG:POS: LOAD in database shop, logged as a statement, cannot be carried without loss "
+        "(transaction GTID): a session ran with binlog_format=STATEMENT or MIXED: "
     )
     assert committed_ids(stream) == [1]
 

@@ -244,6 +244,21 @@ def test_tables_that_are_not_followed_do_not_arrive(stream: Stream) -> None:
     assert [s.key["id"] for s in seen] == [1, 2]
 
 
+def test_statements_of_a_database_that_is_not_followed_pass(stream: Stream, database: str) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    stream.execute(
+        f"USE {database}",
+        "CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)",
+        "SET SESSION binlog_format = STATEMENT",
+        "SET @v = 'x'",
+        "INSERT INTO u (v) VALUES (CONCAT(@v, RAND()))",
+    )
+    stream.execute("INSERT INTO t VALUES (2)")
+    with stream.connector() as connector:
+        seen = stream.wait_for_changes(2, connector)
+    assert [s.key["id"] for s in seen] == [1, 2]
+
+
 def test_a_restart_goes_on_where_the_last_run_committed(either_stream: Stream) -> None:
     stream = either_stream
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
