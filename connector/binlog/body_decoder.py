@@ -17,15 +17,15 @@ from connector.binlog.checksum import (
 )
 from connector.binlog.compressed_events import decompress_rows
 from connector.binlog.control_events import IgnorableEvent
-from connector.binlog.event import Event
 from connector.binlog.event_bodies import BODIES
 from connector.binlog.event_types import EventType, event_name
 from connector.binlog.header import EventHeader
 from connector.binlog.partial_row_data import PartialRowDataEvent, RowsEventAssembler
+from connector.binlog.payload_decoder import PayloadDecoder
 from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsHead, RowsKind
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.errors import DecodeError, EventError
+from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
     from connector.binlog.control_events import FormatDescriptionEvent
     from connector.binlog.event import EventBody
-
-# How messages call the log before the server has named it.
-UNNAMED_LOG = "stream"
 
 # Of an event of an unknown type, in the message: its header and the start of its body.
 _SHOWN_BYTES = 32
@@ -68,13 +65,6 @@ _COMPRESSED_ROWS = range(
 
 # They may come between any two events of a dump.
 _HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
-
-# Not inside a payload: they speak of the file, or hold events themselves.
-_NEVER_INSIDE = (
-    EventType.FORMAT_DESCRIPTION_EVENT,
-    EventType.ROTATE_EVENT,
-    EventType.TRANSACTION_PAYLOAD_EVENT,
-)
 
 
 class BodyDecoder:
@@ -214,41 +204,3 @@ class BodyDecoder:
             return PayloadDecoder(bodies, self._log.header_length, file, position, next_position)
 
         return TransactionPayloadEvent.decode(body, file, position, new_decoder)
-
-
-class PayloadDecoder:
-    """Decodes the events inside one TRANSACTION_PAYLOAD_EVENT, which have its place."""
-
-    def __init__(
-        self,
-        bodies: BodyDecoder,
-        header_length: int,
-        file: str,
-        position: int,
-        next_position: int,
-    ) -> None:
-        """Expect the first event of the payload that is at `position` of `file`."""
-        self._bodies = bodies
-        self._header_length = header_length
-        self._file = file
-        self._position = position
-        self._next_position = next_position
-
-    def decode(self, data: bytes, number: int) -> Event:
-        """Decode the `number`th event, from 1; raises EventError that names it."""
-        header = EventHeader.decode(PayloadReader(data))
-        name = f"{event_name(header.type_code)} (event {number} of a TRANSACTION_PAYLOAD_EVENT)"
-        try:
-            _require_allowed_inside(header.type_code)
-            body = PayloadReader(data)
-            body.skip(self._header_length)
-            decoded = self._bodies.decode(header, body, (self._file, self._position, name))
-        except DecodeError as error:
-            raise EventError(self._file or UNNAMED_LOG, self._position, name, str(error)) from error
-        return Event(self._file, self._position, self._next_position, header, decoded, data)
-
-
-def _require_allowed_inside(type_code: int) -> None:
-    if type_code in _NEVER_INSIDE:
-        reason = "no server writes it there"
-        raise DecodeError(reason)

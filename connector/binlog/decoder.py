@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from connector.binlog.body_decoder import UNNAMED_LOG, BodyDecoder
+from connector.binlog.body_decoder import BodyDecoder
 from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
@@ -30,7 +30,7 @@ from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event import Event, EventBody
 from connector.binlog.event_types import EventType, event_name
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
-from connector.binlog.log_place import FIRST_POSITION, LogPlace
+from connector.binlog.log_place import FIRST_POSITION, UNNAMED_LOG, LogPlace
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
 from connector.errors import DecodeError, EventError, LogRefused

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 # Of the first event, behind the four bytes that start a file.
 FIRST_POSITION = 4
 
+# How messages call the log before the server has named it.
+UNNAMED_LOG = "stream"
+
 _WRAP = 1 << 32
 
 

@@ -1,0 +1,65 @@
+"""The events inside a TRANSACTION_PAYLOAD_EVENT become events with its place.
+
+They have headers of their own, without positions, and no checksums.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__payload__event.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.event import Event
+from connector.binlog.event_types import EventType, event_name
+from connector.binlog.header import EventHeader
+from connector.binlog.log_place import UNNAMED_LOG
+from connector.errors import DecodeError, EventError
+from connector.payload import PayloadReader
+
+if TYPE_CHECKING:
+    from connector.binlog.body_decoder import BodyDecoder
+
+# They speak of the file, or hold events themselves.
+_NEVER_INSIDE = (
+    EventType.FORMAT_DESCRIPTION_EVENT,
+    EventType.ROTATE_EVENT,
+    EventType.TRANSACTION_PAYLOAD_EVENT,
+)
+
+
+class PayloadDecoder:
+    """Decodes the events inside one TRANSACTION_PAYLOAD_EVENT, which have its place."""
+
+    def __init__(
+        self,
+        bodies: BodyDecoder,
+        header_length: int,
+        file: str,
+        position: int,
+        next_position: int,
+    ) -> None:
+        """Expect the first event of the payload that is at `position` of `file`."""
+        self._bodies = bodies
+        self._header_length = header_length
+        self._file = file
+        self._position = position
+        self._next_position = next_position
+
+    def decode(self, data: bytes, number: int) -> Event:
+        """Decode the `number`th event, from 1; raises EventError that names it."""
+        header = EventHeader.decode(PayloadReader(data))
+        name = f"{event_name(header.type_code)} (event {number} of a TRANSACTION_PAYLOAD_EVENT)"
+        try:
+            _require_allowed_inside(header.type_code)
+            body = PayloadReader(data)
+            body.skip(self._header_length)
+            decoded = self._bodies.decode(header, body, (self._file, self._position, name))
+        except DecodeError as error:
+            raise EventError(self._file or UNNAMED_LOG, self._position, name, str(error)) from error
+        return Event(self._file, self._position, self._next_position, header, decoded, data)
+
+
+def _require_allowed_inside(type_code: int) -> None:
+    if type_code in _NEVER_INSIDE:
+        reason = "no server writes it there"
+        raise DecodeError(reason)
