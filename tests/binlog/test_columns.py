@@ -69,6 +69,7 @@ def value(of: Column, data: str) -> Value:
         (column(T.DATE), "00b40f", "2010-00-00"),
         (column(T.TIMESTAMP2, 0), "00000000", "0000-00-00 00:00:00"),
         (column(T.TIMESTAMP2, 3), "0000000000" + "00", "0000-00-00 00:00:00.000"),
+        (column(T.TIMESTAMP2, 3), "00000000000a", "1970-01-01 00:00:00.001"),
         (column(T.TIMESTAMP2, 3), "5b2a59ef04ce", "2018-06-20 13:43:11.123"),
         (column(T.TIMESTAMP2, 0), "ffffffff", "2106-02-07 06:28:15"),
         (column(T.DATETIME2, 6), "99a392273901e240", "2019-07-09 02:28:57.123456"),

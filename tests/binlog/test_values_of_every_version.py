@@ -362,6 +362,15 @@ def test_timestamps_of_mariadb_reach_to_2106(log: SourceLog) -> None:
     assert images[0] == ["2106-02-07 06:28:15", "2106-02-07 06:28:15.999999"]
 
 
+@pytest.mark.parametrize("log", MARIADB, indirect=True)
+def test_the_first_second_of_1970_is_not_the_zero_value(log: SourceLog) -> None:
+    log.execute("CREATE TABLE t (a TIMESTAMP(6) NULL)")
+    log.execute("INSERT INTO t VALUES ('1970-01-01 00:00:00.5'), ('0000-00-00 00:00:00')")
+    _, images = logged(log)
+    assert images == [list(row) for row in log.execute("SELECT CAST(a AS CHAR) FROM t")]
+    assert images == [["1970-01-01 00:00:00.500000"], ["0000-00-00 00:00:00.000000"]]
+
+
 @pytest.mark.parametrize("log", ["mysql 9", "mariadb 11.8"], indirect=True)
 def test_vectors(log: SourceLog) -> None:
     mariadb = "MariaDB" in str(log.execute("SELECT VERSION()"))

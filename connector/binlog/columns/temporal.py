@@ -3,7 +3,7 @@
 ::
 
     DATE        3 bytes LE    year 15 bits │ month 4 │ day 5
-    TIMESTAMP2  4 bytes BE    seconds since the epoch; 0 is the zero value          │ fraction
+    TIMESTAMP2  4 bytes BE    seconds since the epoch; all 0 is the zero value      │ fraction
     DATETIME2   5 bytes BE    1 │ year * 13 + month 17 │ day 5 │ hour 5 │ minute 6 │ second 6
                                                                                     │ fraction
     TIME2       3 bytes BE    1 │ 0 │ hour 10 │ minute 6 │ second 6                 │ fraction
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FRACTION_MAX = 6
 ZERO_DATETIME = "0000-00-00 00:00:00"
+_EPOCH = "1970-01-01 00:00:00"
 
 _MONTH_MAX = 12
 _HOUR_MAX = 23
@@ -59,7 +60,11 @@ def timestamp2_reader(column: Column) -> Callable[[PayloadReader], str]:
 
     def read(image: PayloadReader) -> str:
         seconds = int.from_bytes(image.read_bytes(4), "big")
-        return timestamp_text(seconds) + read_fraction(image)
+        fraction = read_fraction(image)
+        if seconds == 0 and fraction.strip(".0"):
+            # The zero value has no fraction; MariaDB stores the first second of 1970.
+            return f"{_EPOCH}{fraction}"
+        return timestamp_text(seconds) + fraction
 
     return read
 
