@@ -41,6 +41,7 @@ class EventsWriter:
     def __init__(self) -> None:
         """Show the texts of the latest MySQL until a log names its server."""
         self._server = ServerRelease()
+        self._v4 = False
 
     def begin(self) -> tuple[str, ...]:
         """Return the names of the columns."""
@@ -52,7 +53,8 @@ class EventsWriter:
         body = event.body
         if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
             self._server = ServerRelease.of(body)
-        end = _end_log_pos(event)
+            self._v4 = isinstance(body, FormatDescriptionEvent)
+        end = self._end_log_pos(event)
         yield self._line(event, event.position, header, end)
         if isinstance(body, TransactionPayloadEvent):
             for inner in body.events():
@@ -69,10 +71,9 @@ class EventsWriter:
         info = event_info(event.body, header, server).translate(_ESCAPES)
         return f"{name}\t{position}\t{event_type}\t{header.server_id}\t{end}\t{info}"
 
-
-def _end_log_pos(event: Event) -> int:
-    """Return the position in the header; a log of 4.0 or 4.1 has the event's start there."""
-    log_pos = event.header.log_pos
-    if log_pos and log_pos == event.position & _UINT32:
-        return log_pos + event.header.event_size
-    return log_pos
+    def _end_log_pos(self, event: Event) -> int:
+        """Return the position in the header; a log of 4.0 or 4.1 has the event's start there."""
+        log_pos = event.header.log_pos
+        if not self._v4 and log_pos and log_pos == event.position & _UINT32:
+            return log_pos + event.header.event_size
+        return log_pos

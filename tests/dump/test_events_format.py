@@ -320,5 +320,10 @@ def test_a_log_of_4_1_says_where_an_event_starts_and_the_server_shows_where_it_e
     assert line == "log.1\t4\tStart_v3\t5\t79\tServer ver: 4.1.24-log, Binlog ver: 3"
 
 
+def test_a_relay_log_of_today_shows_the_position_in_the_log_of_its_source() -> None:
+    # Which happens to be where the event starts in the relay log.
+    assert shown(EventType.STOP_EVENT, StopEvent(), log_pos=200) == ["Stop", "5", "200", ""]
+
+
 def test_an_event_without_an_end_shows_none() -> None:
     assert shown(EventType.STOP_EVENT, StopEvent(), log_pos=0) == ["Stop", "5", "0", ""]
