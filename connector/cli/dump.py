@@ -190,7 +190,8 @@ def dump(
                 "--apply-diffs is for --format json": apply_diffs and output_format != "json",
                 "--type and --server-id are not for --format envelope, whose records count "
                 "every event": bool(types or server_ids) and output_format == "envelope",
-                "--recover is for files": recover and (source is not None or stop_never),
+                "--recover is for files that do not grow": recover
+                and (source is not None or stop_never),
                 "--to-last-log and --password-env are for --source": source is None
                 and (to_last_log or password_env is not None),
                 "--to-last-log and --start-position need the name of a log": source is not None

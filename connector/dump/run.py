@@ -93,9 +93,13 @@ class Dump:
                 self._run_log(log)
                 if self._selection.finished:
                     break
-            self._output.write(self._writer.end())
-        finally:
+        except BaseException:
+            # Lets go of what the writer holds.
+            self._writer.end()
             self._output.flush()
+            raise
+        self._output.write(self._writer.end())
+        self._output.flush()
 
     def _run_log(self, log: Log) -> None:
         stop = self._stop_position if log.last else None
