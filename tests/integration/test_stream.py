@@ -151,6 +151,23 @@ def test_compressed_events_of_mariadb_arrive_like_others(
     assert seen[2].value["after"] == {"id": 1, "v": "z" * 1000}
 
 
+def test_a_column_that_mariadb_adds_in_two_phases_is_added_once(mariadb_stream: Stream) -> None:
+    stream = mariadb_stream
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "INSERT INTO t VALUES (1)",
+        "SET SESSION binlog_alter_two_phase = 1",
+        "ALTER TABLE t ADD COLUMN v INT DEFAULT 7",
+        "INSERT INTO t (id) VALUES (2)",
+    )
+    with stream.connector() as connector:
+        seen = stream.wait_for_changes(2, connector)
+        assert connector.terminate() == 0
+    assert [s.value["after"] for s in seen] == [{"id": 1}, {"id": 2, "v": 7}]
+    # Between the rows the statement counts once, when it is committed.
+    assert seen[0].headers["cdc.schema"] != seen[1].headers["cdc.schema"]
+
+
 def test_an_xa_transaction_in_one_phase_arrives(
     private_mysql_stream: tuple[Stream, MysqlServer],
 ) -> None:
