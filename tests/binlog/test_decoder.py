@@ -18,7 +18,13 @@ from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsKind
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import XidEvent
 from connector.errors import EventError
-from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, format_description, table_map
+from tests.binlog.log_bytes import (
+    FORMAT_DESCRIPTION,
+    POST_HEADER_LENGTHS,
+    event,
+    format_description,
+    table_map,
+)
 
 XID = (9).to_bytes(8, "little")
 INT = (ColumnType.LONG, b"")
@@ -255,6 +261,33 @@ def test_table_ids_have_four_bytes_where_the_post_header_has_six() -> None:
     decoded = log.decode(data).body
     assert isinstance(decoded, RowsEvent)
     assert next(decoded.rows()).after == [7]
+
+
+def test_what_a_newer_server_adds_to_the_fixed_part_of_rows_is_skipped() -> None:
+    lengths = bytearray(POST_HEADER_LENGTHS)
+    lengths[EventType.WRITE_ROWS_EVENT - 1] = 12
+    lengths[EventType.WRITE_ROWS_EVENT_V1 - 1] = 9
+    for event_type, head in (
+        (EventType.WRITE_ROWS_EVENT, STMT_END + b"\x02\x00" + b"??"),
+        (EventType.WRITE_ROWS_EVENT_V1, STMT_END + b"?"),
+    ):
+        log = EventDecoder()
+        log.decode(format_description(lengths=bytes(lengths)))
+        log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT])))
+        row = b"\x2a\0\0\0\0\0" + head + b"\x01\xff\x00\x07\0\0\0"
+        decoded = log.decode(event(event_type, row)).body
+        assert isinstance(decoded, RowsEvent)
+        assert [r.after for r in decoded.rows()] == [[7]]
+
+
+def test_types_that_the_format_does_not_describe_are_read_as_they_are_known() -> None:
+    log = EventDecoder()
+    log.decode(format_description(lengths=POST_HEADER_LENGTHS[:15]))
+    log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT])))
+    decoded = log.decode(write_rows(b"\x00\x07\x00\x00\x00")).body
+    assert isinstance(decoded, RowsEvent)
+    assert [r.after for r in decoded.rows()] == [[7]]
+    assert log.decode(event(EventType.XID_EVENT, XID)).body == XidEvent(9)
 
 
 def test_a_new_format_description_forgets_the_table_maps() -> None:
