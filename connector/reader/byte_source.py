@@ -11,12 +11,13 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import zstandard
 
-from connector.errors import LogRefused
+from connector.errors import EventError, LogRefused, LogTruncated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,10 +31,13 @@ STEP_LENGTH = 1024 * 1024
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
-# Of compressed bytes: a block of 4 bytes can become 128 KiB, so these become 32 MiB at most.
-_ZSTD_STEP_LENGTH = 1024
+# Of compressed bytes: a block of 4 bytes can become 128 KiB, so these become 8 MiB at most.
+_ZSTD_STEP_LENGTH = 256
 # How messages call what has no name.
 _UNNAMED = "stream"
+_NO_EVENT = "an event header"
+# What compressed bytes raise when they are damaged.
+_DAMAGED = (gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 
 
 class BinaryFile(Protocol):
@@ -72,23 +76,28 @@ class ByteSource:
         try:
             self._use(file)
             self.compression = _compression_of(self.head)
+            self.name = name or self._log_name(found)
             if self.compression is not None:
                 self._unpack(file, self.compression)
         except BaseException:
             self.close()
             raise
-        self.name = name or self._log_name(found)
-        if self.compression is not None and (inner := _compression_of(self.head)) is not None:
-            self.close()
-            reason = f"{inner} inside of {self.compression}: unpack it once"
-            raise LogRefused(self.name, reason)
 
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes, none at the end.
 
-        Raises EOFError where compressed bytes end too soon, CORRUPT for those that are damaged.
+        Raises LogTruncated where compressed bytes end too soon, EventError for those that are
+        damaged, with the place in what was unpacked.
         """
-        return self._read(min(size, STEP_LENGTH))
+        try:
+            chunk = self._read(min(size, STEP_LENGTH))
+        except EOFError as error:
+            raise LogTruncated(self.name, self._position, size, 0) from error
+        except _DAMAGED as error:
+            reason = f"the {self.compression} data are damaged: {error}"
+            raise EventError(self.name, self._position, _NO_EVENT, reason) from error
+        self._position += len(chunk)
+        return chunk
 
     def skip(self, count: int) -> int:
         """Go on `count` bytes further and return how many of them there were."""
@@ -121,10 +130,13 @@ class ByteSource:
         self._read = read
         seekable = isinstance(file, io.IOBase) and file.seekable()
         self._seekable = file if seekable and isinstance(file, io.IOBase) else None
-        head = b""
-        while len(head) < MAGIC_LENGTH and (chunk := read(MAGIC_LENGTH - len(head))):
-            head += chunk
-        self.head = head
+        self._position = 0
+        self.head = b""
+        while len(self.head) < MAGIC_LENGTH:
+            chunk = self.read(MAGIC_LENGTH - len(self.head))
+            if not chunk:
+                break
+            self.head += chunk
 
     def _unpack(self, file: BinaryFile, compression: str) -> None:
         packed = _Rejoined(self.head, file)
@@ -135,6 +147,9 @@ class ByteSource:
         self._use(self._own(unpacked))
         # To go back would be to unpack again.
         self._seekable = None
+        if (inner := _compression_of(self.head)) is not None:
+            reason = f"{inner} inside of {compression}: unpack it once"
+            raise LogRefused(self.name, reason)
 
     def _log_name(self, found: object) -> str:
         if not isinstance(found, str):

@@ -12,11 +12,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binl
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from typing import TYPE_CHECKING
-
-import zstandard
 
 from connector.binlog.event_types import event_name
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
@@ -44,9 +40,6 @@ _OTHER_MAGICS = {
 
 _TYPE_OFFSET = 4
 _SIZE = slice(9, 13)
-# What compressed bytes raise when they are damaged.
-_DAMAGED = (gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
-_NO_NAME = "an event header"
 
 
 class EventFrames:
@@ -111,12 +104,13 @@ class EventFrames:
         while missing > 0:
             try:
                 chunk = self._source.read(missing)
-            except EOFError:
+            except LogTruncated:
                 # What is compressed goes on, but is not there.
                 raise self._truncated(length) from None
-            except _DAMAGED as error:
-                reason = f"the {self._source.compression} data are damaged: {error}"
-                raise EventError(self._source.name, self.position, _NO_NAME, reason) from error
+            except EventError as error:
+                raise EventError(
+                    self._source.name, self.position, error.event_name, error.reason
+                ) from error
             if not chunk:
                 return False
             self._pending += chunk

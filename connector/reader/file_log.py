@@ -76,8 +76,9 @@ class FileLog:
                 file=self.name, version=self.version, verify_checksum=verify_checksum, counted=True
             )
             self.format: FormatDescriptionEvent = format_before_description(self.version)
+            # Whether headers speak of this file: those of a relay log may speak of the source's.
+            self._places_are_certain = True
             event = self._decode(first)
-            self._places_are_certain = event.header.log_pos == event.next_position
             self._read.append(event)
             if start_position != FIRST_POSITION:
                 self._seek(event)
@@ -119,7 +120,7 @@ class FileLog:
             return None if data is None else self._decode(data)
         except EventError as error:
             if self._sought:
-                raise self._advised(error, error.reason) from error
+                raise self._advised(error) from error
             raise
 
     def close(self) -> None:
@@ -138,8 +139,15 @@ class FileLog:
             self.format = event.body
         elif isinstance(event.body, TableMapEvent):
             self._sought = False
-        elif self._sought and event.checksum is None:
-            self._check_place(event)
+        if event.header.log_pos not in (0, event.next_position & _POSITION_MASK):
+            if self._sought and self._places_are_certain and event.checksum is None:
+                # Bytes that look like an event.
+                reason = (
+                    f"its header says that it ends at {event.header.log_pos}, not at "
+                    f"{event.next_position}"
+                )
+                raise EventError(self.name, event.position, "an event header", reason)
+            self._places_are_certain = False
         return event
 
     def _seek(self, event: Event) -> None:
@@ -171,18 +179,9 @@ class FileLog:
         self._decoder.seek(start)
         self._sought = True
 
-    def _check_place(self, event: Event) -> None:
-        """Refuse bytes that look like an event, but whose header speaks of another place."""
-        log_pos = event.header.log_pos
-        if not self._places_are_certain or log_pos in (0, event.next_position & _POSITION_MASK):
-            return
-        name = "an event header"
-        reason = f"its header says that it ends at {log_pos}, not at {event.next_position}"
-        raise self._advised(EventError(self.name, event.position, name, reason), reason)
-
-    def _advised(self, error: EventError, reason: str) -> EventError:
-        advice = (
-            f"{reason}; reading began at start position {self._start_position}: begin where a "
-            "transaction does, at its GTID or BEGIN"
+    def _advised(self, error: EventError) -> EventError:
+        reason = (
+            f"{error.reason}; reading began at start position {self._start_position}: begin where "
+            "a transaction does, at its GTID or BEGIN"
         )
-        return EventError(error.file, error.position, error.event_name, advice)
+        return EventError(error.file, error.position, error.event_name, reason)
