@@ -59,6 +59,7 @@ from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent, XaXid
 from connector.dump.json_bodies import body_fields
 from connector.gtid import Gtid, GtidSet, MariadbGtid
+from tests.conftest import PROJECT
 
 if TYPE_CHECKING:
     from connector.binlog.status_variables import StatusVariables as Variables
@@ -330,6 +331,12 @@ def test_a_body_has_the_fields_of_its_event(body: Any, fields: dict[str, Any]) -
 def test_there_is_a_form_for_every_event_but_those_that_the_writer_streams() -> None:
     streamed = {PartialRowDataEvent, RowsEvent, TableMapEvent, TransactionPayloadEvent}
     assert {type(body) for body, _ in BODIES} | streamed == set(get_args(EventBody))
+
+
+def test_the_documentation_names_every_field() -> None:
+    documented = (PROJECT / "docs" / "dump-formats.md").read_text(encoding="utf-8")
+    missing = {name for _, told in BODIES for name in told if f"`{name}`" not in documented}
+    assert not missing
 
 
 def test_a_collation_has_the_name_that_the_server_of_the_log_gave_it() -> None:
