@@ -43,9 +43,13 @@ _NUMERIC = frozenset(
 )
 
 
+# Made once: it is asked for several times an event.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def dumps(value: object) -> str:
     """Return the JSON text of a value in one line."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def columns_of(table_map: TableMapEvent, *, mariadb: bool) -> list[dict[str, Any]]:
