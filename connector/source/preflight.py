@@ -139,6 +139,15 @@ def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
 
 def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
     yield _setting(server, "gtid_strict_mode", "ON", severity=Severity.WARNING)
+    yield _setting(
+        server,
+        "mysql56_temporal_format",
+        "ON",
+        fix=_set_global(server, "mysql56_temporal_format", "ON")
+        + "; the log does not tell the digits after the second of columns in the older format: "
+        "rebuild tables that have such columns with ALTER TABLE ... FORCE",
+        severity=Severity.WARNING,
+    )
 
 
 def _check_keeping(server: MysqlServer) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ import pytest
 from connector.binlog.collations import charset_of
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.values import ABSENT, EnumIndex, Geometry
+from connector.errors import EventError
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 from tests.binlog.test_values_of_real_servers import BYTES, FLOATS, GEOMETRIES, INTEGERS, TEXTS
@@ -360,6 +361,19 @@ def test_timestamps_of_mariadb_reach_to_2106(log: SourceLog) -> None:
     rows = log.execute("SELECT CAST(a AS CHAR), CAST(b AS CHAR) FROM t")
     assert images == [list(row) for row in rows]
     assert images[0] == ["2106-02-07 06:28:15", "2106-02-07 06:28:15.999999"]
+
+
+@pytest.mark.parametrize("log", MARIADB, indirect=True)
+@pytest.mark.parametrize("definition", ["DATETIME(3)", "TIME(3)", "TIMESTAMP(3) NULL"])
+def test_digits_of_a_second_in_the_older_format_are_an_error(
+    log: SourceLog, definition: str
+) -> None:
+    log.execute("SET GLOBAL mysql56_temporal_format = OFF")
+    log.execute(f"CREATE TABLE t (a {definition}, n INT)")
+    log.execute("SET GLOBAL mysql56_temporal_format = ON")
+    log.execute("INSERT INTO t VALUES ('2019-07-09 12:28:57.123', 7)")
+    with pytest.raises(EventError, match=r"table every_version.t, column a "):
+        logged(log)
 
 
 @pytest.mark.parametrize("log", MARIADB, indirect=True)

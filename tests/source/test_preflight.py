@@ -32,12 +32,14 @@ MARIADB_WRONG = {
     "binlog_checksum": "NONE",
     "binlog_expire_logs_seconds": "3600",
     "gtid_strict_mode": "OFF",
+    "mysql56_temporal_format": "OFF",
 }
 WARNINGS = {
     "binlog_checksum",
     "binlog_expire_logs_seconds",
     "gtid_mode",
     "gtid_strict_mode",
+    "mysql56_temporal_format",
     "enforce_gtid_consistency",
 }
 

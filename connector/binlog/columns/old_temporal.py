@@ -7,7 +7,8 @@
     TIME       3 bytes LE    the signed decimal number hhmmss
 
 A table that was made so keeps the format until it is rebuilt (avoid_temporal_upgrade,
-mysql56_temporal_format=OFF).
+mysql56_temporal_format=OFF). MariaDB's such columns may have digits after the second; their values
+are longer, and the log does not tell, so that the bytes of the row do not fit.
 
 https://dev.mysql.com/doc/refman/5.7/en/upgrading-from-previous-series.html
 """
