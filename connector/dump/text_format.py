@@ -59,13 +59,16 @@ class TextWriter:
 
     def _lines(self, event: Event) -> Iterator[str]:
         summary, lines = describe(event, self._session)
+        # Names may hold line breaks.
+        summary = summary.replace("\n", "\\n")
         if self._hexdump:
             yield _header_line(event)
             yield from hexdump(event.data, event.position, self._header_length)
             yield f"# \t{summary}"
         else:
             yield f"{_header_line(event)}\t{summary}"
-        yield from lines
+        for line in lines:
+            yield from line.split("\n")
         if isinstance(event.body, TransactionPayloadEvent):
             yield "# Start of compressed events."
             for inner in event.body.events():

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.column_types import ColumnType, column_type_name
 from connector.binlog.columns.floats import float32_text
-from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.rows_event import RowsKind
 from connector.binlog.values import ABSENT, EnumIndex, Geometry, JsonDiffs, JsonOperation
 from connector.dump.statement_info import quote_identifier
@@ -33,7 +32,13 @@ if TYPE_CHECKING:
     from connector.binlog.rows_event import RowsEvent
     from connector.binlog.values import JsonDiff, Value
 
-_BLOB_NAMES = ("TINYBLOB/TINYTEXT", "BLOB/TEXT", "MEDIUMBLOB/MEDIUMTEXT", "LONGBLOB/LONGTEXT")
+# By the bytes of the length.
+_BLOB_NAMES = {
+    1: "TINYBLOB/TINYTEXT",
+    2: "BLOB/TEXT",
+    3: "MEDIUMBLOB/MEDIUMTEXT",
+    4: "LONGBLOB/LONGTEXT",
+}
 
 _INTEGER_BITS: dict[int, int] = {
     ColumnType.TINY: 8,
@@ -113,12 +118,16 @@ def _type_text(column: Column) -> str:
 
 
 def _blob_text(column: Column) -> str:
-    return _BLOB_NAMES[require_blob_length(column) - 1]
+    return _BLOB_NAMES.get(column.metadata, "BLOB")
 
 
 def _enum_text(column: Column) -> str:
     length = column.stored_length
     return f"ENUM({length} byte{'s' if length > 1 else ''})"
+
+
+def _vector_text(column: Column) -> str:
+    return "VECTOR" if column.dimension is None else f"VECTOR({column.dimension})"
 
 
 _TYPE_TEXTS: dict[int, Callable[[Column], str]] = {
@@ -140,7 +149,7 @@ _TYPE_TEXTS: dict[int, Callable[[Column], str]] = {
     ColumnType.BIT: lambda column: f"BIT({column.length})",
     ColumnType.ENUM: _enum_text,
     ColumnType.SET: lambda column: f"SET({column.stored_length} bytes)",
-    ColumnType.VECTOR: lambda column: f"VECTOR({column.dimension})",
+    ColumnType.VECTOR: _vector_text,
 }
 
 

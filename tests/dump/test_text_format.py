@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from connector.binlog import event as event_module
 from connector.binlog.column import Column
@@ -44,7 +47,9 @@ from connector.binlog.xa_event import XaPrepareEvent, XaXid
 from connector.dump import text_events
 from connector.dump.text_format import TextWriter
 from connector.dump.text_rows import ColumnText
+from connector.errors import ConnectorError
 from connector.gtid import GtidSet, MariadbGtid
+from connector.reader import open_binlog
 from local_stack import MysqlServer, connect
 from tests.binlog.source_log import split
 
@@ -120,6 +125,16 @@ def lines_of(path: Path, *, hexdump: bool = False) -> list[str]:
 
 def test_a_file_reads_as_with_mysqlbinlog(shared_binlogs: Path) -> None:
     assert lines_of(shared_binlogs / "seed/mysql-bin.000005") == SEED.splitlines()
+
+
+@given(place=st.integers(4, 491), byte=st.integers(0, 255))
+def test_any_byte_gives_lines_or_our_errors(shared_binlogs: Path, place: int, byte: int) -> None:
+    data = bytearray((shared_binlogs / "seed/mysql-bin.000005").read_bytes())
+    data[place] = byte
+    writer = TextWriter(hexdump=True)
+    with suppress(ConnectorError), open_binlog(bytes(data), verify_checksum=False) as log:
+        for event in log:
+            assert not any("\n" in line for line in writer.event(event))
 
 
 def test_a_hexdump_stands_between_the_header_and_the_summary(shared_binlogs: Path) -> None:

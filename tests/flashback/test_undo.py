@@ -129,6 +129,19 @@ def test_columns_without_a_blob_are_enough_where_it_did_not_change(mysql_log: So
     ]
 
 
+def test_a_value_that_the_image_does_not_repeat_has_not_changed(mariadb_log: SourceLog) -> None:
+    t = make_table(mariadb_log, "id INT, v INT")
+    mariadb_log.execute("INSERT INTO t VALUES (1, 1)")
+    mariadb_log.events()
+    mariadb_log.execute("SET binlog_row_image = FULL_NODUP")
+    mariadb_log.execute("UPDATE t SET v = 2")
+    assert undone(mariadb_log.events()) == [
+        "BEGIN;",
+        f"UPDATE {t} SET `id` = 1, `v` = 1 WHERE `id` = 1 AND `v` = 2 LIMIT 1;",
+        "COMMIT;",
+    ]
+
+
 def test_generated_columns_can_be_left_out(source_log: SourceLog) -> None:
     log = source_log
     t = make_table(log, "id INT PRIMARY KEY, g INT AS (id + 1) STORED")
