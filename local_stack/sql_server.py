@@ -145,6 +145,8 @@ class SqlServer(ManagedServer):
             f"--pid-file={self.directory / 'server.pid'}",
             # In the data directory: as an absolute path it may exceed the 107 bytes allowed.
             "--socket=server.sock",
+            # A starting server deletes temporary tables: in /tmp they would be another server's.
+            f"--tmpdir={self.directory}",
             f"--bind-address={HOST}",
             f"--port={port}",
             *_options(self.settings),
