@@ -12,6 +12,7 @@ stand in the body of the event that holds them, with `log_pos` null.
 
 from __future__ import annotations
 
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
@@ -65,21 +66,20 @@ class JsonWriter:
 
     def _object(self, event: Event, position: int | None) -> str:
         header = event.header
-        head = dumps(
-            {
-                "file": event.file,
-                "log_pos": position,
-                "next_pos": None if self._v1 else header.log_pos,
-                "type": event_name(header.type_code),
-                "type_code": header.type_code,
-                "timestamp": header.timestamp,
-                "server_id": header.server_id,
-                "flags": None if self._v1 else header.flags,
-                "size": header.event_size,
-                "checksum": None if event.checksum is None else f"{event.checksum:08x}",
-            }
+        checksum = "null" if event.checksum is None else f'"{event.checksum:08x}"'
+        return (
+            f'{{"file":{encode_basestring(event.file)},'
+            f'"log_pos":{_number(position)},'
+            f'"next_pos":{_number(None if self._v1 else header.log_pos)},'
+            f'"type":"{event_name(header.type_code)}",'
+            f'"type_code":{header.type_code},'
+            f'"timestamp":{header.timestamp},'
+            f'"server_id":{header.server_id},'
+            f'"flags":{_number(None if self._v1 else header.flags)},'
+            f'"size":{header.event_size},'
+            f'"checksum":{checksum},'
+            f'"body":{self._body(event.body)}}}'
         )
-        return f'{head[:-1]},"body":{self._body(event.body)}}}'
 
     def _body(self, body: EventBody) -> str:
         if isinstance(body, RowsEvent):
@@ -135,3 +135,7 @@ class JsonWriter:
             kept = table_map, dumps(columns_of(table_map, mariadb=self._mariadb))
             self._columns[id(table_map)] = kept
         return kept[1]
+
+
+def _number(value: int | None) -> str:
+    return "null" if value is None else str(value)
