@@ -297,6 +297,19 @@ def test_every_collation_of_the_server_is_known(log: SourceLog) -> None:
     assert [(n, charset_of(cast("int", n))) for n, _ in rows] == known
 
 
+@pytest.mark.parametrize("log", [*MYSQL[1:], *MARIADB], indirect=True)
+def test_labels_of_every_kind_of_character_set(log: SourceLog) -> None:
+    log.execute(
+        "CREATE TABLE t (a ENUM('ab', 'c') CHARACTER SET binary, b SET('x', 'y') CHARACTER SET "
+        "binary, c ENUM('ü', 'é') CHARACTER SET utf16, d SET('中', '文') CHARACTER SET gbk, "
+        "e ENUM('ü') CHARACTER SET ucs2)"
+    )
+    log.execute("INSERT INTO t VALUES ('c', 'x,y', 'é', '中,文', 'ü')")
+    columns, images = logged(log)
+    assert [c.labels for c in columns] == [["ab", "c"], ["x", "y"], ["ü", "é"], ["中", "文"], ["ü"]]
+    assert images == [["c", "x,y", "é", "中,文", "ü"]]
+
+
 # Columns that some servers alone have.
 
 
