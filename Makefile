@@ -4,7 +4,7 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 export PYTHONUNBUFFERED := 1
 
-.PHONY: setup demo test kill-test lint lock clean
+.PHONY: setup demo test kill-test fuzz golden coverage-table lint lock clean
 
 setup: $(STAMP)
 
@@ -24,6 +24,17 @@ test: setup
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
 kill-test: setup
 	KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/test_kill.py $(ARGS)
+
+# Slow: guided by coverage; ARGS="json --seconds 600". The inputs that reach something new are kept.
+fuzz: setup
+	$(VENV)/bin/python -m tests.fuzz $(or $(ARGS),all)
+
+# Starts every server of the local stack; ARGS="mysql-8.0 --theme xa", or ARGS=--expected.
+golden: setup
+	$(VENV)/bin/python -m tests.golden.record $(ARGS)
+
+coverage-table: setup
+	$(VENV)/bin/python -m tests.golden.coverage
 
 lint: setup
 	$(VENV)/bin/ruff check .
