@@ -40,6 +40,9 @@ _MARIADB_OPTIONS: tuple[tuple[int, str, str, str], ...] = (
 _OPTIONS_SHOWN_RIGHT: dict[tuple[int, int], int] = {(10, 11): 17, (11, 4): 11, (11, 8): 7}
 _OPTIONS_SHOWN_RIGHT_SERIES = (12, 3)
 
+# MariaDB shows the bytes of a user variable as X'…' from here on, as 0x… before, and so does MySQL.
+_QUOTED_DIGITS = (10, 5, 0)
+
 _INT64_MAX = 2**63 - 1
 _UINT64 = 2**64
 
@@ -178,4 +181,5 @@ def _hexadecimal(raw: bytes, server: ServerRelease) -> str:
     if not raw:
         return '""'
     digits = raw.hex().upper()
-    return f"X'{digits}'" if server.mariadb else f"0x{digits}"
+    quoted = server.mariadb and server.version >= _QUOTED_DIGITS
+    return f"X'{digits}'" if quoted else f"0x{digits}"
