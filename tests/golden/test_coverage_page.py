@@ -1,0 +1,46 @@
+"""docs/coverage.md says what the files prove, no more and no less."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.binlog.column_types import ColumnType
+from connector.binlog.event_types import EventType
+from tests.golden.coverage import (
+    PAGE,
+    UNPROVEN_COLUMNS,
+    UNPROVEN_EVENTS,
+    current_evidence,
+    page,
+)
+from tests.golden.evidence import kept_evidence, recorded_evidence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.golden.evidence import Evidence
+
+
+@pytest.fixture(scope="module")
+def evidence() -> list[Evidence]:
+    return current_evidence()
+
+
+def test_the_page_is_what_the_files_prove(evidence: list[Evidence]) -> None:
+    assert page(evidence) == PAGE.read_text(encoding="utf-8")
+
+
+def test_every_event_type_is_proven_or_listed_with_a_reason(evidence: list[Evidence]) -> None:
+    proven = {code for e in evidence for code in e.events}
+    assert set(EventType) - proven == set(UNPROVEN_EVENTS)
+
+
+def test_every_column_type_is_proven_or_listed_with_a_reason(evidence: list[Evidence]) -> None:
+    proven = {code for e in evidence for code in e.columns}
+    assert set(ColumnType) - proven == set(UNPROVEN_COLUMNS)
+
+
+def test_what_is_kept_of_the_recorded_files_is_what_they_prove(shared_binlogs: Path) -> None:
+    assert kept_evidence() == recorded_evidence(shared_binlogs)

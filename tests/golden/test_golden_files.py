@@ -1,0 +1,88 @@
+"""What is decoded from a golden file is what its server said of it when it was recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.binlog.checksum import CHECKSUM_LENGTH
+from connector.binlog.control_events import HeartbeatEvent
+from tests.golden.check import (
+    check_shown_events,
+    check_tables,
+    expected_json_lines,
+    json_lines,
+)
+from tests.golden.golden import (
+    GoldenDump,
+    GoldenLog,
+    GoldenRecording,
+    logs,
+    recordings,
+    with_inner_events,
+)
+
+if TYPE_CHECKING:
+    from connector.binlog.event import Event
+
+# ROTATE_EVENTs that name a log, the format and the GTID list of the next one, a heartbeat.
+MADE_UP_MAX = 7
+
+every_log = pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
+every_dump = pytest.mark.parametrize(
+    "dump", [dump for r in recordings() for dump in r.dumps], ids=lambda dump: dump.name
+)
+every_recording_of_tables = pytest.mark.parametrize(
+    "recording", [r for r in recordings() if r.tables], ids=lambda recording: recording.name
+)
+
+
+@every_log
+def test_every_event_is_where_the_server_says_it_is(log: GoldenLog) -> None:
+    events = list(log.events())
+    # MySQL shows the events inside a payload behind it, all at its end.
+    places = [
+        place
+        for event in events
+        for place in (event.position, *[event.next_position] * _inner_count(event))
+    ]
+    assert places == [int(position) for _, position, *_ in log.shown_events]
+    assert events[-1].next_position == log.path.stat().st_size
+
+
+@every_log
+def test_events_are_written_as_the_server_shows_them(log: GoldenLog) -> None:
+    check_shown_events(log)
+
+
+@every_recording_of_tables
+def test_rows_of_the_log_make_the_tables_that_select_showed(recording: GoldenRecording) -> None:
+    check_tables(recording)
+
+
+@every_log
+def test_events_are_written_as_the_json_that_was_kept(log: GoldenLog) -> None:
+    assert json_lines(log) == expected_json_lines(log)
+
+
+@every_dump
+def test_a_dump_is_the_log_between_what_the_server_made_up(dump: GoldenDump) -> None:
+    (log, *_) = dump.recording.logs
+    # Without ANNOTATE_ROWS_EVENTs, which MariaDB sends to those who ask.
+    in_the_file = [_without_flags(event) for event in log.events()]
+    sent = [_without_flags(event) for event in dump.events()]
+    from_the_file = [data for data in sent if data in in_the_file]
+    assert from_the_file == [data for data in in_the_file if data in sent]
+    assert len(sent) - len(from_the_file) <= MADE_UP_MAX
+    *_, heartbeat = dump.events()
+    assert isinstance(heartbeat.body, HeartbeatEvent)
+
+
+def _without_flags(event: Event) -> bytes:
+    """Return the bytes without flags, which tell whether the log was in use."""
+    return event.data[:17] + event.data[19:-CHECKSUM_LENGTH]
+
+
+def _inner_count(event: Event) -> int:
+    return len(list(with_inner_events([event]))) - 1
