@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from connector.binlog.collation_names import collation_name
 from connector.binlog.collations import charset_of
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent, UserVarType
+from connector.binlog.event_types import EventType
 from connector.binlog.load_events import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
@@ -37,7 +38,9 @@ def commented(text: str, mark: str = "# ") -> list[str]:
 
 
 def _query(session: SessionText, event: Event, body: QueryEvent) -> Description:
-    return f"Query\t{_facts(body)}", _statement(session, event, body)
+    compressed = event.header.type_code == EventType.QUERY_COMPRESSED_EVENT
+    name = "Query_compressed" if compressed else "Query"
+    return f"{name}\t{_facts(body)}", _statement(session, event, body)
 
 
 def _execute_load_query(

@@ -115,6 +115,46 @@ COMMIT/*!*/;
 """
 
 
+MARIADB = """\
+# at 4
+#220420 22:17:51 server id 1  end_log_pos 256 CRC32 0x5b2d3aa0 \tStart: binlog v 4, server v \
+10.5.15-MariaDB-1:10.5.15+maria~focal-log created 220420 22:17:51 at startup
+# Warning: this binlog is either in use or was not closed properly.
+ROLLBACK/*!*/;
+# at 256
+#220420 22:17:51 server id 1  end_log_pos 285 CRC32 0x37c2d4fe \tGtid list []
+# at 285
+#220420 22:17:51 server id 1  end_log_pos 330 CRC32 0x0e78ee8f \tBinlog checkpoint \
+mariadb-bin.000001
+# at 330
+#220420 22:18:04 server id 1  end_log_pos 372 CRC32 0x0af91ecb \tGTID 0-1-1 trans
+/*M!100001 SET @@session.gtid_domain_id=0*//*!*/;
+/*M!100001 SET @@session.server_id=1*//*!*/;
+/*M!100001 SET @@session.gtid_seq_no=1*//*!*/;
+START TRANSACTION
+/*!*/;
+# at 372
+#220420 22:18:04 server id 1  end_log_pos 476 CRC32 0x3e5536bf \tAnnotate_rows:
+#Q> insert into outbox (topic, event_type, event) values ('foo', 'JSON', '{"foo":1}')
+# at 476
+#220420 22:18:04 server id 1  end_log_pos 612 CRC32 0x94e9d1e6 \tTable_map: \
+`toddy_test`.`outbox` mapped to number 38
+# at 612
+#220420 22:18:04 server id 1  end_log_pos 671 CRC32 0xefb082d6 \tWrite_rows: table id 38 flags: \
+STMT_END_F
+### INSERT INTO `toddy_test`.`outbox`
+### SET
+###   @1=62 /* `id` INT meta=0 nullable=0 is_null=0 */
+###   @2='foo' /* `topic` VARSTRING(1020) meta=1020 nullable=0 is_null=0 */
+###   @3='JSON' /* `event_type` ENUM(1 byte) meta=63233 nullable=1 is_null=0 */
+###   @4='{"foo":1}' /* `event` BLOB/TEXT meta=2 nullable=1 is_null=0 */
+###   @5=1650493084 /* `created` TIMESTAMP(0) meta=0 nullable=0 is_null=0 */
+# at 671
+#220420 22:18:04 server id 1  end_log_pos 702 CRC32 0x9ba835bb \tXid = 800
+COMMIT/*!*/;
+"""
+
+
 def lines_of(path: Path, *, hexdump: bool = False) -> list[str]:
     decoder = EventDecoder(file=path.name)
     writer = TextWriter(hexdump=hexdump)
@@ -125,6 +165,12 @@ def lines_of(path: Path, *, hexdump: bool = False) -> list[str]:
 
 def test_a_file_reads_as_with_mysqlbinlog(shared_binlogs: Path) -> None:
     assert lines_of(shared_binlogs / "seed/mysql-bin.000005") == SEED.splitlines()
+
+
+def test_a_file_of_mariadb_reads_as_with_mariadb_binlog(shared_binlogs: Path) -> None:
+    expected = MARIADB.splitlines()
+    lines = lines_of(shared_binlogs / "recorded/mariadb-bin.000001")
+    assert lines[: len(expected)] == expected
 
 
 @given(place=st.integers(4, 491), byte=st.integers(0, 255))
