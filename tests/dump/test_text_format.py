@@ -147,7 +147,7 @@ STMT_END_F
 ###   @1=62 /* `id` INT meta=0 nullable=0 is_null=0 */
 ###   @2='foo' /* `topic` VARSTRING(1020) meta=1020 nullable=0 is_null=0 */
 ###   @3='JSON' /* `event_type` ENUM(1 byte) meta=63233 nullable=1 is_null=0 */
-###   @4='{"foo":1}' /* `event` BLOB/TEXT meta=2 nullable=1 is_null=0 */
+###   @4='{"foo":1}' /* `event` BLOB/TEXT meta=2 nullable=0 is_null=0 */
 ###   @5=1650493084 /* `created` TIMESTAMP(0) meta=0 nullable=0 is_null=0 */
 # at 671
 #220420 22:18:04 server id 1  end_log_pos 702 CRC32 0x9ba835bb \tXid = 800
