@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, Self
 
+from connector.errors import ConfigError
 from connector.reader.transactions import Transaction, transactions_of
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from connector.binlog.control_events import FormatDescriptionEvent
     from connector.binlog.event import Event
     from connector.binlog.version import BinlogVersion
+    from connector.reader.arrow import ArrowBatch
     from connector.reader.row_change import RowChange
     from connector.reader.selection import TransactionSelection
 
@@ -112,6 +114,28 @@ class BinlogReader:
         """
         for transaction in self.transactions():
             yield from transaction.row_changes(schemas=schemas)
+
+    def to_arrow(
+        self,
+        tables: Sequence[str] | None = None,
+        *,
+        batch_rows: int = 65_536,
+        dates_as_text: bool = False,
+    ) -> Iterator[ArrowBatch]:
+        """Iterate over the changed rows as Arrow record batches, each of one table.
+
+        `tables` are patterns as `shop.*`, all tables without them. Once `batch_rows` images of rows
+        are held, of all tables together, the largest batch comes. `connector.reader.arrow` has the
+        columns. Raises ConfigError without pyarrow.
+        """
+        try:
+            from connector.reader.arrow import arrow_batches  # noqa: PLC0415 # an optional extra
+        except ImportError as error:
+            reason = "Arrow needs pyarrow: pip install 'binlog-connector[arrow]'"
+            raise ConfigError(reason) from error
+        return arrow_batches(
+            self.transactions(), tables, batch_rows=batch_rows, dates_as_text=dates_as_text
+        )
 
     def close(self) -> None:
         """Close the log, and end an iteration that another thread waits for. Idempotent."""
