@@ -184,3 +184,33 @@ def test_undone_changes_leave_the_table_as_it_was(
     statements = undone(log.events())
     apply(log, statements)
     assert content(log, "t") == before
+
+
+@pytest.mark.parametrize("key", ["id INT AUTO_INCREMENT PRIMARY KEY, ", ""])
+def test_what_is_new_in_mysql_9_comes_back(mysql_9_log: SourceLog, key: str) -> None:
+    log = mysql_9_log
+    log.execute("DROP TABLE IF EXISTS t")
+    # Without a key of its own the table gets an invisible one.
+    log.execute("SET sql_generate_invisible_primary_key = ON")
+    log.execute(f"CREATE TABLE t ({key}v VECTOR(3), j JSON, n INT DEFAULT 0)")
+    log.execute("INSERT INTO t (v, j) VALUES (TO_VECTOR('[1.1,-2,3e10]'), '[1]'), (NULL, NULL)")
+    log.events()
+    before = sorted(log.execute("SELECT HEX(v), j, n FROM t"), key=repr)
+    log.execute("SET binlog_row_value_options = PARTIAL_JSON, binlog_transaction_compression = ON")
+    log.execute("UPDATE t SET n = 1, j = JSON_ARRAY_APPEND(j, '$', 2)")
+    log.execute("DELETE FROM t")
+    apply(log, undone(log.events()))
+    assert sorted(log.execute("SELECT HEX(v), j, n FROM t"), key=repr) == before
+
+
+def test_vectors_are_told_apart_without_a_key(mysql_9_log: SourceLog) -> None:
+    log = mysql_9_log
+    log.execute("DROP TABLE IF EXISTS t")
+    log.execute("SET sql_generate_invisible_primary_key = OFF")
+    log.execute("CREATE TABLE t (v VECTOR(2))")
+    log.execute("INSERT INTO t VALUES (TO_VECTOR('[1,2]')), (TO_VECTOR('[1,3]'))")
+    log.events()
+    log.execute("UPDATE t SET v = TO_VECTOR('[5,6]') WHERE v = TO_VECTOR('[1,3]')")
+    apply(log, undone(log.events()))
+    rows = log.execute("SELECT VECTOR_TO_STRING(v) FROM t")
+    assert sorted(rows) == [("[1.00000e+00,2.00000e+00]",), ("[1.00000e+00,3.00000e+00]",)]
