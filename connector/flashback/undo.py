@@ -160,5 +160,7 @@ class Undo:
 
 def _title(span: TransactionSpan) -> str:
     moment = datetime.fromtimestamp(span.last_timestamp, UTC)
-    title = f"-- {span.file}:{span.position}, {moment:%Y-%m-%d %H:%M:%S} UTC"
+    # A line break would end the comment.
+    file = span.file.replace("\n", "\\n")
+    title = f"-- {file}:{span.position}, {moment:%Y-%m-%d %H:%M:%S} UTC"
     return title if span.gtid is None else f"{title}, {span.gtid}"

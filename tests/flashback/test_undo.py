@@ -88,6 +88,18 @@ def test_a_title_says_where_and_when_a_transaction_was(mysql_log: SourceLog) -> 
     )
 
 
+def test_the_name_of_a_file_cannot_end_its_comment(mysql_log: SourceLog) -> None:
+    make_table(mysql_log)
+    mysql_log.events()
+    mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
+    with Spool() as spool:
+        undo = Undo(spool)
+        for event in mysql_log.events():
+            undo.receive(replace(event, file="f\nDROP TABLE t;"))
+        lines = "\n".join(undo.statements()).split("\n")
+    assert [line for line in lines if "DROP" in line and not line.startswith("-- ")] == []
+
+
 def test_compressed_transactions_are_undone(mysql_log: SourceLog) -> None:
     t = make_table(mysql_log)
     mysql_log.execute("SET binlog_transaction_compression = ON")
