@@ -51,11 +51,11 @@ _TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
 _PACKED = {"uuid": 16, "inet6": 16, "inet4": 4}
 
 _COLUMNS = """
-    SELECT table_schema, table_name, column_name, data_type, column_type, extra, column_default
-    FROM information_schema.columns
-    WHERE table_schema LIKE 'golden%' AND (table_schema, table_name) IN (
-        SELECT table_schema, table_name FROM information_schema.tables
-        WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED'))
+    SELECT table_schema, table_name, table_type, column_name, data_type, column_type, extra,
+      column_default
+    FROM information_schema.columns JOIN information_schema.tables
+      USING (table_schema, table_name)
+    WHERE table_schema LIKE 'golden%' AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
     ORDER BY table_schema, table_name, ordinal_position
 """
 
@@ -67,8 +67,9 @@ def recorded_tables(execute: Callable[[str], Rows]) -> dict[str, RecordedTable]:
     charsets_known = bool(metadata) and metadata[0][1] != "NO_LOG"
     columns: dict[str, list[RecordedColumn]] = {}
     selected: dict[str, list[str]] = {}
+    sources: dict[str, str] = {}
     for row in execute(_COLUMNS):
-        schema, table, name, data_type, column_type, extra, default = row
+        schema, table, table_type, name, data_type, column_type, extra, default = row
         assert schema and table and name and data_type and column_type  # noqa: PT018
         form = _form(data_type, charsets_known=charsets_known)
         column: RecordedColumn = {"name": name, "type": column_type, "as": form}
@@ -77,13 +78,17 @@ def recorded_tables(execute: Callable[[str], Rows]) -> dict[str, RecordedTable]:
         elif default is not None and default != "NULL":
             column["default"] = _default(default)
         full_name = f"{_quoted(schema)}.{_quoted(table)}"
+        # The log has the rows of the past as well.
+        sources[full_name] = (
+            f"{full_name} FOR SYSTEM_TIME ALL" if table_type == "SYSTEM VERSIONED" else full_name
+        )
         columns.setdefault(full_name, []).append(column)
         selected.setdefault(full_name, []).append(_expression(_quoted(name), form, data_type))
     return {
         table: {
             "columns": columns[table],
             "rows": sorted(
-                execute(f"SELECT {', '.join(expressions)} FROM {table}"),
+                execute(f"SELECT {', '.join(expressions)} FROM {sources[table]}"),
                 key=repr,
             ),
         }

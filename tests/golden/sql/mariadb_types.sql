@@ -34,3 +34,6 @@ CREATE TABLE versioned (
   row_begin TIMESTAMP(6) GENERATED ALWAYS AS ROW START, row_end TIMESTAMP(6) GENERATED ALWAYS AS ROW END,
   PERIOD FOR SYSTEM_TIME (row_begin, row_end)) WITH SYSTEM VERSIONING;
 INSERT INTO versioned (id, v) VALUES (1, 10), (2, 20);
+SET timestamp = 1767225601;
+UPDATE versioned SET v = 11 WHERE id = 1;
+DELETE FROM versioned WHERE id = 2;

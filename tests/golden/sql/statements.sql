@@ -38,7 +38,7 @@ LOAD DATA LOCAL INFILE 'load.txt' REPLACE INTO TABLE loaded FIELDS TERMINATED BY
 CREATE TABLE not_transactional (id INT PRIMARY KEY) ENGINE = MyISAM;
 INSERT INTO not_transactional VALUES (1);
 SET character_set_client = latin1;
-INSERT INTO numbers (v) VALUES ('plain in latin1');
+INSERT INTO numbers (v) VALUES ('é in latin1');
 SET NAMES utf8mb4;
 DELETE FROM numbers WHERE id = 2;
 TRUNCATE TABLE loaded;
