@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 # MySQL shows no flag of a rows event but the end of the statement before this release.
 _MORE_ROWS_FLAGS = (9, 6, 0)
 
-_ROWS_FLAGS = {
+ROWS_FLAGS = {
     STMT_END_F: "STMT_END_F",
     0x0002: "NO_FOREIGN_KEY_CHECKS_F",
     0x0004: "RELAXED_UNIQUE_CHECKS_F",
@@ -109,7 +109,7 @@ def _rows(body: RowsEvent, server: ServerRelease) -> str:
     shown = body.flags
     if server.mariadb or server.version < _MORE_ROWS_FLAGS:
         shown &= STMT_END_F
-    names = "".join(f" {name}" for flag, name in _ROWS_FLAGS.items() if shown & flag)
+    names = "".join(f" {name}" for flag, name in ROWS_FLAGS.items() if shown & flag)
     flags = f" flags:{names}" if names else ""
     return f"table_id: {body.table_map.table_id}{flags}"
 

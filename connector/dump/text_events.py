@@ -28,6 +28,7 @@ from connector.binlog.mariadb_events import BinlogCheckpointEvent
 from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.table_map_event import TableMapEvent
+from connector.dump.event_info import ROWS_FLAGS
 from connector.dump.statement_info import quote_identifier
 from connector.dump.text_rows import row_lines
 from connector.dump.text_session import END, SessionText
@@ -58,13 +59,6 @@ _ROWS_NAMES: dict[int, str] = {
     EventType.DELETE_ROWS_COMPRESSED_EVENT: "Delete_compressed_rows",
     EventType.PARTIAL_ROW_DATA_EVENT: "Rows",
 }
-_ROWS_FLAGS = (
-    (0x01, "STMT_END_F"),
-    (0x02, "NO_FOREIGN_KEY_CHECKS_F"),
-    (0x04, "RELAXED_UNIQUE_CHECKS_F"),
-    (0x08, "COMPLETE_ROWS_F"),
-    (0x10, "USE_SQL_FOREIGN_KEY_F"),
-)
 
 
 def describe(event: Event, session: SessionText) -> Description:
@@ -136,7 +130,7 @@ def _table_map(session: SessionText, event: Event, body: TableMapEvent) -> Descr
 
 def _rows(session: SessionText, event: Event, body: RowsEvent) -> Description:
     del session
-    names = [name for bit, name in _ROWS_FLAGS if body.flags & bit]
+    names = [name for bit, name in ROWS_FLAGS.items() if body.flags & bit]
     summary = f"{_ROWS_NAMES[event.header.type_code]}: table id {body.table_map.table_id}"
     if names:
         summary += f" flags: {' '.join(names)}"

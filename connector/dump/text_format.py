@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import StartEventV3
+from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.version import BinlogVersion
@@ -47,7 +47,9 @@ class TextWriter:
 
         Raises EventError for a row that cannot be read.
         """
-        if isinstance(event.body, StartEventV3):
+        if isinstance(event.body, (FormatDescriptionEvent, StartEventV3)):
+            # Another file, maybe of another server: its first statement says everything again.
+            self._session = SessionText()
             v1 = event.body.binlog_version == BinlogVersion.V1
             self._header_length = V1_HEADER_LENGTH if v1 else HEADER_LENGTH
         yield f"# at {event.position}"

@@ -183,6 +183,15 @@ def test_any_byte_gives_lines_or_our_errors(shared_binlogs: Path, place: int, by
             assert not any("\n" in line for line in writer.event(event))
 
 
+def test_each_file_sets_its_session_anew(shared_binlogs: Path) -> None:
+    path = shared_binlogs / "seed/mysql-bin.000005"
+    decoder = EventDecoder(file=path.name)
+    events = [decoder.decode(data) for data in split(path.read_bytes())]
+    writer = TextWriter()
+    lines = [line for event in [*events, *events] for line in writer.event(event)]
+    assert lines == SEED.splitlines() * 2
+
+
 def test_a_hexdump_stands_between_the_header_and_the_summary(shared_binlogs: Path) -> None:
     lines = lines_of(shared_binlogs / "seed/mysql-bin.000005", hexdump=True)
     assert lines[-7:] == HEXDUMP.splitlines()
