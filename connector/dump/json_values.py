@@ -7,7 +7,8 @@
     integers, YEAR, BIT             numbers
     FLOAT, DOUBLE, VECTOR           the shortest numbers that read back
     DECIMAL, dates and times        text
-    characters, ENUM, SET           text; {"hex"} for bytes that are not of the character set;
+    characters, ENUM, SET           text; {"hex"} for bytes that are not of the character set, or
+                                    not UTF-8 where the log does not tell it (CHAR, VARCHAR);
                                     the number of an ENUM or SET whose labels are not known
     BINARY, BLOB, GEOMETRY          {"hex":"…"} of the stored bytes
     JSON                            the document's text; {"json_diff":[…]} for changes of it
@@ -30,10 +31,16 @@ if TYPE_CHECKING:
 
 _SRID_LENGTH = 4
 
+_CHARACTER = (ColumnType.STRING, ColumnType.VARCHAR, ColumnType.VAR_STRING)
+
 
 def cell_encoder(column: Column) -> Callable[[Value], str]:
     """Return the function that writes a cell of `column`."""
-    return _float_cell if column.real_type == ColumnType.FLOAT else _cell
+    if column.real_type == ColumnType.FLOAT:
+        return _float_cell
+    # Before 8.0 no log tells the character set; either form gives the bytes back.
+    untold = column.collation is None and column.real_type in _CHARACTER
+    return _untold_cell if untold else _cell
 
 
 def hexadecimal(raw: bytes) -> dict[str, str]:
@@ -47,6 +54,15 @@ def _cell(value: Value) -> str:
 
 def _float_cell(value: Value) -> str:
     return float32_text(value) if isinstance(value, float) else _cell(value)
+
+
+def _untold_cell(value: Value) -> str:
+    if isinstance(value, bytes):
+        try:
+            return encode_basestring(value.decode("utf-8"))
+        except UnicodeDecodeError:
+            return _hex(value)
+    return _cell(value)
 
 
 def _hex(value: bytes) -> str:
