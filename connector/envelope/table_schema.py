@@ -41,7 +41,7 @@ class TableSchema:
         """
         name = f"{table_map.schema}.{table_map.table}"
         columns = tuple(
-            _schema_column(column.name, column)
+            schema_column(column.name, column)
             for column in table_map.columns
             if column.name is not None
         )
@@ -101,7 +101,8 @@ _WITH_SIGN = frozenset(
 _CHARACTER = frozenset({"char", "varchar", "text"})
 
 
-def _schema_column(name: str, column: Column) -> SchemaColumn:
+def schema_column(name: str, column: Column) -> SchemaColumn:
+    """Return what consumers see of a column."""
     kind = column.type_name
     result: SchemaColumn = {
         "name": name,
