@@ -34,6 +34,7 @@ from connector.binlog.mariadb_events import (
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
+from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.transaction_events import (
@@ -81,6 +82,13 @@ def with_inner_events(event: Event) -> Iterator[Event]:
     yield event
     if isinstance(event.body, TransactionPayloadEvent):
         yield from event.body.events()
+
+
+def rows_of(body: EventBody) -> RowsEvent | None:
+    """Return the rows that the event holds, or completes as the last fragment."""
+    if isinstance(body, PartialRowDataEvent):
+        return body.rows_event
+    return body if isinstance(body, RowsEvent) else None
 
 
 class _State(Enum):
@@ -151,8 +159,9 @@ class TransactionBounds:
     def _ends(self, body: EventBody) -> bool:
         if isinstance(body, (XidEvent, XaPrepareEvent)):
             return True
-        if isinstance(body, RowsEvent):
-            return body.stmt_end and self._state is _State.OPENED
+        rows = rows_of(body)
+        if rows is not None:
+            return rows.stmt_end and self._state is _State.OPENED
         if isinstance(body, _LOADED):
             return self._state is _State.OPENED
         return isinstance(body, QueryEvent) and self._query_ends(body.query)

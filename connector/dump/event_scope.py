@@ -28,6 +28,7 @@ from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, X
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.statement import StatementKind, classify, named_tables
+from connector.changes.transaction_bounds import rows_of
 
 if TYPE_CHECKING:
     from connector.binlog.event import EventBody
@@ -102,13 +103,6 @@ def _scope_of_statement(query: str) -> Scope:
     # XA START and XA END stand around the rows, XA COMMIT and XA ROLLBACK alone.
     verb = query.split(maxsplit=2)[1].upper()
     return {"START": Scope.OPENS, "END": Scope.WITHIN}.get(verb, Scope.CLOSES)
-
-
-def rows_of(body: EventBody) -> RowsEvent | None:
-    """Return the rows that the event holds or completes."""
-    if isinstance(body, PartialRowDataEvent):
-        return body.rows_event
-    return body if isinstance(body, RowsEvent) else None
 
 
 def touches(body: EventBody, tables: TableFilter) -> bool:

@@ -26,7 +26,8 @@ from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import AnonymousGtidEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.dump.event_scope import GTID_EVENTS, Scope, rows_of, scope_of, touches
+from connector.changes.transaction_bounds import rows_of
+from connector.dump.event_scope import GTID_EVENTS, Scope, scope_of, touches
 from connector.errors import ConfigError
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 

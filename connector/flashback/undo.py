@@ -21,12 +21,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from connector.binlog.control_events import IncidentEvent
 from connector.binlog.load_events import CreateFileEvent, LoadEvent
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.statement import StatementKind, classify
-from connector.changes.transaction_bounds import TransactionBounds, with_inner_events
+from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
 from connector.errors import DecodeError, UnsupportedChange
 from connector.flashback.table_undo import TableUndo
 
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
+    from connector.binlog.rows_event import RowsEvent
     from connector.binlog.table_map_event import TableMapEvent
     from connector.changes.statement import Statement
     from connector.changes.transaction_bounds import TransactionSpan
@@ -84,10 +83,9 @@ class Undo:
         if self._span is not None and self._bounds.span is not self._span:
             self._drop_unfinished()
         body = event.body
-        if isinstance(body, PartialRowDataEvent) and body.rows_event is not None:
-            body = body.rows_event
-        if isinstance(body, RowsEvent) and not body.is_dummy:
-            self._rows(event, body)
+        rows = rows_of(body)
+        if rows is not None and not rows.is_dummy:
+            self._rows(event, rows)
         elif isinstance(body, QueryEvent):
             self._statement(event, body)
         elif isinstance(body, XaPrepareEvent) and not body.one_phase and self._span is not None:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
 from connector.binlog.event_types import event_name
-from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.rows_event import RowsKind
 from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.changes.transaction_bounds import TransactionBounds, with_inner_events
+from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
 from connector.errors import EventError
 from connector.gtid import Gtid, GtidSet, MariadbGtid
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
+    from connector.binlog.rows_event import RowsEvent
     from connector.changes.transaction_bounds import TransactionSpan
 
 LARGEST_TRANSACTIONS = 10
@@ -129,8 +130,9 @@ class Statistics:
         for inner in with_inner_events(event):
             self._add_to_transaction(inner)
             body = inner.body
-            if isinstance(body, RowsEvent) and not body.is_dummy:
-                self._add_rows(inner, body)
+            rows = rows_of(body)
+            if rows is not None and not rows.is_dummy:
+                self._add_rows(inner, rows)
             elif isinstance(body, TransactionPayloadEvent):
                 self.payloads.count += 1
                 self.payloads.compressed_bytes += body.payload_size
