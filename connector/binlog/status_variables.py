@@ -57,6 +57,7 @@ class StatusVariables:
     default_collation_for_utf8mb4: int | None = None
     sql_require_primary_key: int | None = None
     default_table_encryption: int | None = None
+    enable_cascade_triggers: int | None = None  # 9.7
     gtid_flags_extra: int | None = None
     sa_seq_no: int | None = None  # of the GTID whose ALTER this one commits or rolls back
     character_set_collations: list[tuple[int, int]] | None = None
@@ -188,6 +189,10 @@ def _table_encryption(variables: StatusVariables, block: PayloadReader) -> None:
     variables.default_table_encryption = block.read_uint8()
 
 
+def _cascade_triggers(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.enable_cascade_triggers = block.read_uint8()
+
+
 def _gtid_flags_extra(variables: StatusVariables, block: PayloadReader) -> None:
     flags = block.read_uint8()
     variables.gtid_flags_extra = flags
@@ -223,6 +228,7 @@ _READERS: dict[int, Callable[[StatusVariables, PayloadReader], None]] = {
     18: _default_collation,
     19: _require_primary_key,
     20: _table_encryption,
+    21: _cascade_triggers,
     128: _microseconds,
     129: _ddl_xid,
     130: _gtid_flags_extra,

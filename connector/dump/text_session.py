@@ -84,6 +84,10 @@ class SessionText:
             yield from self.changed(
                 "default_table_encryption", str(variables.default_table_encryption), since="!80016"
             )
+        if variables.enable_cascade_triggers is not None:
+            yield from self.changed(
+                "enable_cascade_triggers", str(variables.enable_cascade_triggers), since="!90700"
+            )
 
     def changed(self, name: str, value: str, *, since: str = "") -> Iterator[str]:
         """Yield SET for a session variable unless it has that value; `since` as in `!80011`."""

@@ -114,6 +114,7 @@ def test_every_status_variable_of_mysql_is_read() -> None:
         b"\x12\xff\x00"
         b"\x13\x01"
         b"\x14\x00"
+        b"\x15\x01"
     )
     assert read == StatusVariables(
         flags2=0x4000,
@@ -136,6 +137,7 @@ def test_every_status_variable_of_mysql_is_read() -> None:
         default_collation_for_utf8mb4=255,
         sql_require_primary_key=1,
         default_table_encryption=0,
+        enable_cascade_triggers=1,
     )
 
 
