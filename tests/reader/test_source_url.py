@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from connector.config import TlsSettings
+from connector.errors import ConfigError
+from connector.reader.source_url import source_settings
+
+
+def test_a_url_names_a_server_and_an_account() -> None:
+    settings = source_settings("mysql://u%40x:p%2Fw%20%25@db.example:3307/")
+    assert (settings.host, settings.port) == ("db.example", 3307)
+    assert settings.user == "u@x"
+    assert settings.read_password() == "p/w %"
+
+
+def test_what_a_url_leaves_out_is_as_in_the_configuration() -> None:
+    settings = source_settings("mariadb://[::1]")
+    assert (settings.host, settings.port, settings.user) == ("::1", 3306, "cdc")
+    assert settings.read_password() == ""
+    assert settings.tls == TlsSettings()
+
+
+def test_a_password_of_its_own_comes_in_place_of_the_urls() -> None:
+    settings = source_settings("mysql://u:from-url@h/", password="given")
+    assert settings.read_password() == "given"
+
+
+def test_the_options_are_those_of_the_servers_clients() -> None:
+    settings = source_settings(
+        "mysql://u@h/?ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca%20.pem&ssl-cert=/c.pem&ssl-key=/k.pem"
+        "&server-id=7&connect-timeout=2.5"
+    )
+    assert settings.tls == TlsSettings(
+        mode="verify_identity",
+        ca=Path("/etc/ca .pem"),
+        certificate=Path("/c.pem"),
+        key=Path("/k.pem"),
+    )
+    assert (settings.server_id, settings.connect_timeout_seconds) == (7, 2.5)
+
+
+def test_the_server_id_is_one_at_random() -> None:
+    ids = {source_settings("mysql://h").server_id for _ in range(10)}
+    assert len(ids) == 10
+    assert min(ids) >= 2**31
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://u:secret@h/",
+        "h:3306",
+        "mysql://",
+        "mysql:///x",
+        "mysql://u:secret@h/database",
+        "mysql://u:sec#ret@h/",
+        "mysql://u:secret@h:x/",
+        "mysql://u:secret@h:99999/",
+        "mysql://u:sec[ret@h/",
+    ],
+)
+def test_another_url_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        source_settings(url)
+    text = str(raised.value)
+    assert text.startswith("the source's URL is not mysql://user:password@host:port/")
+    assert "sec" not in text
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (
+            "ssl_mode=required",
+            (
+                "the source's URL has the unknown option ssl_mode; there are ssl-mode, ssl-ca, "
+                "ssl-cert, ssl-key, server-id, connect-timeout"
+            ),
+        ),
+        (
+            "ssl-mode=SOMETIMES",
+            (
+                "the source's URL: ssl-mode: Input should be 'disabled', 'preferred', 'required', "
+                "'verify_ca' or 'verify_identity'"
+            ),
+        ),
+        (
+            "server-id=0",
+            "the source's URL: server-id: Input should be greater than or equal to 1",
+        ),
+    ],
+)
+def test_an_option_that_does_not_fit_is_refused_by_name(query: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        source_settings(f"mysql://u:secret@h/?{query}")
+    assert str(raised.value) == reason
