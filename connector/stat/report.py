@@ -178,4 +178,10 @@ def _table(
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    # Names come from the log; a terminal obeys what is not text.
+    return str(value).translate(_CONTROLS)
+
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}

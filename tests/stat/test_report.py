@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from connector.stat.report import as_json, as_tables
-from connector.stat.statistics import Statistics
+from connector.stat.statistics import Count, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -115,3 +115,11 @@ def test_compressed_transactions_have_their_table(decode_file: DecodeFile) -> No
     text = printed(statistics_of(decode_file("recorded/transaction_compression.000001")))
     assert "compressed       1 transactions, 124 bytes for 179" in text
     assert "Events in compressed transactions" in text
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    statistics = Statistics()
+    statistics.files["\x1b[31mred\n"] = Count(1, 2)
+    text = printed(statistics)
+    assert "\\x1b[31mred\\x0a" in text
+    assert "\x1b[31m" not in text
