@@ -8,6 +8,7 @@ import pytest
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
 from connector.binlog.control_events import HeartbeatEvent, IgnorableEvent
+from connector.binlog.loaded_files import LoadedFiles
 from connector.binlog.mariadb_events import MariadbGtidEvent, MariadbGtidListEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
@@ -27,6 +28,7 @@ from tests.golden.golden import (
     recordings,
     with_inner_events,
 )
+from tests.golden.script import SQL_FOLDER
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event, EventBody
@@ -92,6 +94,34 @@ def test_a_dump_is_the_log_between_what_the_server_made_up(dump: GoldenDump) -> 
     assert len(sent) - len(from_the_file) <= MADE_UP_MAX
     *_, heartbeat = dump.events()
     assert isinstance(heartbeat.body, HeartbeatEvent)
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [r for r in recordings() if r.name.endswith("/statements")],
+    ids=lambda recording: recording.name,
+)
+def test_the_file_of_load_data_is_the_one_that_was_loaded(recording: GoldenRecording) -> None:
+    content = (SQL_FOLDER / "load.txt").read_bytes()
+    assert loaded(recording) == [content, content]
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [r for r in recordings() if r.name.endswith("/load_data")],
+    ids=lambda recording: recording.name,
+)
+def test_a_file_of_two_blocks_is_whole_and_a_deleted_one_is_none(
+    recording: GoldenRecording,
+) -> None:
+    words = "".join(f"{n}\t{chr(ord('a') + n - 1) * 1000}\n" for n in range(1, 19))
+    assert loaded(recording) == [words.encode(), b"20\tk\n20\tagain\n"]
+
+
+def loaded(recording: GoldenRecording) -> list[bytes]:
+    files = LoadedFiles(bytes_max=100_000)
+    received = [files.receive(event) for log in recording.logs for event in log.events()]
+    return [file.content for file in received if file is not None]
 
 
 def _without_flags(event: Event) -> bytes:
