@@ -51,6 +51,7 @@ from connector.errors import ConnectorError
 from connector.gtid import GtidSet, MariadbGtid
 from connector.reader import open_binlog
 from local_stack import MysqlServer, connect
+from tests.binlog.log_bytes import start_v3, v1_event
 from tests.binlog.source_log import split
 
 if TYPE_CHECKING:
@@ -195,6 +196,19 @@ def test_each_file_sets_its_session_anew(shared_binlogs: Path) -> None:
 def test_a_hexdump_stands_between_the_header_and_the_summary(shared_binlogs: Path) -> None:
     lines = lines_of(shared_binlogs / "seed/mysql-bin.000005", hexdump=True)
     assert lines[-7:] == HEXDUMP.splitlines()
+
+
+def test_a_header_of_3_23_has_neither_position_nor_flags() -> None:
+    body = StartEventV3(1, "3.23.58-log", 7)
+    data = v1_event(1, start_v3(1, b"3.23.58-log"), timestamp=7)
+    event = Event("b.1", 4, 4 + len(data), EventHeader(7, 1, 1, len(data), 0, 0), body, data)
+    assert list(TextWriter(hexdump=True).event(event))[:5] == [
+        "# at 4",
+        "#700101  0:00:07 server id 1  end_log_pos 0 ",
+        "# Position  Timestamp   Type   Source ID        Size",
+        "# 00000004 07 00 00 00   01   01 00 00 00   45 00 00 00",
+        "# 00000011 01 00 33 2e 32 33 2e 35  38 2d 6c 6f 67 00 00 00 |..3.23.58-log...|",
+    ]
 
 
 def test_every_event_has_a_description() -> None:
