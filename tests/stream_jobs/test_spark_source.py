@@ -14,6 +14,7 @@ from connector.binlog.event_types import EventType
 from connector.reader import open_binlog
 from connector.spark_source import register
 from tests.binlog.log_bytes import table_map
+from tests.reader.guide import Example, examples, shop
 from tests.reader.log_files import COLUMNS, SERVER, LogFile, image, rows_head, three_transactions
 
 if TYPE_CHECKING:
@@ -100,6 +101,20 @@ def test_the_rows_of_other_tables_are_left_out_but_count(
     rows = read(binlogs, path, tables="*.u").collect()
     # Without its metadata, the log has neither names nor character sets.
     assert [(row.seq, row.after) for row in rows] == [(2, '{"@1":3,"@2":"Yw=="}')]
+
+
+@pytest.mark.server
+def test_the_example_of_the_guide_prints_what_it_says(
+    binlogs: SparkSession, tmp_path: Path
+) -> None:
+    with shop(tmp_path):
+        archive = tmp_path / "archive"
+        archive.mkdir()
+        for name in ("binlog.000001", "binlog.000002.gz"):
+            (tmp_path / name).rename(archive / name)
+    (example,) = (each for each in examples() if each.chapter == "Spark")
+    code = example.code.replace('"archive"', repr(str(archive)))
+    assert Example(example.chapter, code, "").run({"spark": binlogs}) == example.output
 
 
 @pytest.mark.parametrize("folder", ["mysql-8.0.31", "mariadb-11.8.6"])
