@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _FIRST_EVENT_BYTES = 21
 _TYPE_OFFSET = 4
 _SIZE = slice(9, 13)
+_WRAP = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class LogRecovery:
         self._version = detect_version(first)
         self._search = EventSearch(log, self._version)
         self._description = b""  # the event that describes what follows it
+        self._ends_are_known = False  # by the headers; checksums tell more
 
     def events(self, start_position: int = FIRST_POSITION) -> Iterator[Event | Gap]:
         """Yield what can be read: the first event, and what is at `start_position` or behind it.
@@ -76,20 +78,21 @@ class LogRecovery:
             try:
                 data = self._event_data(position)
                 event = decoder.decode(data)
+                self._check_place(event)
             except LogTruncated as error:
                 following = self._search.first_behind(position)
                 if following == self._search.end:
                     raise
                 reason = f"an event of {error.needed} bytes does not fit in there"
                 yield Gap(self._file, position, following, reason)
-                decoder = self._decoder_at(following)
+                decoder = self._decoder_behind_gap(following)
             except EventError as error:
                 following = self._behind(position)
                 yield Gap(self._file, position, following, f"{error.event_name}: {error.reason}")
-                decoder = self._decoder_at(following)
+                decoder = self._decoder_behind_gap(following)
             else:
                 if isinstance(event.body, FormatDescriptionEvent):
-                    self._describe(event.body, data)
+                    self._describe(event, event.body)
                 yield event
                 following = event.next_position
                 if following < start_position:
@@ -97,9 +100,30 @@ class LogRecovery:
                     decoder = self._decoder_at(following)
             position = following
 
-    def _describe(self, body: FormatDescriptionEvent, data: bytes) -> None:
-        self._description = data
-        self._search.checksums = body.checksum_algorithm is ChecksumAlgorithm.CRC32
+    def _check_place(self, event: Event) -> None:
+        """Refuse an event without checksum that does not end where its header says."""
+        if not self._ends_are_known or isinstance(event.body, FormatDescriptionEvent):
+            # That of a relay log is followed by that of the source.
+            return
+        log_pos = event.header.log_pos
+        if log_pos not in (0, event.next_position % _WRAP):
+            reason = f"its header says that it ends at {log_pos}, not at {event.next_position}"
+            name = event_name(event.header.type_code)
+            raise EventError(self._file, event.position, name, reason)
+
+    def _describe(self, event: Event, body: FormatDescriptionEvent) -> None:
+        self._description = event.data
+        checksums = body.checksum_algorithm is ChecksumAlgorithm.CRC32
+        self._search.checksums = checksums
+        # Not in a relay log, whose headers speak of other files.
+        placed = event.header.log_pos == event.next_position
+        self._ends_are_known = placed and not checksums
+
+    def _decoder_behind_gap(self, position: int) -> EventDecoder:
+        if self._search.size_at(position) is None:
+            # Bytes were lost or added: from here on headers speak of places that were.
+            self._ends_are_known = False
+        return self._decoder_at(position)
 
     def _decoder_at(self, position: int) -> EventDecoder:
         """Return a decoder that knows the format, and nothing else from before `position`."""
