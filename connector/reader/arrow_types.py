@@ -68,6 +68,7 @@ _TEXTS = {
 }
 _GEOMETRY = pa.struct([("srid", pa.uint32()), ("wkb", pa.large_binary())])
 _DECIMAL128_DIGITS_MAX = 38
+_DECIMAL_DIGITS_MAX = 65
 _TIME = re.compile(r"(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
 
 
@@ -89,9 +90,7 @@ def arrow_type(column: Column, *, dates_as_text: bool) -> tuple[pa.DataType, Con
             return pa.uint64(), _number
         return pa.string(), _text
     if kind == "decimal":
-        digits, scale = column.precision or 0, column.scale or 0
-        make = pa.decimal128 if digits <= _DECIMAL128_DIGITS_MAX else pa.decimal256
-        return make(digits, scale), Decimal
+        return _decimal(column.precision or 0, column.scale or 0), Decimal
     if kind == "geometry":
         return _GEOMETRY, _geometry
     if kind == "time":
@@ -100,6 +99,14 @@ def arrow_type(column: Column, *, dates_as_text: bool) -> tuple[pa.DataType, Con
         return (pa.string(), None) if dates_as_text else _DATES[kind]
     reason = f"its type {kind} has no form in Arrow"
     raise DecodeError(reason)
+
+
+def _decimal(digits: int, scale: int) -> pa.DataType:
+    if not 0 < digits <= _DECIMAL_DIGITS_MAX:
+        reason = f"DECIMAL({digits},{scale}) does not exist"
+        raise DecodeError(reason)
+    make = pa.decimal128 if digits <= _DECIMAL128_DIGITS_MAX else pa.decimal256
+    return make(digits, scale)
 
 
 def _text(value: object) -> str:

@@ -164,6 +164,9 @@ class FileLog:
             if event is not self._read[-1]:
                 self._read.append(event)
             return
+        if start < FIRST_POSITION:
+            reason = f"{self.name}: start position {start} lies before the first event, at 4"
+            raise ConfigError(reason)
         if event.next_position > start:
             reason = (
                 f"{self.name}: no event starts at start position {start}, which lies inside of the "

@@ -1,6 +1,8 @@
 """A log, of files or of a server, becomes events, transactions or changed rows.
 
-Each reader goes once over its log: whatever it is asked for continues where the last thing ended.
+Each reader goes once over its log: what it is asked for again continues behind what was read. That
+holds for events and for transactions; transactions are read ahead by an event, so one reader is
+asked for the one or for the other.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ class BinlogReader:
         """Read `log`; see `open_binlog` and `open_server`."""
         self._log = log
         self._events = log.events() if selection is None else selection.select(log)
+        self._transactions = transactions_of(self._events)
 
     @property
     def name(self) -> str:
@@ -102,7 +105,7 @@ class BinlogReader:
         Nothing of a transaction is kept in memory: what is not read of it when the next one is
         asked for is passed over.
         """
-        return transactions_of(self._events)
+        return self._transactions
 
     def row_changes(
         self, *, schemas: Mapping[str, Sequence[str]] | None = None

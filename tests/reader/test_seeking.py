@@ -84,6 +84,15 @@ def test_a_position_behind_the_end_is_an_error(compressed: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("position", [-1, 0, 3])
+def test_a_position_before_the_first_event_is_an_error(position: int) -> None:
+    with pytest.raises(ConfigError) as raised:
+        open_binlog(LOG.data, name="binlog.000007", start_position=position)
+    assert str(raised.value) == (
+        f"binlog.000007: start position {position} lies before the first event, at 4"
+    )
+
+
 def test_a_position_inside_of_the_format_description_is_an_error() -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(LOG.data, name="binlog.000007", start_position=100)

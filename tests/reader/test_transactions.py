@@ -64,6 +64,20 @@ def test_what_is_not_read_of_a_transaction_is_passed_over() -> None:
     assert positions == LOG.positions[1::5]
 
 
+def test_what_is_asked_for_again_continues_behind_what_was_read() -> None:
+    with open_binlog(LOG.data) as log:
+        assert next(log.transactions()).gtid == Gtid(SERVER, 1)
+        changes = log.row_changes()
+        assert [next(changes).after, next(log.row_changes()).after] == [
+            {"id": 2, "name": "b"},
+            {"id": 4, "name": "d"},
+        ]
+        assert list(log.transactions()) == []
+    with open_binlog(LOG.data) as log:
+        first = next(iter(log))
+        assert [first.position, *(each.position for each in log)] == LOG.positions
+
+
 def test_a_transaction_that_is_no_longer_the_latest_has_no_more_events() -> None:
     with open_binlog(LOG.data) as log:
         transactions = log.transactions()
