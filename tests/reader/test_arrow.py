@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from connector.binlog.column_types import ColumnType
 from connector.binlog.event_types import EventType
 from connector.errors import ConfigError, EventError
 from connector.reader import open_binlog, open_binlogs, open_server
@@ -153,6 +154,17 @@ def test_text_that_is_none_of_its_character_set_is_an_error() -> None:
         f"binlog.000007:{position}: cannot decode WRITE_ROWS_EVENT: table db.t, column name: its "
         "value is not text of its character set"
     )
+
+
+def test_a_decimal_that_no_server_has_is_an_error() -> None:
+    log = LogFile()
+    log.query("BEGIN")
+    columns = [(ColumnType.LONG, b""), (ColumnType.NEWDECIMAL, b"\xc8\2")]
+    log.add(EventType.TABLE_MAP_EVENT, table_map(columns))
+    log.insert((1, "a"))
+    with open_binlog(log.data) as reader, pytest.raises(ConfigError) as raised:
+        list(reader.to_arrow())
+    assert str(raised.value) == "table db.t, column @2: DECIMAL(200,2) does not exist"
 
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
