@@ -88,7 +88,7 @@ def arrow_batches(
             if followed is not None and not followed.follows(table_map.schema, table_map.table):
                 seq += sum(1 for _ in rows.rows())
                 continue
-            table, altered = held.table(table_map)
+            table, altered = held.table(rows)
             if altered is not None:
                 yield altered
             table.begin(event, rows, gtid)
@@ -110,14 +110,15 @@ class _Held:
         self._dates_as_text = dates_as_text
         self._tables: dict[tuple[str, str], _TableRows] = {}
 
-    def table(self, table_map: TableMapEvent) -> tuple[_TableRows, ArrowBatch | None]:
-        """Return where rows of the table go, and the batch of another definition of it."""
+    def table(self, rows: RowsEvent) -> tuple[_TableRows, ArrowBatch | None]:
+        """Return where `rows` go, and the batch of another definition of their table."""
+        table_map = rows.table_map
         name = (table_map.schema, table_map.table)
         known = self._tables.get(name)
         if known is not None and known.takes(table_map):
             return known, None
         altered = self._batch(known) if known is not None and known.count else None
-        table = self._tables[name] = _TableRows(table_map, dates_as_text=self._dates_as_text)
+        table = self._tables[name] = _TableRows(rows, dates_as_text=self._dates_as_text)
         return table, altered
 
     def largest(self) -> ArrowBatch:
@@ -139,9 +140,9 @@ class _Held:
 class _TableRows:
     """Rows of one table with one definition, by column."""
 
-    def __init__(self, table_map: TableMapEvent, *, dates_as_text: bool) -> None:
-        self._table_map = table_map
-        self._dates_as_text = dates_as_text
+    def __init__(self, rows: RowsEvent, *, dates_as_text: bool) -> None:
+        self._rows = rows  # of the event at hand
+        table_map = self._table_map = rows.table_map
         self._names = column_names(table_map)
         self._types: list[pa.DataType] = []
         self._converts: list[Convert] = []
@@ -155,8 +156,7 @@ class _TableRows:
             try:
                 kind, convert = arrow_type(column, dates_as_text=dates_as_text)
             except DecodeError as error:
-                reason = f"table {table_map.schema}.{table_map.table}, column {name}: {error}"
-                raise ConfigError(reason) from error
+                raise self._refused(name, error) from error
             self._types.append(kind)
             self._converts.append(convert)
         self._clear()
