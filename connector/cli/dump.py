@@ -260,13 +260,19 @@ def _run(options: DumpOptions, logs: Iterable[Log], output: Path | None, *, at_o
     from connector.dump.progress import DumpProgress  # noqa: PLC0415  # keeps --help fast
     from connector.dump.run import Dump  # noqa: PLC0415  # keeps --help fast
 
-    with ExitStack() as stack:
-        file = sys.stdout.buffer if output is None else stack.enter_context(_create(output))
-        progress = None
-        if errors.is_terminal and not (output is None and sys.stdout.isatty()):
-            progress = stack.enter_context(DumpProgress(errors))
-        dump = Dump(options, LineOutput(file, at_once=at_once), _report, progress)
-        dump.run(logs)
+    try:
+        with ExitStack() as stack:
+            file = sys.stdout.buffer if output is None else stack.enter_context(_create(output))
+            progress = None
+            if errors.is_terminal and not (output is None and sys.stdout.isatty()):
+                progress = stack.enter_context(DumpProgress(errors))
+            dump = Dump(options, LineOutput(file, at_once=at_once), _report, progress)
+            dump.run(logs)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = f"cannot write: {error.strerror}"
+        raise ConfigError(reason) from error
     if dump.damaged:
         raise typer.Exit(EXIT_CORRUPT)
 

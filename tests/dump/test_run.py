@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +19,6 @@ from tests.dump.command import dump, dumped_json
 from tests.dump.shop import SHOP
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.dump.shop import Shop
 
 pytestmark = pytest.mark.server
@@ -365,6 +364,12 @@ def test_a_wrong_argument_is_named(arguments: list[str], said: str) -> None:
 )
 def test_what_the_command_line_cannot_read_ends_with_1_too(arguments: list[str]) -> None:
     assert dump(*arguments).code == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's alone")
+def test_a_full_disk_is_named(shop: Shop) -> None:
+    done = dump("--output", "/dev/full", shop.first)
+    assert (done.code, done.errors) == (1, "error: cannot write: No space left on device\n")
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:
