@@ -274,3 +274,27 @@ def test_what_is_no_log_is_not_recovered(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(b"#!/bin/sh")
     assert dump("--recover", path).code == 4
+
+
+@pytest.mark.parametrize("output_format", ["json", "text"])
+def test_rows_that_cannot_be_read_are_a_gap_of_their_own(
+    shared_binlogs: Path, tmp_path: Path, output_format: str
+) -> None:
+    log = shared_binlogs / "seed" / "mysql-bin.000006"
+    (rows,) = (e for e in dumped_json(log).objects if e["type"] == "WRITE_ROWS_EVENT")
+    # The log has no checksums; the last column of its row is a DOUBLE.
+    place, end = rows["log_pos"], rows["next_pos"]
+    path = tmp_path / log.name
+    path.write_bytes(changed(log.read_bytes(), end - 2, b"\xff\xff"))
+    wish = ("--format", output_format, path)
+    strict = dump(*wish)
+    assert (strict.code, f"{log.name}:{place}: cannot decode" in strict.errors) == (3, True)
+    done = dump("--recover", *wish)
+    assert done.code == 3
+    assert done.errors.startswith(
+        f"gap: {log.name}: nothing could be read from {place} to {end} ({end - place} bytes): "
+    )
+    assert "Xid" in done.output or "XID_EVENT" in done.output
+    # No half of the event is shown.
+    assert f"# at {place}\n" not in done.output
+    assert f'"log_pos":{place},' not in done.output
