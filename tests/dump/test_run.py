@@ -75,16 +75,6 @@ def test_text_with_a_hexdump_has_the_bytes_of_each_event(shop: Shop) -> None:
     assert len(with_bytes.lines) > len(plain.lines) + size // 16
 
 
-def test_partial_updates_become_documents_where_that_is_asked_for(shared_binlogs: Path) -> None:
-    log = shared_binlogs / "recorded" / "json.binlog.000001"
-    partial = dumped_json("--type", "PARTIAL_UPDATE_ROWS", log).output
-    applied = dumped_json("--type", "PARTIAL_UPDATE_ROWS", "--apply-diffs", log).output
-    assert "json_diff" in partial
-    # Where the row before has the document.
-    assert applied.count("json_diff") < partial.count("json_diff")
-    assert len(applied.splitlines()) == len(partial.splitlines())
-
-
 # Selection
 
 

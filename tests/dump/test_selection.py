@@ -109,6 +109,26 @@ def test_statements_are_selected_with_what_stands_before_them(
 
 
 @pytest.mark.server
+def test_partial_updates_become_documents_where_that_is_asked_for(
+    mysql_server: MysqlServer, database: str, tmp_path: Path
+) -> None:
+    log = record(
+        mysql_server, database, tmp_path,
+        "CREATE TABLE j (id INT PRIMARY KEY, d JSON)",
+        """INSERT INTO j VALUES (1, '{"a": 1, "b": [1, 2]}')""",
+        "SET SESSION binlog_row_value_options = 'PARTIAL_JSON'",
+        "UPDATE j SET d = JSON_SET(d, '$.a', 7)",
+    )  # fmt: skip
+    wish = ("--type", "PARTIAL_UPDATE_ROWS")
+    ((partial,), (applied,)) = (
+        [event["body"]["rows"][0]["after"][1] for event in dumped_json(*wish, *more, log).objects]
+        for more in ((), ("--apply-diffs",))
+    )
+    assert partial == {"json_diff": [{"op": "replace", "path": "$.a", "value": "7"}]}
+    assert applied == '{"a": 7, "b": [1, 2]}'
+
+
+@pytest.mark.server
 def test_savepoints_are_shown_inside_of_selected_transactions(
     mariadb_server: MariadbServer, mariadb_database: str, tmp_path: Path
 ) -> None:
