@@ -31,8 +31,8 @@ from connector.payload import PayloadReader
 if TYPE_CHECKING:
     from collections import Counter
 
-    from connector.binlog.control_events import FormatDescriptionEvent
     from connector.binlog.event import EventBody
+    from connector.binlog.format_description_event import FormatDescriptionEvent
 
 # Of an event of an unknown type, in the message: its header and the start of its body.
 _SHOWN_BYTES = 32

@@ -21,15 +21,13 @@ from connector.binlog.checksum import (
     require_checksum,
     stored_checksum,
 )
-from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    HeartbeatEvent,
-    RotateEvent,
-)
+from connector.binlog.control_events import RotateEvent
 from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event import Event, EventBody
 from connector.binlog.event_types import EventType, event_name
+from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.log_place import FIRST_POSITION, UNNAMED_LOG, LogPlace
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion

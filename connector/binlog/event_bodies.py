@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 from connector.binlog.compressed_events import decompress_query
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.control_events import (
-    HeartbeatEvent,
     IgnorableEvent,
     IncidentEvent,
     RotateEvent,
     SlaveEvent,
-    StartEventV3,
     StopEvent,
 )
 from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event_types import EventType
+from connector.binlog.format_description_event import StartEventV3
 from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.load_events import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
@@ -54,8 +54,8 @@ from connector.binlog.xa_event import XaPrepareEvent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.binlog.control_events import FormatDescriptionEvent
     from connector.binlog.event import EventBody
+    from connector.binlog.format_description_event import FormatDescriptionEvent
     from connector.binlog.header import EventHeader
     from connector.payload import PayloadReader
 

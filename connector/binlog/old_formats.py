@@ -7,7 +7,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
-from connector.binlog.control_events import FormatDescriptionEvent
+from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
 from connector.binlog.version import BinlogVersion
 

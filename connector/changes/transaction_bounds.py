@@ -17,17 +17,16 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    HeartbeatEvent,
     IgnorableEvent,
     IncidentEvent,
     RotateEvent,
     SlaveEvent,
-    StartEventV3,
     StopEvent,
 )
 from connector.binlog.encryption_event import StartEncryptionEvent
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.load_events import DeleteFileEvent, ExecLoadEvent, LoadEvent
 from connector.binlog.mariadb_events import (
     BinlogCheckpointEvent,

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import FormatDescriptionEvent
+from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.transaction import Committed, RowsChange
 from connector.envelope.encode import RecordEncoder

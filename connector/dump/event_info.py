@@ -12,14 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
-from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    IgnorableEvent,
-    IncidentEvent,
-    RotateEvent,
-    SlaveEvent,
-    StartEventV3,
-)
+from connector.binlog.control_events import IgnorableEvent, IncidentEvent, RotateEvent, SlaveEvent
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
 from connector.binlog.load_events import (

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.dump.event_info import event_info
 from connector.dump.event_type_text import event_type_text

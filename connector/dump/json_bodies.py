@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    HeartbeatEvent,
     IgnorableEvent,
     IncidentEvent,
     RotateEvent,
     SlaveEvent,
-    StartEventV3,
     StopEvent,
 )
 from connector.binlog.encryption_event import StartEncryptionEvent
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.load_events import (
     AppendBlockEvent,
     BeginLoadQueryEvent,

@@ -15,8 +15,8 @@ from __future__ import annotations
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
 from connector.binlog.event_types import event_name
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.table_map_event import TableMapEvent

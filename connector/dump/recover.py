@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from connector.binlog.checksum import ChecksumAlgorithm
-from connector.binlog.control_events import FormatDescriptionEvent
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import event_name
+from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.version import detect_version
 from connector.dump.event_search import EventSearch

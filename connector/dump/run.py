@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.changes.table_filter import TableFilter
 from connector.dump.envelope_format import EnvelopeWriter
 from connector.dump.events_format import EventsWriter

@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import FormatDescriptionEvent, RotateEvent, StartEventV3
+from connector.binlog.control_events import RotateEvent
 from connector.binlog.event_types import EventType
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import AnonymousGtidEvent

@@ -10,7 +10,7 @@ from connector.binlog.collation_names import collation_name
 from connector.binlog.collations import charset_of
 
 if TYPE_CHECKING:
-    from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
+    from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _LATEST = (99, 0, 0)

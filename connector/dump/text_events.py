@@ -11,19 +11,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    HeartbeatEvent,
     IgnorableEvent,
     IncidentEvent,
     RotateEvent,
     SlaveEvent,
-    StartEventV3,
     StopEvent,
 )
 from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event_types import EventType, event_name
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.header import LOG_EVENT_BINLOG_IN_USE_F
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.mariadb_events import BinlogCheckpointEvent
 from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.version import BinlogVersion

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    RotateEvent,
-    StartEventV3,
-)
+from connector.binlog.control_events import RotateEvent
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.encryption_event import StartEncryptionEvent
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.mariadb_events import BinlogCheckpointEvent, MariadbGtidListEvent
 from connector.binlog.old_formats import format_before_description

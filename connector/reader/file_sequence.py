@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from connector.binlog.control_events import FormatDescriptionEvent
     from connector.binlog.event import Event
+    from connector.binlog.format_description_event import FormatDescriptionEvent
     from connector.binlog.version import BinlogVersion
     from connector.reader.byte_source import Source
 

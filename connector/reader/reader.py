@@ -15,8 +15,8 @@ from connector.reader.transactions import Transaction, transactions_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from connector.binlog.control_events import FormatDescriptionEvent
     from connector.binlog.event import Event
+    from connector.binlog.format_description_event import FormatDescriptionEvent
     from connector.binlog.version import BinlogVersion
     from connector.reader.arrow import ArrowBatch
     from connector.reader.row_change import RowChange

@@ -10,12 +10,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    HeartbeatEvent,
-    RotateEvent,
-)
+from connector.binlog.control_events import RotateEvent
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.format_description_event import FormatDescriptionEvent
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion

@@ -4,15 +4,11 @@ import pytest
 
 from connector.binlog.body_decoder import TABLE_MAPS_MAX
 from connector.binlog.column_types import ColumnType
-from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    HeartbeatEvent,
-    IgnorableEvent,
-    RotateEvent,
-    StopEvent,
-)
+from connector.binlog.control_events import IgnorableEvent, RotateEvent, StopEvent
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType, event_name
+from connector.binlog.format_description_event import FormatDescriptionEvent
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsKind
 from connector.binlog.table_map_event import TableMapEvent

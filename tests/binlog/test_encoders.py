@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.header import HEADER_LENGTH
 from connector.binlog.load_events import ExecLoadEvent
 from connector.binlog.version import BinlogVersion

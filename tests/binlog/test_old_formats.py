@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 
 from connector.binlog.column_types import ColumnType
 from connector.binlog.context_events import IntvarEvent
-from connector.binlog.control_events import (
-    FormatDescriptionEvent,
-    RotateEvent,
-    StartEventV3,
-    StopEvent,
-)
+from connector.binlog.control_events import RotateEvent, StopEvent
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.load_events import LoadEvent, LoadFlag, LoadFormat
 from connector.binlog.rows_event import RowsEvent, RowsKind
 from connector.binlog.statement_events import QueryEvent

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.checksum import ChecksumAlgorithm
-from connector.binlog.control_events import FormatDescriptionEvent, RotateEvent, StopEvent
+from connector.binlog.control_events import RotateEvent, StopEvent
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
 from connector.binlog.mariadb_events import (
     AnnotateRowsEvent,

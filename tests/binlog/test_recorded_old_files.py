@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent, UserVarType
-from connector.binlog.control_events import IncidentEvent, RotateEvent, StartEventV3
+from connector.binlog.control_events import IncidentEvent, RotateEvent
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import event_name
+from connector.binlog.format_description_event import StartEventV3
 from connector.binlog.load_events import CreateFileEvent, LoadFlag, LoadFormat
 from connector.binlog.loaded_files import LoadedFiles
 from connector.binlog.rows_event import RowsEvent

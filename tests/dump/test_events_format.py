@@ -8,21 +8,16 @@ from uuid import UUID
 import pytest
 
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent, UserVarType
-from connector.binlog.control_events import (
-    HeartbeatEvent,
-    IgnorableEvent,
-    IncidentEvent,
-    SlaveEvent,
-    StartEventV3,
-    StopEvent,
-)
+from connector.binlog.control_events import IgnorableEvent, IncidentEvent, SlaveEvent, StopEvent
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event import Event
 from connector.binlog.event_types import EventType
 from connector.binlog.extra_row_info import ExtraRowInfo
+from connector.binlog.format_description_event import StartEventV3
 from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.header import EventHeader
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.load_events import (
     CreateFileEvent,
     ExecLoadEvent,

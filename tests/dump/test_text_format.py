@@ -17,10 +17,11 @@ from connector.binlog import event as event_module
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType
 from connector.binlog.context_events import UserVarEvent, UserVarType
-from connector.binlog.control_events import IncidentEvent, SlaveEvent, StartEventV3
+from connector.binlog.control_events import IncidentEvent, SlaveEvent
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.encryption_event import StartEncryptionEvent
 from connector.binlog.event import Event, EventBody
+from connector.binlog.format_description_event import StartEventV3
 from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.header import EventHeader
 from connector.binlog.load_events import (

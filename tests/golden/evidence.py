@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.values import ABSENT
 from connector.errors import DecodeError, EventError

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.control_events import FormatDescriptionEvent, StartEventV3
 from connector.binlog.event_types import EventType
+from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.header import HEADER_LENGTH
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent

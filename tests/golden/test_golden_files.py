@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.control_events import HeartbeatEvent, IgnorableEvent
+from connector.binlog.control_events import IgnorableEvent
+from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.loaded_files import LoadedFiles
 from connector.binlog.mariadb_events import MariadbGtidEvent, MariadbGtidListEvent
 from connector.binlog.rows_event import RowsEvent

@@ -1,0 +1,61 @@
+"""Events that a server sends when it has nothing else to send become the place where it reads.
+
+::
+
+    HEARTBEAT           file to the end; the position is the header's log_pos
+    HEARTBEAT_V2        (type u8 │ length lenenc │ value) … 0: end, 1: file, 2: position lenenc
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Heartbeat__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.binlog.control_events import decode_file_name
+from connector.errors import DecodeError
+from connector.payload import PayloadReader
+
+if TYPE_CHECKING:
+    from connector.binlog.header import EventHeader
+
+_HEARTBEAT_END = 0
+_HEARTBEAT_FILE = 1
+_HEARTBEAT_POSITION = 2
+
+
+@dataclass(slots=True)
+class HeartbeatEvent:
+    """The server is alive and has nothing to send, or has skipped up to `position`.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Heartbeat__event.html
+    """
+
+    file: str
+    position: int  # where the server reads
+    exact: bool  # false in the first version of the event: the position is modulo 2**32
+
+    @classmethod
+    def decode(cls, body: PayloadReader, header: EventHeader) -> HeartbeatEvent:
+        """Decode the body of a HEARTBEAT_LOG_EVENT."""
+        return cls(decode_file_name(body.read_rest()), header.log_pos, exact=False)
+
+    @classmethod
+    def decode_v2(cls, body: PayloadReader) -> HeartbeatEvent:
+        """Decode the body of a HEARTBEAT_LOG_EVENT_V2 (8.0.26)."""
+        file: str | None = None
+        position: int | None = None
+        while body.remaining:
+            field = body.read_uint8()
+            if field == _HEARTBEAT_END:
+                break
+            value = body.read_lenenc_bytes()
+            if field == _HEARTBEAT_FILE:
+                file = decode_file_name(value)
+            elif field == _HEARTBEAT_POSITION:
+                position = PayloadReader(value).read_lenenc()
+        if file is None or position is None:
+            reason = "the heartbeat lacks its file or its position"
+            raise DecodeError(reason)
+        return cls(file, position, exact=True)
