@@ -33,9 +33,9 @@ from connector.errors import (
 )
 from connector.resume import Standing, added_columns, start_point
 from connector.sink.kafka import KafkaSink
+from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import check_source, require
-from connector.source.replication_stream import open_stream
 from connector.source.start import resolve_start, validate_start
 
 if TYPE_CHECKING:

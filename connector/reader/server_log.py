@@ -18,8 +18,8 @@ from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
 from connector.errors import ConfigError, SourceUnavailable
+from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
-from connector.source.replication_stream import open_stream
 from connector.source.start import StartPoint, resolve_start, validate_start
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.binlog.transaction_events import GtidEvent
 from connector.config import SourceSettings
 from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
-from connector.source.replication_stream import open_stream
+from connector.source.dump_request import open_stream
 from connector.source.start import StartPoint
 from tests.binlog.source_log import SourceLog, split
 

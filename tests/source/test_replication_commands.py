@@ -10,8 +10,8 @@ import pytest
 
 from connector.binlog.decoder import EventDecoder
 from connector.errors import SourceRefused, SourceUnavailable
+from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
-from connector.source.replication_stream import ReplicationStream, open_stream
 from connector.source.start import resolve_start
 from connector.wire.commands import ComTableDump
 from local_stack import MariadbServer
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
+    from connector.source.replication_stream import ReplicationStream
     from connector.source.start import StartPoint
 
 pytestmark = pytest.mark.server

@@ -14,9 +14,10 @@ import pytest
 
 from connector.errors import ProtocolError, SourceRefused, SourceUnavailable
 from connector.gtid import GtidSet, MariadbGtidSet
+from connector.source.dump_request import open_stream
 from connector.source.identity import ServerIdentity
 from connector.source.mysql_server import MysqlServer
-from connector.source.replication_stream import ReplicationStream, open_stream
+from connector.source.replication_stream import ReplicationStream
 from connector.source.start import StartPoint, resolve_start
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import connector.source.start
 import local_stack
 from connector.errors import SourceRefused
 from connector.gtid import Gtid, GtidSet, MariadbGtidSet
+from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
-from connector.source.replication_stream import open_stream
 from connector.source.start import StartPoint, resolve_start, validate_start
 from tests.source.conftest import Source, source_of
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.gtid import GtidSet, MariadbGtidSet
+from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import Severity, check_source
-from connector.source.replication_stream import ReplicationStream, open_stream
 from connector.source.start import StartPoint, resolve_start, validate_start
 from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
@@ -17,6 +17,8 @@ from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from connector.source.replication_stream import ReplicationStream
 
 pytestmark = pytest.mark.server
 
