@@ -126,7 +126,8 @@ def test_a_server_is_followed_until_ctrl_c(shop: Shop) -> None:
             event = json.loads(line)
             if "ROWS" in event["type"] and "rows" in event["body"]:
                 return [row.get("after") for row in event["body"]["rows"]]
-        return []
+        assert process.stderr is not None
+        pytest.fail(process.stderr.read().decode())
 
     assert read_rows() == [[2]]
     with connect(shop.server.endpoint) as connection, connection.cursor() as cursor:
