@@ -23,9 +23,15 @@
 A message says where, what, and what to do. No row values and no secrets appear in messages.
 """
 
+from __future__ import annotations
+
 
 class ConnectorError(Exception):
     """Base of every error that the product raises on purpose."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what a copy in another process is made of: the text, and the facts."""
+        return _restored, (type(self), self.args), self.__dict__
 
 
 class TransientError(ConnectorError):
@@ -125,3 +131,7 @@ class LogRefused(DecodeError):
         super().__init__(f"{file}: {reason}")
         self.file = file
         self.reason = reason
+
+
+def _restored(kind: type[ConnectorError], args: tuple[object, ...]) -> ConnectorError:
+    return kind.__new__(kind, *args)

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from connector.errors import (
+    ConfigError,
+    ConnectorError,
+    EventError,
+    LogRefused,
+    LogTruncated,
+    TruncatedPayload,
+)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigError("no log is given"),
+        EventError("binlog.000001", 4, "XID_EVENT", "its checksum is wrong"),
+        LogTruncated("binlog.000001", 120, 19, 7),
+        LogRefused("binlog.000001", "encrypted"),
+        TruncatedPayload(8, 3, 5),
+    ],
+)
+def test_an_error_of_another_process_has_its_text_and_its_facts(error: ConnectorError) -> None:
+    copy = pickle.loads(pickle.dumps(error))  # our own
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
