@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.changes.statement import Statement, Token
+    from connector.changes.statement import Statement
+    from connector.changes.tokens import Token
 
 
 class DefaultKind(Enum):

@@ -232,7 +232,9 @@ class TransactionAssembler:
             if statement.kind is StatementKind.ALTER_TABLE
             else []
         )
-        for named_database, table in statement.tables:
+        # The rows of a new table come as events.
+        changed = [] if statement.kind is StatementKind.CREATE_TABLE else statement.tables
+        for named_database, table in changed:
             database = named_database or body.schema
             if statement.kind is StatementKind.DROP_DATABASE:
                 if self._tables.may_follow_database(database):

@@ -6,6 +6,7 @@ mirror differ from the source without anyone knowing.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import IncidentEvent
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import EventBody
     from connector.binlog.statement_events import QueryEvent
     from connector.changes.table_filter import TableFilter
+    from connector.changes.tokens import Token
 
 _EXCLUDE = (
     "exclude the table in source.exclude_tables, or continue behind it: give the pipeline a new "
@@ -47,13 +49,15 @@ def unsupported(
     statement: Statement, body: QueryEvent, tables: TableFilter
 ) -> tuple[str, str] | None:
     """Return (what it is, what to do) when the statement cannot be carried, else None."""
-    if statement.kind is StatementKind.DML:
-        return _statement_format(statement, body, tables)
     names = [(database or body.schema, table) for database, table in statement.tables]
     followed = [name for name in names if tables.follows(*name)]
+    if statement.kind is StatementKind.DML and not names:
+        return _statement_format(statement, body, tables)
     if not followed:
         return None
     table = ".".join(followed[0])
+    if statement.kind is StatementKind.DML:
+        return f"{statement.verb} into {table}, logged as a statement,", _ROW_FORMAT
     if statement.kind is StatementKind.RENAME_TABLE or statement.renames:
         return f"a rename that involves the followed table {table}", _EXCLUDE
     if statement.replaces_rows:
@@ -65,10 +69,19 @@ def unsupported(
 def _statement_format(
     statement: Statement, body: QueryEvent, tables: TableFilter
 ) -> tuple[str, str] | None:
+    if body.status_variables.too_many_databases:
+        what = f"{statement.verb} in more databases than the log names, logged as a statement,"
+        return what, _ROW_FORMAT
     databases = body.updated_databases
     if databases is None:
-        databases = [body.schema]
+        # MariaDB does not list them: the text names those that are not the session's own.
+        databases = [body.schema, *_qualifiers(statement.tokens)]
     touched = [name for name in databases if tables.may_follow_database(name)]
     if not touched:
         return None
     return f"{statement.verb} in database {touched[0]}, logged as a statement,", _ROW_FORMAT
+
+
+def _qualifiers(tokens: list[Token]) -> list[str]:
+    """Return what stands before a dot: databases, and tables and aliases with their columns."""
+    return [token.name for token, dot in pairwise(tokens) if dot.text == "." and token.is_name]

@@ -5,28 +5,16 @@ change that was logged as a statement, which cannot be turned into rows. Only as
 understood as is needed to tell these apart: the tokens, the leading verb, the table names and,
 for ALTER TABLE, the columns that are added.
 
-https://dev.mysql.com/doc/refman/8.4/en/comments.html
+https://dev.mysql.com/doc/refman/8.4/en/sql-statements.html
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 
-# Version comments (`/*! … */`, MariaDB `/*M! … */`) are code; their markers are dropped and their
-# content stays. `#` and `-- ` comments and plain block comments are dropped whole.
-_TOKEN = re.compile(
-    r"""
-    (?P<space>\s+|\#[^\n]*|--(?=\s|$)[^\n]*|/\*M?!\d*|\*/|/\*.*?\*/)
-  | (?P<quoted>`(?:[^`]|``)*`)
-  | (?P<string>[xXbB]?'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-  | (?P<word>\d+\.\d+(?![A-Za-z_$])|[A-Za-z0-9_$@\u0080-\U0010ffff]+)
-  | (?P<mark>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+from connector.changes.tokens import Token, tokenize
 
 
 class StatementKind(Enum):
@@ -40,35 +28,12 @@ class StatementKind(Enum):
     XA = "XA"
     ALTER_TABLE = "ALTER TABLE"
     TRUNCATE = "TRUNCATE TABLE"
+    CREATE_TABLE = "CREATE TABLE"
     DROP_TABLE = "DROP TABLE"
     RENAME_TABLE = "RENAME TABLE"
     DROP_DATABASE = "DROP DATABASE"
     DML = "DML"
     OTHER = "OTHER"
-
-
-@dataclass(slots=True)
-class Token:
-    """One word, identifier, string or mark of a statement."""
-
-    text: str  # as written; identifiers without their backticks
-    kind: str  # "word", "quoted", "string" or "mark"
-
-    @property
-    def is_name(self) -> bool:
-        """Whether this can name a table: a word, `quoted`, or "quoted" under ANSI_QUOTES."""
-        return self.kind in ("word", "quoted") or self.text.startswith('"')
-
-    @property
-    def name(self) -> str:
-        """The identifier without quotes of any kind."""
-        if self.kind == "string":
-            return self.text[1:-1].replace('""', '"')
-        return self.text
-
-    def is_word(self, *words: str) -> bool:
-        """Return whether this is one of the unquoted `words` (upper case)."""
-        return self.kind == "word" and self.text.upper() in words
 
 
 @dataclass(slots=True)
@@ -87,13 +52,16 @@ _DML_VERBS = frozenset(
     {"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "SELECT", "DO", "WITH", "HANDLER"}
 )
 
+# Words that may stand between the verb and TABLE.
+_MODIFIERS = ("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE")
+
 
 def classify(query: str) -> Statement:
     """Return the kind of `query` and the tables that it names."""
     # The most frequent statement by far; nothing else needs to be looked at.
     if query == "BEGIN":
         return Statement(StatementKind.BEGIN, "BEGIN")
-    tokens = tokenize(query)
+    tokens = _without_settings(tokenize(query))
     verb = tokens[0].text.upper() if tokens else ""
     simple = {"BEGIN": StatementKind.BEGIN, "COMMIT": StatementKind.COMMIT, "XA": StatementKind.XA}
     if verb in simple:
@@ -108,70 +76,107 @@ def classify(query: str) -> Statement:
     if verb in ("SAVEPOINT", "RELEASE"):
         return Statement(StatementKind.SAVEPOINT, verb)
     if verb in _DML_VERBS:
-        return Statement(StatementKind.DML, verb)
+        return Statement(StatementKind.DML, verb, tokens=tokens)
     return _classify_ddl(verb, tokens)
 
 
+def _without_settings(tokens: list[Token]) -> list[Token]:
+    """Return the statement behind MariaDB's `SET STATEMENT variable = value, … FOR`."""
+    if len(tokens) > 1 and tokens[0].is_word("SET") and tokens[1].is_word("STATEMENT"):
+        depth = 0
+        for place, token in enumerate(tokens):
+            if token.kind == "mark":
+                depth += (token.text == "(") - (token.text == ")")
+            elif depth == 0 and token.is_word("FOR"):
+                return tokens[place + 1 :]
+    return tokens
+
+
 def _classify_ddl(verb: str, tokens: list[Token]) -> Statement:
-    # Words that may stand between the verb and TABLE: DROP TEMPORARY TABLE touches no table
-    # that is followed.
-    words = [token.text.upper() for token in tokens[1:4] if token.kind == "word"]
-    if "TEMPORARY" in words:
-        return Statement(StatementKind.OTHER, verb)
-    place = next(
-        (n for n, token in enumerate(tokens[:5]) if token.is_word("TABLE", "TABLES")), None
-    )
+    place = 1
+    while place < len(tokens) and tokens[place].is_word(*_MODIFIERS):
+        place += 1
+    words = [token.text.upper() for token in tokens[1:place]]
+    names_table = place < len(tokens) and tokens[place].is_word("TABLE", "TABLES")
     if verb == "TRUNCATE":
-        start = 1 if place is None else place + 1
-        return Statement(StatementKind.TRUNCATE, verb, _table_names(tokens, start)[:1])
+        names = _table_names(tokens, place + 1 if names_table else 1)
+        return Statement(StatementKind.TRUNCATE, verb, names[:1])
     if verb == "DROP" and len(tokens) > 1 and tokens[1].is_word("DATABASE", "SCHEMA"):
         name = next((t.name for t in tokens[2:] if not t.is_word("IF", "EXISTS")), "")
         return Statement(StatementKind.DROP_DATABASE, verb, [(name, "")])
-    replaces_table = verb == "CREATE" and words[:2] == ["OR", "REPLACE"]
-    if place is None or not (replaces_table or verb in ("DROP", "RENAME", "ALTER")):
+    # DROP TEMPORARY TABLE touches no table that is followed.
+    if not names_table or "TEMPORARY" in words:
         return Statement(StatementKind.OTHER, verb)
     names = _table_names(tokens, place + 1)
-    if replaces_table:
-        return Statement(StatementKind.DROP_TABLE, verb, names[:1])
+    if verb == "CREATE":
+        return _classify_create_table(words, names, tokens[place + 1 :])
     if verb == "DROP":
         return Statement(StatementKind.DROP_TABLE, verb, names)
     if verb == "RENAME":
         return Statement(StatementKind.RENAME_TABLE, verb, names)
+    if verb != "ALTER":
+        return Statement(StatementKind.OTHER, verb)
+    clauses = tokens[place + 1 :]
     return Statement(
         StatementKind.ALTER_TABLE,
         verb,
-        names[:1],
+        [*names[:1], *_other_tables(clauses)],
         tokens,
-        renames=_renames_table(tokens),
-        replaces_rows=_row_replacing_clause(tokens),
+        renames=any(_renames(*pair) for pair in pairwise(clauses)),
+        replaces_rows="IGNORE" if "IGNORE" in words else _row_replacing_clause(clauses),
     )
 
 
-def named_tables(query: str) -> list[tuple[str, str]]:
-    """Return the tables that `query` names: those of `classify`, and the one that it creates."""
-    statement = classify(query)
-    if statement.tables or statement.verb != "CREATE":
-        return statement.tables
-    tokens = tokenize(query)
-    place = next((n for n, token in enumerate(tokens[:5]) if token.is_word("TABLE")), None)
-    return [] if place is None else _table_names(tokens, place + 1)[:1]
+def _classify_create_table(
+    words: list[str], names: list[tuple[str, str]], rest: list[Token]
+) -> Statement:
+    if _selects(rest):
+        return Statement(StatementKind.DML, "CREATE TABLE … SELECT", names[:1])
+    if words[:2] == ["OR", "REPLACE"]:
+        return Statement(StatementKind.DROP_TABLE, "CREATE", names[:1])
+    return Statement(StatementKind.CREATE_TABLE, "CREATE", names[:1])
+
+
+def _selects(tokens: list[Token]) -> bool:
+    """Return whether CREATE TABLE fills the table: from SELECT, TABLE t, or VALUES rows."""
+    return any(
+        token.is_word("SELECT", "TABLE")
+        or (token.is_word("VALUES") and (following.is_word("ROW") or following.text == "("))
+        for token, following in pairwise(tokens)
+    )
 
 
 def _row_replacing_clause(tokens: list[Token]) -> str:
     for token, following in pairwise(tokens):
         if token.is_word("DROP", "TRUNCATE", "EXCHANGE") and following.is_word("PARTITION"):
             return f"{token.text.upper()} PARTITION"
+        # MariaDB: a partition becomes a table, or a table a partition.
+        if token.is_word("CONVERT") and following.is_word("PARTITION", "TABLE"):
+            return f"CONVERT {following.text.upper()}"
         if token.is_word("DISCARD", "IMPORT") and following.is_word("TABLESPACE", "PARTITION"):
             return f"{token.text.upper()} TABLESPACE"
     return ""
 
 
-def _renames_table(tokens: list[Token]) -> bool:
-    """Return whether ALTER TABLE holds RENAME [TO|AS] name (not RENAME COLUMN, INDEX or KEY)."""
-    return any(
-        token.is_word("RENAME") and not following.is_word("COLUMN", "INDEX", "KEY")
-        for token, following in pairwise(tokens)
-    )
+def _renames(token: Token, following: Token) -> bool:
+    """Return whether ALTER TABLE goes on with RENAME [TO|AS] name, not COLUMN, INDEX or KEY."""
+    return token.is_word("RENAME") and not following.is_word("COLUMN", "INDEX", "KEY")
+
+
+def _other_tables(tokens: list[Token]) -> list[tuple[str, str]]:
+    """Return the tables that clauses of ALTER TABLE name: new names, and what partitions become."""
+    names: list[tuple[str, str]] = []
+    for place, (token, following) in enumerate(pairwise(tokens), 1):
+        start = place
+        if _renames(token, following):
+            while start < len(tokens) and (
+                tokens[start].is_word("TO", "AS") or tokens[start].text == "="
+            ):
+                start += 1
+        elif not token.is_word("TABLE"):
+            continue
+        names += _table_names(tokens, start)[:1]
+    return names
 
 
 def _table_names(tokens: list[Token], start: int) -> list[tuple[str, str]]:
@@ -200,20 +205,3 @@ def _take_name(names: list[tuple[str, str]], parts: list[str]) -> None:
     if parts:
         names.append((parts[-2] if len(parts) > 1 else "", parts[-1]))
         parts.clear()
-
-
-def tokenize(query: str) -> list[Token]:
-    """Return the tokens of `query` without comments and white space.
-
-    A `database.table` written without quotes comes as three tokens, like a quoted one.
-    """
-    tokens: list[Token] = []
-    for match in _TOKEN.finditer(query):
-        kind = match.lastgroup or "mark"
-        text = match.group()
-        if kind == "space":
-            continue
-        if kind == "quoted":
-            text = text[1:-1].replace("``", "`")
-        tokens.append(Token(text, kind))
-    return tokens

@@ -27,7 +27,7 @@ from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
-from connector.changes.statement import StatementKind, classify, named_tables
+from connector.changes.statement import StatementKind, classify
 from connector.changes.transaction_bounds import rows_of
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def touches(body: EventBody, tables: TableFilter) -> bool:
 
 
 def _statement_touches(body: QueryEvent, tables: TableFilter) -> bool:
-    named = named_tables(body.query)
+    named = classify(body.query).tables
     if named:
         return any(
             tables.follows(database or body.schema, table)

@@ -142,7 +142,9 @@ class Undo:
                 self._refuse(event, what)
 
     def _changed_by(self, statement: Statement, body: QueryEvent) -> Iterator[tuple[str, str]]:
-        """Yield the tables with undone rows that a statement names."""
+        """Yield the tables with undone rows that a statement changes."""
+        if statement.kind is StatementKind.CREATE_TABLE:
+            return
         for database, table in statement.tables:
             for name in self._tables:
                 if name[0] == (database or body.schema) and table in ("", name[1]):

@@ -231,6 +231,51 @@ def test_dml_text_is_refused_by_the_databases_that_it_touched(
         assert len(receive(*group)) == 1
 
 
+def test_dml_text_is_refused_by_the_databases_that_it_names_where_the_log_does_not() -> None:
+    text = "UPDATE x.a AS o JOIN `shop`.orders SET o.b = 1"
+    group = (gtid(), query("BEGIN"), query(text, "other"), XidEvent(1))
+    assert "UPDATE in database shop, logged as a statement, cannot be carried" in refusal(*group)
+
+
+def test_dml_text_that_touched_more_databases_than_the_log_names_is_refused() -> None:
+    body = query("DELETE FROM x.a", "other")
+    body.status_variables.too_many_databases = True
+    assert "DELETE in more databases than the log names, logged as a statement," in refusal(
+        gtid(), query("BEGIN"), body, XidEvent(1)
+    )
+
+
+def test_a_new_table_is_no_change_of_rows() -> None:
+    assert [type(change) for change in receive(gtid(), query("CREATE TABLE t (a INT)"))] == [
+        Committed
+    ]
+
+
+def test_a_table_that_is_filled_without_row_events_is_refused() -> None:
+    text = refusal(gtid(), query("CREATE TABLE t AS SELECT 1"))
+    assert "CREATE TABLE … SELECT into shop.t, logged as a statement, cannot be carried" in text
+    other = receive(gtid(), query("CREATE TABLE crm.t AS SELECT * FROM shop.orders"))
+    assert [type(change) for change in other] == [Committed]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("ALTER TABLE crm.t RENAME TO orders", "a rename that involves the followed table"),
+        (
+            "ALTER TABLE crm.t EXCHANGE PARTITION p WITH TABLE orders",
+            "ALTER TABLE shop.orders … EXCHANGE PARTITION, which replaces rows without events",
+        ),
+        (
+            "ALTER IGNORE TABLE orders ADD UNIQUE (a)",
+            "ALTER TABLE shop.orders … IGNORE, which replaces rows without events",
+        ),
+    ],
+)
+def test_ddl_that_brings_rows_into_a_followed_table_is_refused(text: str, what: str) -> None:
+    assert what in refusal(gtid(), query(text))
+
+
 XID = XaXid(1, b"one", b"")
 XA_TEXT = "X'6f6e65',X'',1"
 

@@ -1,0 +1,63 @@
+"""The text of a statement becomes its words, identifiers, strings and marks.
+
+https://dev.mysql.com/doc/refman/8.4/en/language-structure.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Version comments (`/*! … */`, MariaDB `/*M! … */`) are code; their markers are dropped and their
+# content stays. `#` and `-- ` comments and plain block comments are dropped whole.
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+|\#[^\n]*|--(?=\s|$)[^\n]*|/\*M?!\d*|\*/|/\*.*?\*/)
+  | (?P<quoted>`(?:[^`]|``)*`)
+  | (?P<string>[xXbB]?'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+  | (?P<word>\d+\.\d+(?![A-Za-z_$])|[A-Za-z0-9_$@\u0080-\U0010ffff]+)
+  | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(slots=True)
+class Token:
+    """One word, identifier, string or mark of a statement."""
+
+    text: str  # as written; identifiers without their backticks
+    kind: str  # "word", "quoted", "string" or "mark"
+
+    @property
+    def is_name(self) -> bool:
+        """Whether this can name a table: a word, `quoted`, or "quoted" under ANSI_QUOTES."""
+        return self.kind in ("word", "quoted") or self.text.startswith('"')
+
+    @property
+    def name(self) -> str:
+        """The identifier without quotes of any kind."""
+        if self.kind == "string":
+            return self.text[1:-1].replace('""', '"')
+        return self.text
+
+    def is_word(self, *words: str) -> bool:
+        """Return whether this is one of the unquoted `words` (upper case)."""
+        return self.kind == "word" and self.text.upper() in words
+
+
+def tokenize(query: str) -> list[Token]:
+    """Return the tokens of `query` without comments and white space.
+
+    A `database.table` written without quotes comes as three tokens, like a quoted one.
+    """
+    tokens: list[Token] = []
+    for match in _TOKEN.finditer(query):
+        kind = match.lastgroup or "mark"
+        text = match.group()
+        if kind == "space":
+            continue
+        if kind == "quoted":
+            text = text[1:-1].replace("``", "`")
+        tokens.append(Token(text, kind))
+    return tokens
