@@ -141,6 +141,7 @@ class Pipeline:
             else:
                 point = start_point(last, identity, place)
             validate_start(server, point)
+            lower_case_names = server.variable("lower_case_table_names") == "1"
         finally:
             server.close()
         self._standing = Standing(identity, point, last)
@@ -157,7 +158,8 @@ class Pipeline:
             added_columns(last) if last is not None else {},
         )
         self._assembler = TransactionAssembler(
-            TableFilter(settings.source.tables, settings.source.exclude_tables)
+            TableFilter(settings.source.tables, settings.source.exclude_tables),
+            lower_case_names=lower_case_names,
         )
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit_progress()

@@ -78,9 +78,14 @@ class State(Enum):
 class TransactionAssembler:
     """Groups the events of one stream; tables that are not followed only count."""
 
-    def __init__(self, tables: TableFilter) -> None:
-        """Hand on changes of `tables` only."""
+    def __init__(self, tables: TableFilter, *, lower_case_names: bool = False) -> None:
+        """Hand on changes of `tables` only.
+
+        With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
+        however a statement writes them.
+        """
         self._tables = tables
+        self._lower_case_names = lower_case_names
         self._state = State.OUTSIDE
         self._transaction: Transaction | None = None
         self._event_number = 0
@@ -171,7 +176,7 @@ class TransactionAssembler:
             yield RowsChange(transaction, number, event, body)
 
     def _query(self, event: Event, body: QueryEvent) -> Iterator[Change]:
-        statement = classify(body.query)
+        statement = self._classify(body)
         kind = statement.kind
         if kind is StatementKind.BEGIN:
             if self._state is State.OUTSIDE:
@@ -191,6 +196,12 @@ class TransactionAssembler:
             yield from self._xa(event, body)
         elif kind is not StatementKind.SAVEPOINT:
             yield from self._statement(event, body, statement)
+
+    def _classify(self, body: QueryEvent) -> Statement:
+        statement = classify(body.query)
+        if self._lower_case_names:
+            statement.tables = [(name[0].lower(), name[1].lower()) for name in statement.tables]
+        return statement
 
     def _xa(self, event: Event, body: QueryEvent) -> Iterator[Change]:
         """Take a statement as the server words it: `XA COMMIT X'6f6e65',X'',1`."""

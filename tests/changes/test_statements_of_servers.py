@@ -1,0 +1,124 @@
+"""Statements as real servers log them: none changes a followed table unnoticed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.changes.assembler import TransactionAssembler
+from connector.changes.statement import StatementKind
+from connector.changes.table_filter import TableFilter
+from connector.changes.transaction import Change, RowsChange, StatementChange
+from connector.errors import UnsupportedChange
+from local_stack import MariadbServer, MysqlServer, connect
+from tests.binlog.source_log import SourceLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.server
+
+ROW_FORMAT = "SET SESSION binlog_format = ROW"
+STATEMENT_FORMAT = "SET SESSION binlog_format = STATEMENT"
+
+on_mariadb = pytest.mark.parametrize("source", [MariadbServer], ids=["mariadb"], indirect=True)
+
+
+@pytest.fixture(scope="module", params=[MysqlServer, MariadbServer], ids=["mysql", "mariadb"])
+def source(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SourceLog]:
+    """A server that has the names of tables in lower case."""
+    folder = tmp_path_factory.mktemp("statements")
+    with (
+        request.param(folder, settings={"lower_case_table_names": "1"}) as server,
+        connect(server.endpoint) as connection,
+    ):
+        yield SourceLog(connection)
+
+
+@pytest.fixture
+def log(source: SourceLog) -> SourceLog:
+    """A log behind two fresh databases."""
+    for database in ("shop", "crm"):
+        source.execute(f"DROP DATABASE IF EXISTS {database}")
+        source.execute(f"CREATE DATABASE {database}")
+        source.execute(f"CREATE TABLE {database}.a (id INT, v INT)")
+    source.execute("USE shop")
+    source.execute(ROW_FORMAT)
+    source.execute("INSERT INTO a VALUES (1, 1), (1, 2)")
+    source.events()
+    return source
+
+
+def changes_of(log: SourceLog, *statements: str) -> list[Change]:
+    for statement in statements:
+        log.execute(statement)
+    assembler = TransactionAssembler(TableFilter(["shop.*"]), lower_case_names=True)
+    return [change for event in log.events() for change in assembler.receive(event)]
+
+
+def refusal(log: SourceLog, *statements: str) -> str:
+    with pytest.raises(UnsupportedChange) as caught:
+        changes_of(log, *statements)
+    return str(caught.value)
+
+
+def test_a_table_that_a_statement_fills_is_refused(log: SourceLog) -> None:
+    text = refusal(log, STATEMENT_FORMAT, "CREATE TABLE B AS SELECT * FROM crm.a")
+    assert "CREATE TABLE … SELECT into shop.b, logged as a statement, cannot be carried" in text
+
+
+def test_a_table_that_is_filled_in_row_format_comes_as_rows(log: SourceLog) -> None:
+    changes = changes_of(log, "CREATE TABLE b AS SELECT * FROM a")
+    (rows,) = (change for change in changes if isinstance(change, RowsChange))
+    assert len(list(rows.rows.rows())) == 2
+    assert not any(isinstance(change, StatementChange) for change in changes)
+
+
+def test_a_statement_on_another_database_than_the_session_s_is_refused(log: SourceLog) -> None:
+    text = refusal(log, "USE crm", STATEMENT_FORMAT, "UPDATE shop.a SET v = 3")
+    assert "UPDATE in database shop, logged as a statement, cannot be carried" in text
+
+
+def test_a_rename_to_a_followed_name_is_refused(log: SourceLog) -> None:
+    text = refusal(log, "ALTER TABLE crm.a RENAME TO shop.b")
+    assert "a rename that involves the followed table shop.b cannot be carried" in text
+
+
+def test_names_are_those_that_the_server_has(log: SourceLog) -> None:
+    changes = changes_of(log, "ALTER TABLE SHOP.A ADD w INT", "TRUNCATE A", "DROP TABLE A")
+    statements = [change for change in changes if isinstance(change, StatementChange)]
+    assert [(change.kind, change.database, change.table) for change in statements] == [
+        (StatementKind.ALTER_TABLE, "shop", "a"),
+        (StatementKind.TRUNCATE, "shop", "a"),
+        (StatementKind.DROP_TABLE, "shop", "a"),
+    ]
+
+
+@on_mariadb
+def test_settings_of_one_statement_hide_nothing(log: SourceLog) -> None:
+    (change, _) = changes_of(log, "SET STATEMENT lock_wait_timeout = 9 FOR TRUNCATE a")
+    assert isinstance(change, StatementChange)
+    assert (change.kind, change.table) == (StatementKind.TRUNCATE, "a")
+    insert = "INSERT INTO a VALUES (2, 2)"
+    text = refusal(log, f"SET STATEMENT binlog_format = STATEMENT FOR {insert}")
+    assert "INSERT in database shop, logged as a statement, cannot be carried" in text
+
+
+@on_mariadb
+def test_rows_that_alter_ignore_drops_are_refused(log: SourceLog) -> None:
+    text = refusal(log, "ALTER IGNORE TABLE a ADD UNIQUE (id)")
+    assert "ALTER TABLE shop.a … IGNORE, which replaces rows without events" in text
+
+
+@on_mariadb
+def test_a_partition_that_becomes_a_table_is_refused(log: SourceLog) -> None:
+    text = refusal(
+        log,
+        "CREATE TABLE crm.p (id INT) PARTITION BY LIST (id) "
+        "(PARTITION p0 VALUES IN (1), PARTITION p1 VALUES IN (2))",
+        "ALTER TABLE crm.p CONVERT PARTITION p1 TO TABLE shop.q",
+    )
+    assert "ALTER TABLE shop.q … CONVERT PARTITION, which replaces rows without events" in text
