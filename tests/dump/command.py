@@ -34,8 +34,10 @@ class Dumped:
 
 
 def dump(*arguments: object, stdin: bytes | None = None) -> Dumped:
-    """Run `binlog-connector dump` with these arguments."""
+    """Run `binlog-connector dump` with these arguments; what it does not handle is raised."""
     done = CliRunner().invoke(app, ["dump", *map(str, arguments)], input=stdin)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
     return Dumped(done.exit_code, done.stdout, done.stderr)
 
 
