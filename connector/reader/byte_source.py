@@ -22,11 +22,9 @@ from connector.errors import EventError, LogRefused, LogTruncated
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from _typeshed import WriteableBuffer
-
 MAGIC_LENGTH = 4
 # Bytes that are asked for at a time.
-STEP_LENGTH = 1024 * 1024
+STEP_LENGTH = 128 * 1024
 
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -61,7 +59,9 @@ class ByteSource:
         more than once.
         """
         self.path: Path | None = None
-        self._owned: list[io.IOBase] = []
+        self._owned: list[io.BufferedIOBase] = []
+        self._ahead = b""  # bytes that have been received,
+        self._offset = 0  # up to here also read
         found: object = None
         file: BinaryFile
         if isinstance(source, (str, os.PathLike)):
@@ -89,26 +89,23 @@ class ByteSource:
         Raises LogTruncated where compressed bytes end too soon, EventError for those that are
         damaged, with the place in what was unpacked.
         """
-        try:
-            chunk = self._read(min(size, STEP_LENGTH))
-        except EOFError as error:
-            raise LogTruncated(self.name, self._position, size, 0) from error
-        except _DAMAGED as error:
-            reason = f"the {self.compression} data are damaged: {error}"
-            raise EventError(self.name, self._position, _NO_EVENT, reason) from error
-        self._position += len(chunk)
+        offset = self._offset
+        if offset == len(self._ahead):
+            self._ahead, offset = self._receive(), 0
+        chunk = self._ahead[offset : offset + size]
+        self._offset = offset + len(chunk)
         return chunk
 
     def skip(self, count: int) -> int:
         """Go on `count` bytes further and return how many of them there were."""
-        file = self._seekable
-        if file is not None:
-            start = file.tell()
-            there = min(count, file.seek(0, os.SEEK_END) - start)
-            file.seek(start + there)
-            return there
         left = count
         while left:
+            file = self._seekable
+            if file is not None and self._offset == len(self._ahead):
+                start = file.tell()
+                there = min(left, file.seek(0, os.SEEK_END) - start)
+                file.seek(start + there)
+                return count - left + there
             chunk = self.read(left)
             if not chunk:
                 break
@@ -120,18 +117,29 @@ class ByteSource:
         for file in reversed(self._owned):
             file.close()
 
+    def _receive(self) -> bytes:
+        try:
+            chunk = self._read(STEP_LENGTH)
+        except EOFError as error:
+            raise LogTruncated(self.name, self._position, MAGIC_LENGTH, 0) from error
+        except _DAMAGED as error:
+            reason = f"the {self.compression} data are damaged: {error}"
+            raise EventError(self.name, self._position, _NO_EVENT, reason) from error
+        self._position += len(chunk)
+        return chunk
+
     def _own(self, file: io.BufferedIOBase) -> io.BufferedIOBase:
         self._owned.append(file)
         return file
 
     def _use(self, file: BinaryFile) -> None:
         # Gives what is there instead of waiting for all, and loses nothing before an error.
-        read: Callable[[int], bytes] = getattr(file, "read1", file.read)
-        self._read = read
+        self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)
         seekable = isinstance(file, io.IOBase) and file.seekable()
         self._seekable = file if seekable and isinstance(file, io.IOBase) else None
         self._position = 0
-        self.head = b""
+        self._ahead, self._offset = b"", 0
+        self.head: bytes = b""
         while len(self.head) < MAGIC_LENGTH:
             chunk = self.read(MAGIC_LENGTH - len(self.head))
             if not chunk:
@@ -139,12 +147,11 @@ class ByteSource:
             self.head += chunk
 
     def _unpack(self, file: BinaryFile, compression: str) -> None:
-        packed = _Rejoined(self.head, file)
+        packed = _Rejoined(self.head + self._ahead[self._offset :], file)
         if compression == "gzip":
-            unpacked: io.BufferedIOBase = gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload] # reads alone
+            self._use(self._own(gzip.GzipFile(fileobj=packed, mode="rb")))  # type: ignore[call-overload] # reads alone
         else:
-            unpacked = io.BufferedReader(_ZstdFile(packed), STEP_LENGTH)
-        self._use(self._own(unpacked))
+            self._use(_ZstdFile(packed))
         # To go back would be to unpack again.
         self._seekable = None
         if (inner := _compression_of(self.head)) is not None:
@@ -165,18 +172,17 @@ def _compression_of(head: bytes) -> str | None:
 
 
 class _Rejoined:
-    """A file object whose first bytes have been read."""
+    """A file object of which the first bytes have been read."""
 
-    def __init__(self, head: bytes, file: BinaryFile) -> None:
-        self._head = head
+    def __init__(self, first: bytes, file: BinaryFile) -> None:
+        self._first = io.BytesIO(first)
         self._file = file
 
     def read(self, size: int) -> bytes:
-        head, self._head = self._head[:size], self._head[size:]
-        return head or self._file.read(size)
+        return self._first.read(size) or self._file.read(size)
 
 
-class _ZstdFile(io.RawIOBase):
+class _ZstdFile:
     """The bytes of Zstandard frames, one behind the other; EOFError inside of one."""
 
     def __init__(self, packed: _Rejoined) -> None:
@@ -184,28 +190,23 @@ class _ZstdFile(io.RawIOBase):
         self._decompressor = zstandard.ZstdDecompressor()
         self._frame: zstandard.ZstdDecompressionObj | None = None
         self._rest = b""  # packed bytes behind the frame before
-        self._unpacked = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        while not self._unpacked:
+    def read(self, size: int, /) -> bytes:
+        """Return what the next step unpacks to, whatever `size` is; nothing at the end."""
+        del size
+        unpacked = b""
+        while not unpacked:
             packed = self._rest or self._packed.read(_ZSTD_STEP_LENGTH)
             self._rest = b""
             if not packed:
                 if self._frame is not None:
                     reason = "the compressed bytes end inside of a frame"
                     raise EOFError(reason)
-                return 0
+                break
             if self._frame is None:
                 self._frame = self._decompressor.decompressobj()
-            self._unpacked = memoryview(self._frame.decompress(packed))
+            unpacked = self._frame.decompress(packed)
             if self._frame.eof:
                 self._rest = self._frame.unused_data
                 self._frame = None
-        target = memoryview(buffer).cast("B")
-        count = min(len(target), len(self._unpacked))
-        target[:count] = self._unpacked[:count]
-        self._unpacked = self._unpacked[count:]
-        return count
+        return unpacked

@@ -46,7 +46,7 @@ class FileSequence:
     ) -> None:
         """Open the first source; `start_position` is in it, and `name` is its name.
 
-        Raises what FileLog does, and ConfigError for a last source that cannot be followed.
+        Raises what FileLog does, and ConfigError for a source that cannot be followed.
         """
         if not sources:
             reason = "no log is given"
@@ -62,6 +62,12 @@ class FileSequence:
             sources[0], name=name, start_position=start_position, verify_checksum=verify_checksum
         )
         self._last_event: Event | None = None
+        if follow and not self._later:
+            try:
+                self._followed_path()
+            except ConfigError:
+                self._log.close()
+                raise
 
     @property
     def name(self) -> str:
@@ -84,7 +90,11 @@ class FileSequence:
         return self._log.position
 
     def events(self) -> Iterator[Event]:
-        """Yield the events that have not been read yet."""
+        """Yield the events that have not been read yet.
+
+        Raises what FileLog does, and ConfigError when the log was closed before it ended, or is the
+        last one and cannot be followed.
+        """
         while (event := self._next_event()) is not None:
             self._last_event = event
             yield event
@@ -106,7 +116,11 @@ class FileSequence:
 
     def _read(self) -> Event | None:
         with self._reading:
-            return None if self._closed.is_set() else self._log.next_event()
+            if not self._closed.is_set():
+                return self._log.next_event()
+        if self._follow:
+            return None
+        raise closed_too_soon(self.name, self.position)
 
     def _open(self, source: Source) -> None:
         with self._reading:
@@ -119,10 +133,7 @@ class FileSequence:
 
     def _next_followed(self) -> Event | None:
         """Return the next event as soon as it is there, None when it is no longer waited for."""
-        path = self._log.path
-        if path is None or self._log.compression is not None:
-            reason = f"{self.name}: only a file that is not compressed can be followed"
-            raise ConfigError(reason)
+        path = self._followed_path()
         idle_since = time.monotonic()
         while not self._closed.is_set():
             # Before the file is read: what it lacks then, it will never have.
@@ -147,6 +158,13 @@ class FileSequence:
             self._closed.wait(_POLL_SECONDS)
         return None
 
+    def _followed_path(self) -> Path:
+        path = self._log.path
+        if path is None or self._log.compression is not None:
+            reason = f"{self.name}: only a file that is not compressed can be followed"
+            raise ConfigError(reason)
+        return path
+
     def _following(self, path: Path) -> Path | None:
         """Return the file that continues this one, once it is there."""
         last = self._last_event
@@ -161,3 +179,9 @@ class FileSequence:
         following = path.with_name(name) if name else path
         there = following != path and following.is_file()
         return following if there and following.stat().st_size > MAGIC_LENGTH else None
+
+
+def closed_too_soon(name: str, position: int) -> ConfigError:
+    """Return what to raise for events of a log that was closed before it had ended."""
+    reason = f"{name}:{position}: the log was closed before its end: read it inside of `with`"
+    return ConfigError(reason)

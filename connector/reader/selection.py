@@ -6,11 +6,12 @@ description of the log's format, is always there.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
-from connector.errors import ConfigError
+from connector.errors import ConfigError, DecodeError
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ class TransactionSelection:
         """Begin with `start_gtid`, leave out `skip_gtids`, begin at and end before a time.
 
         A MariaDB position in `skip_gtids` leaves out everything up to it. Raises ConfigError for a
-        time without a time zone, DecodeError for text that is no GTID.
+        time without a time zone and for text that is no GTID.
         """
-        self._start_gtid = parse_gtid(start_gtid) if isinstance(start_gtid, str) else start_gtid
-        self._skip_gtids = parse_gtid_set(skip_gtids) if isinstance(skip_gtids, str) else skip_gtids
+        self._start_gtid = _gtid(start_gtid) if isinstance(start_gtid, str) else start_gtid
+        self._skip_gtids = _gtid_set(skip_gtids) if isinstance(skip_gtids, str) else skip_gtids
         self._start = _seconds("start_time", start_time)
         self._stop = _seconds("stop_time", stop_time)
         self._chosen = True
@@ -70,7 +71,8 @@ class TransactionSelection:
     def select(self, log: Log) -> Iterator[Event]:
         """Yield the events of `log` that are selected.
 
-        Raises ConfigError at the end of a log without `start_gtid`.
+        Raises ConfigError at the end of a log without `start_gtid`, and for GTIDs of the other
+        flavour than `skip_gtids`.
         """
         bounds = TransactionBounds()
         known: TransactionSpan | None = None
@@ -81,14 +83,15 @@ class TransactionSelection:
                 known = span
                 self._chosen = self._chooses(span)
                 if self._finished:
-                    return
+                    break
             if isinstance(event.body, TransactionPayloadEvent):
                 # It is all that is left of its transaction, and need not be unpacked to know it.
                 bounds = TransactionBounds()
             if span is None or self._chosen:
                 yield event
         if self._start_gtid is not None:
-            reason = f"{log.name}: the log has no transaction {self._start_gtid}"
+            before = " before stop_time" if self._finished else ""
+            reason = f"{log.name}: the log has no transaction {self._start_gtid}{before}"
             raise ConfigError(reason)
 
     def _chooses(self, span: TransactionSpan) -> bool:
@@ -108,31 +111,39 @@ class TransactionSelection:
 
     def _skips(self, gtid: AnyGtid | None) -> bool:
         skip = self._skip_gtids
+        if not skip or gtid is None:
+            return False
         if isinstance(skip, GtidSet):
-            return isinstance(gtid, Gtid) and gtid in skip
-        return skip is not None and isinstance(gtid, MariadbGtid) and gtid in skip
+            if isinstance(gtid, Gtid):
+                return gtid in skip
+        elif isinstance(gtid, MariadbGtid):
+            return gtid in skip
+        reason = f"skip_gtids {skip} cannot be compared with {gtid}, a GTID of another flavour"
+        raise ConfigError(reason)
 
 
-def parse_gtid(text: str) -> AnyGtid:
-    """Return the GTID: `uuid:number`, `uuid:tag:number`, or MariaDB's `domain-server-number`.
-
-    Raises DecodeError for other text, ConfigError for more than one.
-    """
-    if ":" not in text:
-        return MariadbGtid.parse(text)
-    gtids = list(GtidSet.parse(text))
+def _gtid(text: str) -> AnyGtid:
+    """Return the GTID: `uuid:number`, `uuid:tag:number`, or MariaDB's `domain-server-number`."""
+    try:
+        if ":" not in text:
+            return MariadbGtid.parse(text)
+        gtids = list(islice(GtidSet.parse(text), 2))
+    except DecodeError as error:
+        reason = f"start_gtid: {error}"
+        raise ConfigError(reason) from error
     if len(gtids) != 1:
-        reason = f"{text!r} is not one GTID"
+        reason = f"start_gtid: {text!r} is not one GTID"
         raise ConfigError(reason)
     return gtids[0]
 
 
-def parse_gtid_set(text: str) -> AnyGtidSet:
-    """Return the GTID set of MySQL, or the position of MariaDB.
-
-    Raises DecodeError for other text.
-    """
-    return GtidSet.parse(text) if ":" in text else MariadbGtidSet.parse(text)
+def _gtid_set(text: str) -> AnyGtidSet:
+    """Return the GTID set of MySQL, or the position of MariaDB."""
+    try:
+        return GtidSet.parse(text) if ":" in text else MariadbGtidSet.parse(text)
+    except DecodeError as error:
+        reason = f"skip_gtids: {error}"
+        raise ConfigError(reason) from error
 
 
 def _seconds(name: str, time: datetime | None) -> float | None:

@@ -18,6 +18,7 @@ from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
 from connector.errors import ConfigError, SourceUnavailable
+from connector.reader.file_sequence import closed_too_soon
 from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
 from connector.source.start import StartPoint, resolve_start, validate_start
@@ -52,6 +53,7 @@ class ServerLog:
             point = _start_point(server, start)
             mariadb = server.identity.flavour == "mariadb"
         self._idle_timeout_seconds = idle_timeout_seconds
+        self._stop_at_end = stop_at_end
         self._closed = False
         self._decoder = EventDecoder(
             file=point.file,
@@ -70,7 +72,8 @@ class ServerLog:
         """Yield the events as they come.
 
         Raises SourceUnavailable when the connection breaks, SourceRefused when the server refuses
-        to go on, EventError for an event that cannot be read.
+        to go on, EventError for an event that cannot be read, ConfigError when a log that is read
+        up to its end was closed before.
         """
         try:
             while (data := self._receive()) is not None:
@@ -87,6 +90,8 @@ class ServerLog:
         except SourceUnavailable:
             if not self._closed:
                 raise
+        if self._closed and self._stop_at_end and not self._stream.ended:
+            raise closed_too_soon(self.name, self.position)
 
     def close(self) -> None:
         """End the connection, and an iteration that another thread waits for. Idempotent."""

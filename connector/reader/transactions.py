@@ -21,6 +21,7 @@ from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
+from connector.errors import ConfigError
 from connector.reader.row_change import RowChange, column_names, image_of
 
 if TYPE_CHECKING:
@@ -37,11 +38,15 @@ class Transaction:
 
     def __init__(self, cursor: _Cursor, span: TransactionSpan, opening: Event) -> None:
         """Take the events of `span` from `cursor`, behind the first one, `opening`."""
+        self._cursor = cursor
         self._span = span
         # The second one is read ahead: behind the GTID, it is the one that names the session.
         second = cursor.next_in(span)
         first = [opening] if second is None else [opening, second]
-        self._events = self._all(cursor, first)
+        self._first = first
+        self._events = self._all()
+        self._latest = True
+        self._passed_over = False  # what was not read of it
         self.server_id = opening.header.server_id  # of the server that committed first
         # When its first statement began, or it was committed, as the server has it; in UTC.
         self.timestamp = datetime.fromtimestamp(opening.header.timestamp, UTC)
@@ -71,7 +76,10 @@ class Transaction:
         return self._span.next_position
 
     def events(self) -> Iterator[Event]:
-        """Iterate over its events; those of a compressed one come in place of their payload."""
+        """Iterate over its events; those of a compressed one come in place of their payload.
+
+        Raises ConfigError for events that were passed over.
+        """
         return self._events
 
     def rows_events(self) -> Iterator[tuple[Event, RowsEvent]]:
@@ -116,11 +124,30 @@ class Transaction:
                 )
                 seq += 1
 
-    def _all(self, cursor: _Cursor, first: list[Event]) -> Iterator[Event]:
-        yield from first
-        while (event := cursor.next_in(self._span)) is not None:
-            self.ended = cursor.ended is self._span
+    def pass_over(self) -> None:
+        """Go on to the next one, without what was not read of this one."""
+        while self._next() is not None:
+            self._passed_over = True
+        self._latest = False
+        if self._passed_over:
+            self._first.clear()
+
+    def _all(self) -> Iterator[Event]:
+        yield from self._first
+        while (event := self._next()) is not None:
             yield event
+        if self._passed_over:
+            reason = (
+                f"{self.file}:{self.position}: the events of this transaction were passed over: "
+                "read them before the next transaction is asked for"
+            )
+            raise ConfigError(reason)
+
+    def _next(self) -> Event | None:
+        event = self._cursor.next_in(self._span) if self._latest else None
+        if event is not None:
+            self.ended = self._cursor.ended is self._span
+        return event
 
 
 def transactions_of(events: Iterable[Event]) -> Iterator[Transaction]:
@@ -129,8 +156,7 @@ def transactions_of(events: Iterable[Event]) -> Iterator[Transaction]:
     while (opened := cursor.next_span()) is not None:
         transaction = Transaction(cursor, *opened)
         yield transaction
-        for _ in transaction.events():
-            pass
+        transaction.pass_over()
 
 
 class _Cursor:

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from connector.binlog.version import BinlogVersion
-from connector.errors import EventError, LogRefused, LogTruncated
+from connector.errors import ConfigError, EventError, LogRefused, LogTruncated
 from connector.reader import open_binlog
 from tests.binlog.log_bytes import event, format_description, old_query, start_v3, v1_event
 from tests.reader.log_files import MAGIC, LogFile, three_transactions
@@ -313,3 +313,21 @@ def test_closing_closes_what_was_opened_here(tmp_path: Path) -> None:
     with pytest.raises(LogRefused):
         open_binlog(Path(__file__))
     assert open_files() == before
+
+
+def test_what_is_left_of_a_closed_log_is_not_taken_for_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "binlog.000007"
+    path.write_bytes(LOG.data)
+    with open_binlog(path) as log:
+        changes = log.row_changes()
+        next(changes)
+    with pytest.raises(ConfigError) as raised:
+        list(changes)
+    assert str(raised.value) == (
+        f"binlog.000007:{LOG.positions[5]}: the log was closed before its end: read it inside of "
+        "`with`"
+    )
+    with open_binlog(path) as log:
+        events = iter(log)
+        assert len(list(events)) == len(LOG.positions)
+    assert list(events) == []

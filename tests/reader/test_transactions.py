@@ -78,13 +78,31 @@ def test_what_is_asked_for_again_continues_behind_what_was_read() -> None:
         assert [first.position, *(each.position for each in log)] == LOG.positions
 
 
-def test_a_transaction_that_is_no_longer_the_latest_has_no_more_events() -> None:
+def test_rows_that_were_passed_over_are_not_taken_for_none() -> None:
+    with open_binlog(LOG.data, name="binlog.000007") as log:
+        transactions = list(log.transactions())
+    assert all(transaction.ended for transaction in transactions)
+    for transaction in transactions:
+        with pytest.raises(ConfigError) as raised:
+            list(transaction.row_changes())
+        assert str(raised.value) == (
+            f"binlog.000007:{transaction.position}: the events of this transaction were passed "
+            "over: read them before the next transaction is asked for"
+        )
+
+
+def test_a_transaction_that_has_been_read_does_not_read_of_the_next() -> None:
     with open_binlog(LOG.data) as log:
         transactions = log.transactions()
         first = next(transactions)
-        next(transactions)
-        assert first.ended
-        assert list(first.events()) == []
+        events = first.events()
+        assert [next(events).position for _ in range(5)] == LOG.positions[1:6]
+        second = next(transactions)
+        assert list(events) == []
+        assert [change.after for change in second.row_changes()] == [
+            {"id": 2, "name": "b"},
+            {"id": 3, "name": "c"},
+        ]
 
 
 def test_a_changed_row_has_the_names_of_its_columns() -> None:
