@@ -6,22 +6,29 @@
 
 Keys and values are the records' own JSON; the key of a schema record is text. As in Kafka, a
 transaction is visible once it is complete: one that the log breaks off has no records.
+
+The order of the records is made from the number at the end of a log's name. A file without one, and
+standard input, is called NAME.000001, NAME.000002, … in the order in which such files are given.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.metadata import version
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING
 
 from connector.binlog.format_description_event import FormatDescriptionEvent
+from connector.binlog.log_place import FIRST_POSITION
+from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.transaction import Committed, RowsChange
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
-from connector.envelope.order import TransactionOrder
+from connector.envelope.order import TransactionOrder, file_number
 from connector.envelope.table_schema import schema_topic
+from connector.errors import UnsupportedChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -45,6 +52,7 @@ class EnvelopeWriter:
         self._now_us = now_us
         self._assembler = TransactionAssembler(tables)
         self._order = TransactionOrder()
+        self._files = _FileNumbers()
         self._encoder: RecordEncoder | None = None
         # Closed by `end`.
         self._held = SpooledTemporaryFile(  # noqa: SIM115
@@ -65,7 +73,7 @@ class EnvelopeWriter:
             body = event.body
             mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
             self._encoder = self._new_encoder(mariadb=mariadb)
-        for change in self._assembler.receive(event):
+        for change in self._assembler.receive(self._files.numbered(event)):
             yield from self._take(change, self._encoder)
 
     def end(self) -> Iterable[str]:
@@ -105,3 +113,41 @@ class EnvelopeWriter:
             f'{{"topic":{json.dumps(record.topic)},"key":{key},"value":{value},'
             f'"headers":{json.dumps(headers, ensure_ascii=False)}}}'
         )
+
+
+class _FileNumbers:
+    """Gives a number to each file whose name ends in none."""
+
+    def __init__(self) -> None:
+        self._given = ""  # as the file at hand is called,
+        self._name = ""  # and with its number
+        self._count = 0
+
+    def numbered(self, event: Event) -> Event:
+        """Return the event, in a file that has a number."""
+        if event.file != self._given or event.position == FIRST_POSITION:
+            self._given = event.file
+            self._name = self._with_number(event.file)
+        if event.file == self._name:
+            return event
+        return _in_file(self._name, event)
+
+    def _with_number(self, file: str) -> str:
+        try:
+            file_number(file)
+        except UnsupportedChange:
+            self._count += 1
+            return f"{file}.{self._count:06d}"
+        return file
+
+
+def _in_file(name: str, event: Event) -> Event:
+    body = event.body
+    if isinstance(body, TransactionPayloadEvent):
+        view = body.view or iter
+
+        def in_file(events: Iterator[Event]) -> Iterator[Event]:
+            return (replace(each, file=name) for each in view(events))
+
+        body = replace(body, view=in_file)
+    return replace(event, file=name, body=body)
