@@ -24,7 +24,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     # A traceback with local values would show rows and passwords.
     pretty_exceptions_enable=False,
-    help="Streams every change of a MySQL or MariaDB server into Kafka, exactly once and in order.",
+    help="Streams every change of a MySQL or MariaDB server into Kafka, exactly once and in order, "
+    "and reads binlogs.",
 )
 app.command()(run)
 app.command()(check)

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import ExitStack
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +14,7 @@ import typer
 from connector.cli.failure import errors
 from connector.cli.log_commands import (
     EXIT_CORRUPT,
+    SELECTION_PANEL,
     Databases,
     ExcludeGtids,
     IncludeGtids,
@@ -28,7 +29,7 @@ from connector.cli.log_files import exit_codes
 from connector.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import BinaryIO
 
     from connector.dump.logs import Log
@@ -53,7 +54,7 @@ def dump(
     logs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[LOG]...",
+            metavar="LOG",
             help="Files, also compressed by gzip or zstd; `-` is standard input. With --source, "
             "names of the server's logs.",
             show_default=False,
@@ -98,16 +99,18 @@ def dump(
         int | None,
         typer.Option(
             min=4,
+            metavar="N",
             help="From the event at this position of the first log.",
-            rich_help_panel="What is shown",
+            rich_help_panel=SELECTION_PANEL,
         ),
     ] = None,
     stop_position: Annotated[
         int | None,
         typer.Option(
             min=4,
+            metavar="N",
             help="Up to, not including, the event at or behind this position of the last log.",
-            rich_help_panel="What is shown",
+            rich_help_panel=SELECTION_PANEL,
         ),
     ] = None,
     start_datetime: StartDatetime = None,
@@ -226,7 +229,10 @@ def dump(
             follow=stop_never,
         )
         if source is None:
-            opened = files(logs or [], reading)
+            paths = logs or []
+            if output is not None:
+                _refuse_a_log(output, paths)
+            opened = files(paths, reading)
         else:
             password = _password(source, password_env)
             opened = server_logs(source, password, logs or [], reading, to_last_log=to_last_log)
@@ -257,24 +263,26 @@ def _password(url: str, variable: str | None) -> str | None:
 
 def _run(options: DumpOptions, logs: Iterable[Log], output: Path | None, *, at_once: bool) -> None:
     from connector.dump.output import LineOutput  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.progress import DumpProgress  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
     from connector.dump.run import Dump  # noqa: PLC0415  # keeps --help fast
 
-    try:
-        with ExitStack() as stack:
-            file = sys.stdout.buffer if output is None else stack.enter_context(_create(output))
-            progress = None
-            if errors.is_terminal and not (output is None and sys.stdout.isatty()):
-                progress = stack.enter_context(DumpProgress(errors))
-            dump = Dump(options, LineOutput(file, at_once=at_once), _report, progress)
-            dump.run(logs)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        reason = f"cannot write: {error.strerror}"
-        raise ConfigError(reason) from error
+    with ExitStack() as stack:
+        file = sys.stdout.buffer if output is None else stack.enter_context(_create(output))
+        progress = None
+        if errors.is_terminal and not (output is None and sys.stdout.isatty()):
+            progress = stack.enter_context(ReadingProgress(errors))
+        dump = Dump(options, LineOutput(file, at_once=at_once), _report, progress)
+        dump.run(logs)
     if dump.damaged:
         raise typer.Exit(EXIT_CORRUPT)
+
+
+def _refuse_a_log(output: Path, paths: Sequence[str]) -> None:
+    """Refuse to write over one of the files that are to be read."""
+    for path in map(Path, paths):
+        if output.exists() and path.exists() and output.samefile(path):
+            reason = f"--output {output}: this is a log that is to be read"
+            raise ConfigError(reason)
 
 
 def _create(path: Path) -> BinaryIO:

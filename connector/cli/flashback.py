@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from connector.cli.log_commands import (
+    SELECTION_PANEL,
     Databases,
     ExcludeGtids,
     IncludeGtids,
@@ -21,12 +23,11 @@ from connector.cli.log_files import events_of_files, exit_codes
 from connector.errors import ConfigError, LogTruncated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from connector.binlog.event import Event
     from connector.dump.selection import SelectionOptions
 
-_SELECTION = "What is undone"
 _NAME_PARTS = 3
 
 
@@ -34,7 +35,7 @@ def flashback(
     logs: Annotated[
         list[str],
         typer.Argument(
-            metavar="LOG...",
+            metavar="LOG",
             help="Files in their order, also compressed by gzip or zstd, `-` for standard input.",
             show_default=False,
         ),
@@ -43,16 +44,18 @@ def flashback(
         int | None,
         typer.Option(
             min=4,
+            metavar="N",
             help="From the event at this position of the first log.",
-            rich_help_panel=_SELECTION,
+            rich_help_panel=SELECTION_PANEL,
         ),
     ] = None,
     stop_position: Annotated[
         int | None,
         typer.Option(
             min=4,
+            metavar="N",
             help="Up to, not including, the event at or behind this position of the last log.",
-            rich_help_panel=_SELECTION,
+            rich_help_panel=SELECTION_PANEL,
         ),
     ] = None,
     start_datetime: StartDatetime = None,
@@ -113,7 +116,7 @@ def _omitted(names: Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _undo(events: Iterator[Event], options: SelectionOptions, omitted: frozenset[str]) -> None:
+def _undo(events: Generator[Event], options: SelectionOptions, omitted: frozenset[str]) -> None:
     from connector.dump.output import LineOutput  # noqa: PLC0415  # keeps --help fast
     from connector.dump.selection import Selection  # noqa: PLC0415  # keeps --help fast
     from connector.flashback.spool import Spool  # noqa: PLC0415  # keeps --help fast
@@ -124,11 +127,12 @@ def _undo(events: Iterator[Event], options: SelectionOptions, omitted: frozenset
     with Spool() as spool:
         undo = Undo(spool, omitted)
         try:
-            for event in events:
-                for selected in selection.select(event):
-                    undo.receive(selected)
-                if selection.finished:
-                    break
+            with closing(events):
+                for event in events:
+                    for selected in selection.select(event):
+                        undo.receive(selected)
+                    if selection.finished:
+                        break
         except LogTruncated as error:
             # Every transaction that is complete stands before it.
             truncated = error

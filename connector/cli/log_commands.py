@@ -80,7 +80,7 @@ def _time(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-_PANEL = "What is shown"
+SELECTION_PANEL = "Selection"
 
 StartDatetime = Annotated[
     datetime | None,
@@ -88,7 +88,7 @@ StartDatetime = Annotated[
         parser=_time,
         metavar="TIME",
         help="From the first event at or after this time, in ISO form; UTC without a zone.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 StopDatetime = Annotated[
@@ -97,7 +97,7 @@ StopDatetime = Annotated[
         parser=_time,
         metavar="TIME",
         help="Up to, not including, the first event at or after this time.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 IncludeGtids = Annotated[
@@ -105,12 +105,14 @@ IncludeGtids = Annotated[
     typer.Option(
         metavar="SET",
         help="Only transactions of this set; a MariaDB position stands for all up to it.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 ExcludeGtids = Annotated[
     str | None,
-    typer.Option(metavar="SET", help="No transactions of this set.", rich_help_panel=_PANEL),
+    typer.Option(
+        metavar="SET", help="No transactions of this set.", rich_help_panel=SELECTION_PANEL
+    ),
 ]
 Databases = Annotated[
     list[str],
@@ -118,7 +120,7 @@ Databases = Annotated[
         "--database",
         metavar="PATTERN",
         help="Only changes of tables in this database; may be repeated.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 Tables = Annotated[
@@ -127,7 +129,7 @@ Tables = Annotated[
         "--table",
         metavar="DATABASE.TABLE",
         help="Only changes of this table; a pattern as in source.tables; may be repeated.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 Types = Annotated[
@@ -136,7 +138,7 @@ Types = Annotated[
         "--type",
         metavar="PATTERN",
         help="Only events of this type, such as QUERY or WRITE_ROWS*; may be repeated.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 ServerIds = Annotated[
@@ -144,8 +146,9 @@ ServerIds = Annotated[
     typer.Option(
         "--server-id",
         min=0,
+        metavar="N",
         help="Only events that this server wrote first; may be repeated.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 

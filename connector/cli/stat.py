@@ -29,7 +29,7 @@ def stat(
     logs: Annotated[
         list[str],
         typer.Argument(
-            metavar="LOG...",
+            metavar="LOG",
             help="Files, also compressed by gzip or zstd, `-` for standard input.",
             show_default=False,
         ),

@@ -1,4 +1,4 @@
-"""How far a long dump is, on a terminal."""
+"""How far the reading of long logs is, on a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATIENCE_SECONDS = 2.0
 _REFRESH_SECONDS = 0.1
 
 
-class DumpProgress:
+class ReadingProgress:
     """A bar that appears when reading takes long, and is gone at the end."""
 
     def __init__(self, console: Console) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.dump.logs import Log
     from connector.dump.output import LineOutput
-    from connector.dump.progress import DumpProgress
+    from connector.dump.progress import ReadingProgress
     from connector.dump.writer import EventWriter
 
 _NS_PER_US = 1000
@@ -66,7 +66,7 @@ class Dump:
         options: DumpOptions,
         output: LineOutput,
         report: Callable[[Gap], None],
-        progress: DumpProgress | None = None,
+        progress: ReadingProgress | None = None,
     ) -> None:
         """Write to `output`, and tell `report` what cannot be read where that is no end."""
         self._output = output

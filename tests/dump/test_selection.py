@@ -10,7 +10,7 @@ from rich.console import Console
 
 from connector.changes.table_filter import TableFilter
 from connector.dump import progress
-from connector.dump.progress import DumpProgress
+from connector.dump.progress import ReadingProgress
 from connector.dump.selection import Selection, SelectionOptions
 from connector.gtid import GtidSet
 from connector.reader import open_binlog
@@ -199,11 +199,11 @@ def test_an_unasked_selection_is_the_log(shared_binlogs: Path) -> None:
 def test_a_long_dump_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=120)
-    with DumpProgress(console) as shown:
+    with ReadingProgress(console) as shown:
         shown.show("binlog.000001", 100, 1000)
     assert screen.getvalue() == ""
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.0)
-    with DumpProgress(console) as shown:
+    with ReadingProgress(console) as shown:
         shown.show("binlog.000001", 100, 1000)
         shown.show("binlog.000001", 500, 1000)
     assert "binlog.000001" in screen.getvalue()

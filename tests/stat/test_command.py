@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +15,6 @@ from typer.testing import CliRunner
 from connector.cli import app
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from typer.testing import Result
 
 
@@ -80,6 +81,22 @@ def test_a_wrong_checksum_ends_with_3_unless_it_is_not_looked_at(
 )
 def test_wrong_arguments_end_with_1(arguments: list[str], code: int) -> None:
     assert stat(*arguments).exit_code == code
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's alone")
+@pytest.mark.parametrize(
+    "command", [["stat"], ["stat", "--format", "json"], ["flashback", "--table", "a.b"]]
+)
+def test_a_full_disk_is_named(shared_binlogs: Path, command: list[str]) -> None:
+    file = shared_binlogs / "seed/mysql-bin.000005"
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "connector", *command, str(file)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, b"error: cannot write: No space left on device\n")
 
 
 def test_another_file_ends_with_4(tmp_path: Path) -> None:
