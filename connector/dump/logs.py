@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 import sys
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from connector.binlog.log_place import FIRST_POSITION
 from connector.dump.recover import LogRecovery
-from connector.errors import ConfigError
+from connector.errors import ConfigError, DecodeError, EventError, LogTruncated
 from connector.reader import open_binlog, open_server
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
@@ -91,33 +90,47 @@ def _recovered(
     with closing(source):
         # Refuses what is no log at all.
         EventFrames(source)
-        with _seekable(source) as log:
+        with _seekable(source) as (log, damage):
             recovery = LogRecovery(log, source.name, verify_checksum=options.verify_checksum)
-            yield from recovery.events(start_position)
+            try:
+                yield from recovery.events(start_position)
+            except LogTruncated as error:
+                raise damage if isinstance(damage, EventError) else error from None
+        if damage is not None:
+            raise damage
 
 
 @contextmanager
-def _seekable(source: ByteSource) -> Iterator[BinaryIO]:
-    """Give a file that can be read anywhere: itself, or a temporary copy of what it unpacks to."""
+def _seekable(source: ByteSource) -> Iterator[tuple[BinaryIO, DecodeError | None]]:
+    """Give a file that can be read anywhere: itself, or a temporary copy of what it unpacks to.
+
+    The error, if there is one, says why it does not unpack to its end.
+    """
     if source.path is not None and source.compression is None:
         with source.path.open("rb") as file:
-            yield file
+            yield file, None
         return
+    damage: DecodeError | None = None
     with TemporaryFile() as copy:
         copy.write(source.head)
-        while chunk := source.read(_COPY_BYTES):
-            copy.write(chunk)
-        yield copy
+        try:
+            while chunk := source.read(_COPY_BYTES):
+                copy.write(chunk)
+        except DecodeError as error:
+            damage = error
+        yield copy, damage
 
 
 def _size(path: str) -> int | None:
-    """Return the size of a regular file."""
-    try:
-        found = Path(path).stat()
-    except OSError:
-        # Opening it says what is wrong.
+    """Return the size of a regular file, of which positions in it are parts: not compressed."""
+    if path == STANDARD_INPUT or not Path(path).is_file():
         return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    try:
+        with closing(ByteSource(path)) as source:
+            return None if source.compression else Path(path).stat().st_size
+    except (OSError, DecodeError):
+        # Reading it says what is wrong.
+        return None
 
 
 def server_logs(

@@ -264,6 +264,23 @@ def test_standard_input_is_recovered_from_a_position(shop: Shop) -> None:
 
 
 @pytest.mark.server
+@pytest.mark.parametrize("flip", [False, True])
+def test_what_damaged_compressed_bytes_unpack_to_is_shown(
+    shop: Shop, tmp_path: Path, flip: bool
+) -> None:
+    packed = bytearray(gzip.compress(shop.first.read_bytes()))
+    if flip:
+        packed[-6] ^= 1
+    path = tmp_path / "binlog.000001.gz"
+    path.write_bytes(packed if flip else packed[: len(packed) - 100])
+    with_recovery = dump("--recover", path)
+    without = dump(path)
+    assert (with_recovery.lines, with_recovery.code) == (without.lines, without.code)
+    assert with_recovery.errors == without.errors
+    assert len(with_recovery.lines) > 50
+    assert with_recovery.code == (3 if flip else 2)
+
+
 def test_a_log_without_damage_is_recovered_to_a_clean_end(shop: Shop) -> None:
     for output_format in ("events", "text", "json"):
         wish = ("--format", output_format, *shop.logs)
