@@ -116,11 +116,12 @@ class Selection:
                 yield each
 
     def _is_due(self, event: Event) -> bool:
+        if event.next_position == event.position and not event.header.log_pos:
+            # Made up by the server for its replica: the ROTATE that names the first log, the format
+            # where the reading of a log begins in its middle.
+            return False
         if isinstance(event.body, _START_EVENTS):
             return True
-        if event.next_position == event.position and not event.header.log_pos:
-            # Made up by the server for its replica, such as the ROTATE that names the first log.
-            return False
         if self._start is not None:
             if event.header.timestamp < self._start:
                 return False

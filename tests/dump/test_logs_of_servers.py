@@ -42,6 +42,16 @@ def test_a_log_of_the_server_is_its_file(shop: Shop) -> None:
         assert comparable(from_server(shop, path.name).objects) == comparable(expected)
 
 
+def test_the_format_that_a_server_makes_up_is_not_shown(shop: Shop) -> None:
+    events = dumped_json(shop.second).objects
+    (start,) = [e["log_pos"] for e in events if e["type"] == "FORMAT_DESCRIPTION_EVENT"]
+    begin = [e for e in events if e["type"] in {"GTID_LOG_EVENT", "GTID_EVENT"}][1]["log_pos"]
+    assert (start, begin > start) == (4, True)
+    behind = [event for event in events if event["log_pos"] >= begin]
+    chosen = from_server(shop, shop.second.name, "--start-position", begin).objects
+    assert chosen == behind
+
+
 def test_logs_that_are_named_are_shown_and_no_others(shop: Shop) -> None:
     expected = dumped_json(*shop.logs).objects
     names = [path.name for path in shop.logs]
