@@ -171,15 +171,16 @@ def _table(
             column.replace("_", " "), footer, justify="right" if number else "left", overflow="fold"
         )
     for row in rows:
-        table.add_row(*(Text(_cell(row[column])) for column in columns))
+        table.add_row(*(Text(_cell(column, row[column])) for column in columns))
     return table
 
 
-def _cell(value: object) -> str:
+def _cell(column: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, int):
-        return f"{value:,}"
+        # A position is no amount: it is copied into a command.
+        return str(value) if column == "position" else f"{value:,}"
     # Names come from the log; a terminal obeys what is not text.
     return str(value).translate(_CONTROLS)
 

@@ -234,12 +234,23 @@ def test_records_of_one_table_keep_their_sequence(shop: Shop) -> None:
     assert by_sequence("--table", f"{SHOP}.orders") == by_sequence()
 
 
-def test_what_the_stream_would_refuse_is_refused(tmp_path: Path, shop: Shop) -> None:
-    path = tmp_path / "unnumbered"
+def test_files_whose_names_have_no_number_are_counted(tmp_path: Path, shop: Shop) -> None:
+    path = tmp_path / "saved"
     path.write_bytes(shop.first.read_bytes())
-    done = dump("--format", "envelope", path)
-    said = "log file 'unnumbered' has no number at the end of its name, so it cannot be ordered"
-    assert (done.code, done.errors) == (3, f"error: {said}\n")
+    done = dump("--format", "envelope", path, "-", path, stdin=shop.second.read_bytes())
+    assert (done.code, done.errors) == (0, "")
+    values = [record["value"] for record in done.objects if record["topic"] != "cdc.schema"]
+    files = [value["source"]["file"] for value in values if value is not None]
+    assert list(dict.fromkeys(files)) == ["saved.000001", "stdin.000002", "saved.000003"]
+    sequences = [record["headers"].get("cdc.seq") for record in done.objects]
+    rising = [sequence for sequence in sequences if sequence is not None]
+    assert rising == sorted(rising)
+
+
+def test_what_the_stream_would_refuse_is_refused(shared_binlogs: Path) -> None:
+    done = dump("--format", "envelope", shared_binlogs / "seed/mysql-bin.000005")
+    said = "error: mysql-bin.000005:395: the log has no column names for table test.user: "
+    assert (done.code, done.errors[: len(said)]) == (3, said)
 
 
 # Ends
@@ -370,6 +381,18 @@ def test_what_the_command_line_cannot_read_ends_with_1_too(arguments: list[str])
 def test_a_full_disk_is_named(shop: Shop) -> None:
     done = dump("--output", "/dev/full", shop.first)
     assert (done.code, done.errors) == (1, "error: cannot write: No space left on device\n")
+
+
+def test_a_log_is_not_written_over(shop: Shop, tmp_path: Path) -> None:
+    data = shop.first.read_bytes()
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(data)
+    link = tmp_path / "link"
+    link.symlink_to(log)
+    done = dump("--output", link, shop.second, log)
+    said = f"error: --output {link}: this is a log that is to be read\n"
+    assert (done.code, done.errors) == (1, said)
+    assert log.read_bytes() == data
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:
