@@ -20,6 +20,7 @@ from connector.binlog.control_events import IgnorableEvent
 from connector.binlog.event_bodies import BODIES
 from connector.binlog.event_types import EventType, event_name
 from connector.binlog.header import EventHeader
+from connector.binlog.heartbeat_event import HEARTBEATS
 from connector.binlog.partial_row_data import PartialRowDataEvent, RowsEventAssembler
 from connector.binlog.payload_decoder import PayloadDecoder
 from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsHead, RowsKind
@@ -63,9 +64,6 @@ _COMPRESSED_ROWS = range(
     EventType.WRITE_ROWS_COMPRESSED_EVENT_V1, EventType.DELETE_ROWS_COMPRESSED_EVENT + 1
 )
 
-# They may come between any two events of a dump.
-_HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
-
 
 class BodyDecoder:
     """Decodes the bodies of events in the order of a log."""
@@ -101,7 +99,7 @@ class BodyDecoder:
         type_code = header.type_code
         if type_code == EventType.PARTIAL_ROW_DATA_EVENT:
             return self._decode_fragment(body, origin)
-        if not header.artificial and type_code not in _HEARTBEATS:
+        if not header.artificial and type_code not in HEARTBEATS:
             self._fragments.require_nothing_open()
         if type_code == EventType.TABLE_MAP_EVENT:
             return self._decode_table_map(body)

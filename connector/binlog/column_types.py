@@ -50,6 +50,23 @@ class ColumnType(IntEnum):
     GEOMETRY = 255
 
 
+# The types that may be UNSIGNED.
+NUMERIC_TYPES = frozenset(
+    {
+        ColumnType.TINY,
+        ColumnType.SHORT,
+        ColumnType.INT24,
+        ColumnType.LONG,
+        ColumnType.LONGLONG,
+        ColumnType.DECIMAL,
+        ColumnType.NEWDECIMAL,
+        ColumnType.FLOAT,
+        ColumnType.DOUBLE,
+        ColumnType.YEAR,
+    }
+)
+
+
 def column_type_name(code: int) -> str:
     """Return MySQL's name of a type, or `column type n` for a number without one."""
     try:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import zlib
 
+from connector.binlog.post_header import read_post_header
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
@@ -24,21 +25,26 @@ EVENT_LENGTH_MAX = 1 << 30
 # Bytes that are decompressed at a time, so that a length that lies allocates nothing.
 STEP_LENGTH = 1 << 20
 
+# The fixed part of QUERY_EVENT, and what is in it around the length of the schema's name.
+_QUERY_HEADER_LENGTH = 13
+_SCHEMA_LENGTH_OFFSET = 8
+_ERROR_CODE_LENGTH = 2
+
 _ZLIB = 0x80
 _HEAD_MASK = 0xF8
 _LENGTH_MASK = 0x07
 _LENGTH_BYTES_MAX = 4
 
 
-def decompress_query(body: PayloadReader) -> PayloadReader:
+def decompress_query(body: PayloadReader, post_header_length: int | None = None) -> PayloadReader:
     """Return the body of the QUERY_EVENT that a QUERY_COMPRESSED_EVENT stands for."""
-    head = PayloadReader(body.data, body.offset, body.end)
-    head.skip(8)
+    plain = PayloadReader(body.data, body.offset, body.end)
+    head = read_post_header(plain, post_header_length, _QUERY_HEADER_LENGTH)
+    head.skip(_SCHEMA_LENGTH_OFFSET)
     schema_length = head.read_uint8()
-    head.skip(2)
-    variables_length = head.read_uint16()
-    head.skip(variables_length + schema_length + 1)
-    return _decompress(body, head.offset)
+    head.skip(_ERROR_CODE_LENGTH)
+    plain.skip(head.read_uint16() + schema_length + 1)
+    return _decompress(body, plain.offset)
 
 
 def decompress_rows(body: PayloadReader, *, update: bool) -> PayloadReader:

@@ -27,7 +27,7 @@ from connector.binlog.event import Event, EventBody
 from connector.binlog.event_types import EventType, event_name
 from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
-from connector.binlog.heartbeat_event import HeartbeatEvent
+from connector.binlog.heartbeat_event import HEARTBEATS, HeartbeatEvent
 from connector.binlog.log_place import FIRST_POSITION, UNNAMED_LOG, LogPlace
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
@@ -40,7 +40,6 @@ _PLACED = (
     EventType.ROTATE_EVENT,
     EventType.START_ENCRYPTION_EVENT,
 )
-_HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
 
 
 class EventDecoder:
@@ -184,7 +183,7 @@ class EventDecoder:
         """
         if self._counted:
             return True
-        if header.artificial or header.type_code in _HEARTBEATS:
+        if header.artificial or header.type_code in HEARTBEATS:
             return False
         return header.log_pos != 0 or header.type_code not in _PLACED
 

@@ -1,8 +1,8 @@
 """How the body of each event type is decoded, where earlier events of the log do not matter.
 
 An entry takes the body behind the header, the header, and the format of the log; it reads the body
-to its end. Table maps, rows and what holds other events are decoded by `decoder`, because they need
-its state.
+to its end. Table maps, rows and what holds other events are decoded by `body_decoder`, because they
+need its state.
 """
 
 from __future__ import annotations
@@ -60,6 +60,11 @@ if TYPE_CHECKING:
     from connector.payload import PayloadReader
 
     BodyDecoder = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], EventBody]
+
+
+def _decode_compressed_query(body: PayloadReader, post_header_length: int | None) -> QueryEvent:
+    return QueryEvent.decode(decompress_query(body, post_header_length), post_header_length)
+
 
 BODIES: dict[int, BodyDecoder] = {
     EventType.START_EVENT_V3: lambda body, _, __: StartEventV3.decode(body),
@@ -128,5 +133,7 @@ BODIES: dict[int, BodyDecoder] = {
     EventType.GTID_EVENT: lambda body, header, _: MariadbGtidEvent.decode(body, header),
     EventType.GTID_LIST_EVENT: lambda body, _, __: MariadbGtidListEvent.decode(body),
     EventType.START_ENCRYPTION_EVENT: lambda body, _, __: StartEncryptionEvent.decode(body),
-    EventType.QUERY_COMPRESSED_EVENT: lambda body, _, __: QueryEvent.decode(decompress_query(body)),
+    EventType.QUERY_COMPRESSED_EVENT: lambda body, _, log: _decode_compressed_query(
+        body, log.post_header_length(EventType.QUERY_COMPRESSED_EVENT)
+    ),
 }

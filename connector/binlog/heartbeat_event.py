@@ -14,15 +14,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import decode_file_name
+from connector.binlog.event_types import EventType
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from connector.binlog.header import EventHeader
 
-_HEARTBEAT_END = 0
-_HEARTBEAT_FILE = 1
-_HEARTBEAT_POSITION = 2
+# They may come between any two events of a dump, and are in no file.
+HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
+
+_END = 0
+_FILE = 1
+_POSITION = 2
 
 
 @dataclass(slots=True)
@@ -48,12 +52,12 @@ class HeartbeatEvent:
         position: int | None = None
         while body.remaining:
             field = body.read_uint8()
-            if field == _HEARTBEAT_END:
+            if field == _END:
                 break
             value = body.read_lenenc_bytes()
-            if field == _HEARTBEAT_FILE:
+            if field == _FILE:
                 file = decode_file_name(value)
-            elif field == _HEARTBEAT_POSITION:
+            elif field == _POSITION:
                 position = PayloadReader(value).read_lenenc()
         if file is None or position is None:
             reason = "the heartbeat lacks its file or its position"

@@ -54,7 +54,6 @@ _GTID_LAYOUT = Struct("<QIB")
 _XID_LAYOUT = Struct("<IBB")
 _LIST_COUNT_MASK = 0x0FFF_FFFF
 _LIST_FLAGS_SHIFT = 28
-_LIST_ENTRY = Struct("<IIQ")
 
 
 @dataclass(slots=True)
@@ -159,15 +158,14 @@ class MariadbGtidListEvent:
         """Decode an event body."""
         word = body.read_uint32()
         count = word & _LIST_COUNT_MASK
-        entries = body.read_bytes(count * _LIST_ENTRY.size)
-        gtids = [MariadbGtid(*entry) for entry in _LIST_ENTRY.iter_unpack(entries)]
+        gtids = [MariadbGtid.decode(body) for _ in range(count)]
         return cls(gtids, word >> _LIST_FLAGS_SHIFT, body.read_rest())
 
     def encode(self) -> bytes:
         """Return the event body."""
         word = len(self.gtids) | self.flags << _LIST_FLAGS_SHIFT
-        entries = (_LIST_ENTRY.pack(g.domain_id, g.server_id, g.sequence) for g in self.gtids)
-        return word.to_bytes(4, "little") + b"".join(entries) + self.rest
+        entries = b"".join(gtid.encode() for gtid in self.gtids)
+        return word.to_bytes(4, "little") + entries + self.rest
 
 
 @dataclass(slots=True)

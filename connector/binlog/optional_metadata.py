@@ -29,7 +29,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from connector.binlog.character_sets import character_decoder
-from connector.binlog.column_types import ColumnType
+from connector.binlog.column_types import NUMERIC_TYPES, ColumnType
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
@@ -59,20 +59,6 @@ class MetadataField(IntEnum):
 
 KNOWN_FIELDS = frozenset(field.value for field in MetadataField)
 
-_NUMERIC = frozenset(
-    {
-        ColumnType.TINY,
-        ColumnType.SHORT,
-        ColumnType.INT24,
-        ColumnType.LONG,
-        ColumnType.LONGLONG,
-        ColumnType.DECIMAL,
-        ColumnType.NEWDECIMAL,
-        ColumnType.FLOAT,
-        ColumnType.DOUBLE,
-        ColumnType.YEAR,
-    }
-)
 _CHARACTER = frozenset(
     {
         ColumnType.STRING,
@@ -110,7 +96,7 @@ def read_optional_metadata(
     characters = _MARIADB_CHARACTER if mariadb else _CHARACTER
     # ENUM and SET labels are read with the character set, so that comes first.
     for kind, types, read in (
-        (MetadataField.SIGNEDNESS, _NUMERIC, _read_signs),
+        (MetadataField.SIGNEDNESS, NUMERIC_TYPES, _read_signs),
         (MetadataField.DEFAULT_CHARSET, characters, _read_default_charset),
         (MetadataField.COLUMN_CHARSET, characters, _read_charsets),
         (MetadataField.ENUM_AND_SET_DEFAULT_CHARSET, _ENUM | _SET, _read_default_charset),

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from connector.binlog.collation_names import collation_name
-from connector.binlog.column_types import ColumnType, column_type_name
+from connector.binlog.column_types import NUMERIC_TYPES, column_type_name
 from connector.binlog.optional_metadata import MetadataField
 from connector.binlog.rows_event import RowsKind
 from connector.dump.json_values import cell_encoder, hexadecimal
@@ -26,22 +26,6 @@ if TYPE_CHECKING:
     from connector.binlog.values import Value
 
 _Encoders = list["Callable[[Value], str]"]
-
-_NUMERIC = frozenset(
-    {
-        ColumnType.TINY,
-        ColumnType.SHORT,
-        ColumnType.INT24,
-        ColumnType.LONG,
-        ColumnType.LONGLONG,
-        ColumnType.DECIMAL,
-        ColumnType.NEWDECIMAL,
-        ColumnType.FLOAT,
-        ColumnType.DOUBLE,
-        ColumnType.YEAR,
-    }
-)
-
 
 # Made once: it is asked for several times an event.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -72,7 +56,7 @@ def _column(column: Column, fields: Sequence[int], *, mariadb: bool) -> dict[str
     }
     if column.name is not None:
         told["name"] = column.name
-    if MetadataField.SIGNEDNESS in fields and real_type in _NUMERIC:
+    if MetadataField.SIGNEDNESS in fields and real_type in NUMERIC_TYPES:
         told["unsigned"] = column.unsigned
     if column.collation is not None:
         told["charset"] = column.charset

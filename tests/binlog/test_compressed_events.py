@@ -73,6 +73,17 @@ def test_a_compressed_statement_is_a_query() -> None:
     assert decoded.data == data
 
 
+def test_a_compressed_statement_may_have_a_longer_fixed_part() -> None:
+    lengths = LENGTHS.copy()
+    lengths[EventType.QUERY_COMPRESSED_EVENT - 1] = 15
+    log = EventDecoder(file="binlog.000001")
+    log.decode(format_description(b"10.5.23-MariaDB-log", lengths=bytes(lengths)))
+    head = QUERY_HEAD[:13] + b"ab" + QUERY_HEAD[13:]
+    body = log.decode(event(EventType.QUERY_COMPRESSED_EVENT, head + record(b"SELECT 1"))).body
+    assert isinstance(body, QueryEvent)
+    assert (body.schema, body.query) == ("shop", "SELECT 1")
+
+
 @pytest.mark.parametrize(
     ("event_type", "kind", "extra"),
     [
@@ -99,7 +110,7 @@ def test_compressed_rows_are_rows(event_type: EventType, kind: RowsKind, extra: 
     [
         (QUERY_HEAD[:-1], "need 10 bytes at offset 32, but the payload ends at 41"),
         (QUERY_HEAD, "need 1 bytes at offset 42, but the payload ends at 42"),
-        (QUERY_HEAD[:9], "need 2 bytes at offset 28, but the payload ends at 28"),
+        (QUERY_HEAD[:9], "need 13 bytes at offset 19, but the payload ends at 28"),
     ],
 )
 def test_a_compressed_statement_that_is_cut_is_an_error(body: bytes, reason: str) -> None:
