@@ -48,6 +48,9 @@ def events_of_files(
                     yield event
                     if progress is not None:
                         progress.show(log.name, event.next_position, log.size)
+                    if stop is not None and event.next_position >= stop:
+                        # What is behind it may be damaged.
+                        return
 
 
 @contextmanager

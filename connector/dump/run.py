@@ -107,13 +107,16 @@ class Dump:
             for event in events:
                 if isinstance(event, Gap):
                     self._gap(event)
-                    continue
-                if stop is not None and event.position >= stop:
-                    return
-                self._take(event)
+                    end = event.end
+                else:
+                    if stop is not None and event.position >= stop:
+                        return
+                    self._take(event)
+                    end = event.next_position
                 if self._progress is not None:
-                    self._progress.show(log.name, event.next_position, log.size)
-                if self._selection.finished:
+                    self._progress.show(log.name, end, log.size)
+                # What is behind the end may be damaged, or not be there yet.
+                if self._selection.finished or (stop is not None and end >= stop):
                     return
 
     def _take(self, event: Event) -> None:

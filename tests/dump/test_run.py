@@ -90,6 +90,21 @@ def test_positions_apply_to_the_first_and_the_last_log(shop: Shop) -> None:
     assert some[1:] == [e for e in first if e["log_pos"] >= start] + second[:-3]
 
 
+@pytest.mark.parametrize("recover", [(), ("--recover",)])
+def test_what_is_behind_the_stop_position_is_not_read(
+    shop: Shop, tmp_path: Path, recover: tuple[str, ...]
+) -> None:
+    events = dumped_json(shop.first).objects
+    stop = events[5]["log_pos"]
+    data = bytearray(shop.first.read_bytes())
+    data[stop + 20] ^= 0xFF
+    path = tmp_path / shop.first.name
+    path.write_bytes(data)
+    assert dump(path).code == 3
+    wish = ("--stop-position", stop, *recover)
+    assert dumped_json(*wish, path).objects == events[:5]
+
+
 def test_times_begin_and_end_a_dump(shop: Shop) -> None:
     events = dumped_json(*shop.logs).objects
     written = [event for event in events if event["timestamp"]]
