@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Self
 
@@ -37,6 +38,7 @@ class ReadingProgress:
         if now < self._due:
             return
         self._due = now + _REFRESH_SECONDS
+        name = os.path.basename(log)  # noqa: PTH119 # may be the name of a server's log
         if self._progress is None:
             self._progress = Progress(
                 TextColumn("{task.description}"),
@@ -47,9 +49,9 @@ class ReadingProgress:
                 console=self._console,
                 transient=True,
             )
-            self._task = self._progress.add_task(log, total=size)
+            self._task = self._progress.add_task(name, total=size)
             self._progress.start()
-        self._progress.update(self._task, description=log, completed=position, total=size)
+        self._progress.update(self._task, description=name, completed=position, total=size)
 
     def __enter__(self) -> Self:
         return self

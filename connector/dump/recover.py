@@ -69,8 +69,8 @@ class LogRecovery:
     def events(self, start_position: int = FIRST_POSITION) -> Iterator[Event | Gap]:
         """Yield what can be read: the first event, and what is at `start_position` or behind it.
 
-        Raises LogTruncated at the end of a file that ends inside an event, and LogRefused where
-        the log is encrypted.
+        Raises LogTruncated at the end of a file that ends inside an event, LogRefused where the log
+        is encrypted, and any of these or EventError for the first event.
         """
         position = FIRST_POSITION
         decoder = self._decoder_at(position)
@@ -81,12 +81,15 @@ class LogRecovery:
                 self._check_place(event)
             except LogTruncated as error:
                 following = self._search.first_behind(position)
-                if following == self._search.end:
+                if following == self._search.end or position == FIRST_POSITION:
                     raise
                 reason = f"an event of {error.needed} bytes does not fit in there"
                 yield Gap(self._file, position, following, reason)
                 decoder = self._decoder_behind_gap(following)
             except EventError as error:
+                if position == FIRST_POSITION:
+                    # Without it all that follows would be gaps.
+                    raise
                 following = self._behind(position)
                 yield Gap(self._file, position, following, f"{error.event_name}: {error.reason}")
                 decoder = self._decoder_behind_gap(following)

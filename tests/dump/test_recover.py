@@ -16,7 +16,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
 from connector.binlog.version import detect_version
 from connector.dump.recover import Gap, LogRecovery
-from connector.errors import LogTruncated
+from connector.errors import EventError, LogTruncated
 from tests.binlog.log_bytes import event, format_description, start_v3, v1_event
 from tests.binlog.source_log import MAGIC, split
 from tests.dump.command import dump, dumped_json
@@ -156,6 +156,14 @@ def test_a_log_of_format_v1_is_read_behind_damage() -> None:
     assert len(places_of(found)) == 3
 
 
+@pytest.mark.parametrize("place", [8, 16, 60])
+def test_a_log_whose_first_event_is_damaged_is_not_recovered(place: int) -> None:
+    log = bytearray(log_of(*TEXTS, checksum=True))
+    log[place] ^= 0xFF
+    with pytest.raises((EventError, LogTruncated), match=rf"^{NAME}:4: "):
+        recovered(bytes(log))
+
+
 def test_a_log_without_its_first_event_is_truncated() -> None:
     with pytest.raises(LogTruncated) as caught:
         recovered(MAGIC + bytes(20))
@@ -195,7 +203,8 @@ def test_any_damage_gives_events_and_gaps_that_cover_the_log(data: st.DataObject
     cut = data.draw(st.integers(0, 30))
     damaged = log[:place] + data.draw(st.binary(max_size=40)) + log[place + cut :]
     covered = [4]
-    with suppress(LogTruncated):
+    # Damage in the first event is an error.
+    with suppress(LogTruncated, EventError):
         for found in LogRecovery(io.BytesIO(damaged), NAME).events():
             start, end = (
                 (found.start, found.end)
