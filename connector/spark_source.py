@@ -7,7 +7,8 @@
 
 ==============  ===========================================================================
 `path`          a file, a glob, or a folder, of which the files are read whose name ends in a
-                number, as `binlog.000042`, or in a number and `.gz` or `.zst`
+                number, as `binlog.000042`, or in a number and `.gz` or `.zst`; `load` also
+                takes a list of them
 `tables`        patterns with commas between them, as `shop.*,crm.users`; all without it
 ==============  ===========================================================================
 
@@ -16,7 +17,7 @@ that an image leaves out are not in them. What those records have no form for is
 --format json` does: text that is none of its character set, a SET without labels, changes of a JSON
 document that the log does not have. `seq` counts the rows of a transaction, from 0.
 
-Paths are those of the workers, on which `connector` is installed.
+Paths are those of the driver and of the workers, on which `connector` is installed.
 
 https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.html
 """
@@ -77,14 +78,19 @@ class MysqlBinlogSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the files that there are now."""
-        del schema
-        unknown = sorted(set(self.options) - {"path", "tables"})
+        if schema.fieldNames() != [column.split()[0] for column in SCHEMA.split(", ")]:
+            reason = "mysql_binlog has a schema of its own: leave out schema(), and use select()"
+            raise ConfigError(reason)
+        # What `load` makes of a list.
+        unknown = sorted(set(self.options) - {"path", "paths", "tables"})
         if unknown:
             reason = f"mysql_binlog has no option {unknown[0]}; there are path, tables"
             raise ConfigError(reason)
         tables = self.options.get("tables")
-        patterns = [each.strip() for each in tables.split(",")] if tables else None
-        return _Reader(_log_files(self.options.get("path", "")), patterns)
+        followed = TableFilter([each.strip() for each in tables.split(",")]) if tables else None
+        listed = self.options.get("paths")
+        paths: list[str] = json.loads(listed) if listed else [self.options.get("path", "")]
+        return _Reader([found for path in paths for found in _log_files(path)], followed)
 
 
 class _File(InputPartition):
@@ -98,7 +104,7 @@ class _File(InputPartition):
 class _Reader(DataSourceReader):
     """Reads one file a task."""
 
-    def __init__(self, paths: list[str], tables: list[str] | None) -> None:
+    def __init__(self, paths: list[str], tables: TableFilter | None) -> None:
         self._paths = paths
         self._tables = tables
 
@@ -112,7 +118,7 @@ class _Reader(DataSourceReader):
         Raises what reading raises, which fails the job with its text.
         """
         assert isinstance(partition, _File)
-        tables = None if self._tables is None else TableFilter(self._tables)
+        tables = self._tables
         with open_binlog(partition.path) as log:
             for transaction in log.transactions():
                 gtid = None if transaction.gtid is None else str(transaction.gtid)
@@ -143,6 +149,10 @@ def _log_files(path: str) -> list[str]:
     """Return the logs that `path` names, in the order of their names."""
     if not path:
         reason = "mysql_binlog needs a path: a file, a folder or a glob"
+        raise ConfigError(reason)
+    path = re.sub("^file:(//)?", "", path)
+    if "://" in path:
+        reason = f"{path}: only files are read: mount them on the driver and the workers"
         raise ConfigError(reason)
     if Path(path).is_dir():
         found = [

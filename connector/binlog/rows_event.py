@@ -191,6 +191,11 @@ class RowsEvent:
         """Whether the event names no table and only ends a statement."""
         return self.table_map.table_id == DUMMY_TABLE_ID
 
+    @property
+    def rows_length(self) -> int:
+        """Bytes of all images: more than the event has where it is compressed or in fragments."""
+        return self._end - self._start
+
     def rows(self, *, apply_diffs: bool = False) -> Iterator[Row]:
         """Decode the rows one after the other, in their order.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from connector.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,7 +20,8 @@ class TableFilter:
     def __init__(self, include: Sequence[str], exclude: Sequence[str] = ()) -> None:
         """Follow tables that match a pattern of `include` and none of `exclude`.
 
-        System databases match only a pattern that names them without a wildcard.
+        System databases match only a pattern that names them without a wildcard. Raises
+        ConfigError for what is no pattern.
         """
         self._include = [_split(pattern) for pattern in include]
         self._exclude = [_split(pattern) for pattern in exclude]
@@ -49,6 +52,9 @@ class TableFilter:
 
 def _split(pattern: str) -> tuple[str, str]:
     database, _, table = pattern.partition(".")
+    if not database or not table:
+        reason = f"{pattern!r} is not a pattern of tables; it looks like shop.orders or shop.*"
+        raise ConfigError(reason)
     return database, table
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from connector.reader.arrow_types import Convert
     from connector.reader.transactions import Transaction
 
-# Of the events whose rows are held.
+# Of the images of the events whose rows are held.
 _BYTES_MAX = 64 * 1024 * 1024
 
 _CHANGE = [
@@ -92,7 +92,7 @@ def arrow_batches(
             if altered is not None:
                 yield altered
             table.begin(event, rows, gtid)
-            held.bytes += len(event.data)
+            held.bytes += rows.rows_length
             for row in rows.rows(apply_diffs=True):
                 held.rows += table.append(row, seq)
                 seq += 1
@@ -170,7 +170,7 @@ class _TableRows:
         self._rows = rows
         timestamp = datetime.fromtimestamp(event.header.timestamp, UTC)
         self._place = (event.file, event.position, gtid, timestamp)
-        self.bytes += len(event.data)
+        self.bytes += rows.rows_length
 
     def append(self, row: Row, seq: int) -> int:
         """Add the images of a row, and return how many there are.

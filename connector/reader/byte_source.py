@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import zstandard
 
-from connector.errors import EventError, LogRefused, LogTruncated
+from connector.errors import ConfigError, EventError, LogRefused, LogTruncated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +55,8 @@ class ByteSource:
     def __init__(self, source: Source, name: str | None = None) -> None:
         """Open a path, or take a file object, which stays the caller's to close, or bytes.
 
-        Raises OSError for a path that cannot be opened, LogRefused for bytes that are compressed
-        more than once.
+        Raises OSError for a path that cannot be opened, ConfigError for a file of text, LogRefused
+        for bytes that are compressed more than once.
         """
         self.path: Path | None = None
         self._owned: list[io.BufferedIOBase] = []
@@ -72,6 +72,7 @@ class ByteSource:
             file = self._own(io.BytesIO(source))
         else:
             file = source
+            _refuse_text(source)
             found = getattr(source, "name", None)
         try:
             self._use(file)
@@ -163,6 +164,12 @@ class ByteSource:
             return _UNNAMED
         name = os.path.basename(found) or _UNNAMED  # noqa: PTH119 # of whatever a file object says
         return name if self.compression is None else name.removesuffix(_SUFFIXES[self.compression])
+
+
+def _refuse_text(file: object) -> None:
+    if isinstance(file, io.TextIOBase):
+        reason = f"{getattr(file, 'name', _UNNAMED)}: opened as text: open it with 'rb'"
+        raise ConfigError(reason)
 
 
 def _compression_of(head: bytes) -> str | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,33 @@ def test_batches_are_of_one_table_and_the_largest_comes_first() -> None:
             (each.table, each.batch.column("_seq").to_pylist()) for each in reader.to_arrow(["*.u"])
         ]
     assert found == [("u", [1, 2])]
+
+
+def test_what_is_held_is_counted_as_it_was_before_it_was_compressed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = b"".join(image(number, "x" * 20) for number in range(100))
+    record = b"\x82" + len(rows).to_bytes(2, "big") + zlib.compress(rows)
+    log = LogFile()
+    log.query("BEGIN")
+    for _ in range(2):
+        log.table_map()
+        head = (42).to_bytes(6, "little") + b"\1\0\2\3"
+        log.add(EventType.WRITE_ROWS_COMPRESSED_EVENT_V1, head + record)
+    log.query("COMMIT")
+    assert len(log.data) < len(rows)
+    monkeypatch.setattr("connector.reader.arrow._BYTES_MAX", 2 * len(rows))
+    with open_binlog(log.data) as reader:
+        assert [found.batch.num_rows for found in reader.to_arrow()] == [101, 99]
+
+
+def test_a_text_that_is_no_pattern_of_tables_is_refused() -> None:
+    for tables in (["db"], [".t"], ["db."], "db.*"):
+        with open_binlog(LOG.data) as reader, pytest.raises(ConfigError) as raised:
+            list(reader.to_arrow(tables))
+        assert str(raised.value) == (
+            f"{tables[0]!r} is not a pattern of tables; it looks like shop.orders or shop.*"
+        )
 
 
 def test_a_table_that_is_altered_begins_a_new_batch() -> None:

@@ -196,6 +196,14 @@ def test_a_path_that_cannot_be_opened_is_the_operating_systems_error(tmp_path: P
         open_binlog(tmp_path)
 
 
+def test_a_file_of_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "binlog.000007"
+    path.write_bytes(LOG.data)
+    with path.open() as file, pytest.raises(ConfigError) as raised:
+        open_binlog(file)  # type: ignore[arg-type] # on purpose
+    assert str(raised.value) == f"{path}: opened as text: open it with 'rb'"
+
+
 def test_a_log_that_is_cut_anywhere_ends_behind_its_last_whole_event() -> None:
     ends = [*LOG.positions[1:], len(LOG.data)]
     for cut in range(1, len(LOG.data)):

@@ -82,6 +82,9 @@ def test_a_folder_is_a_task_for_each_of_its_logs(binlogs: SparkSession, tmp_path
         (f"binlog.00000{number}", f'{{"id":{number},"name":"a"}}') for number in (1, 2, 3)
     ]
     assert ids(read(binlogs, tmp_path / "binlog.00000[23].*").sort("file").collect()) == [2, 3]
+    listed = [f"file://{tmp_path}/binlog.000003.zst", f"{tmp_path}/binlog.000001"]
+    frame = binlogs.read.format("mysql_binlog").load(listed)
+    assert ids(frame.sort("file").collect()) == [1, 3]
 
 
 def test_the_rows_of_other_tables_are_left_out_but_count(
@@ -193,6 +196,16 @@ def test_a_log_that_cannot_be_read_fails_the_job_with_its_place(
         ("/nowhere/binlog.*", {}, "/nowhere/binlog.*: there is no log"),
         ("x", {"table": "t"}, "mysql_binlog has no option table; there are path, tables"),
         ("", {}, "mysql_binlog needs a path: a file, a folder or a glob"),
+        (
+            "s3://logs/binlog.*",
+            {},
+            "s3://logs/binlog.*: only files are read: mount them on the driver and the workers",
+        ),
+        (
+            str(GOLDEN),
+            {"tables": "shop"},
+            "'shop' is not a pattern of tables; it looks like shop.orders or shop.*",
+        ),
     ],
 )
 def test_options_that_name_no_log_are_refused(
@@ -201,3 +214,13 @@ def test_options_that_name_no_log_are_refused(
     with pytest.raises(PySparkException) as raised:
         read(binlogs, path, **options).collect()
     assert reason in str(raised.value)
+
+
+def test_a_schema_of_the_users_own_is_refused(binlogs: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(LOG.data)
+    with pytest.raises(PySparkException) as raised:
+        binlogs.read.format("mysql_binlog").schema("file STRING").load(str(path)).collect()
+    assert "mysql_binlog has a schema of its own: leave out schema(), and use select()" in str(
+        raised.value
+    )
