@@ -35,7 +35,13 @@ from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, X
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.added_columns import added_columns
-from connector.changes.refusals import unsupported, unsupported_event
+from connector.changes.refusals import (
+    NO_MIXING,
+    PLAIN_TRANSACTIONS,
+    XA_BEFORE,
+    unsupported,
+    unsupported_event,
+)
 from connector.changes.statement import Statement, StatementKind, classify
 from connector.changes.transaction import (
     Change,
@@ -54,17 +60,6 @@ if TYPE_CHECKING:
     from connector.gtid import Gtid, MariadbGtid
 
 MICROSECONDS = 1_000_000
-
-NO_MIXING = (
-    "the group mixes engines with and without transactions, and which rows stayed is not in the "
-    "log: use InnoDB for followed tables"
-)
-
-_XA = "use plain transactions on followed tables"
-_XA_BEFORE = (
-    "where they are of followed tables, repair these; then continue behind it: give the pipeline a "
-    "new name and set source.start"
-)
 
 
 class State(Enum):
@@ -212,17 +207,17 @@ class TransactionAssembler:
         elif verb in ("COMMIT", "ROLLBACK"):
             if verb == "COMMIT" and xid not in self._prepared:
                 self._refuse(
-                    event, "XA COMMIT of rows that came before the stream began", _XA_BEFORE
+                    event, "XA COMMIT of rows that came before the stream began", XA_BEFORE
                 )
             self._prepared.discard(xid)
             yield self._commit(event)
         elif verb != "END":
-            self._refuse(event, f"XA {verb}", _XA)
+            self._refuse(event, f"XA {verb}", PLAIN_TRANSACTIONS)
 
     def _prepare(self, event: Event, body: XaPrepareEvent) -> Committed:
         if not body.one_phase:
             if self._has_rows:
-                self._refuse(event, "an XA transaction", _XA)
+                self._refuse(event, "an XA transaction", PLAIN_TRANSACTIONS)
             self._prepared.add(str(body.xid))
         return self._commit(event)
 

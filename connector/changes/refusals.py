@@ -29,6 +29,17 @@ _ROW_FORMAT = (
     "give the pipeline a new name and set source.start"
 )
 
+# What to do about the parts of transactions that `assembler` refuses.
+NO_MIXING = (
+    "the group mixes engines with and without transactions, and which rows stayed is not in the "
+    "log: use InnoDB for followed tables"
+)
+PLAIN_TRANSACTIONS = "use plain transactions on followed tables"
+XA_BEFORE = (
+    "where they are of followed tables, repair these; then continue behind it: give the pipeline a "
+    "new name and set source.start"
+)
+
 _COPY = (
     "changes may be missing from its log, so copy the followed tables anew, and continue behind "
     "it: give the pipeline a new name and set source.start"
