@@ -21,7 +21,8 @@ class Dumped:
 
     @property
     def lines(self) -> list[str]:
-        return self.output.splitlines()
+        # Not splitlines: what is escaped is a line feed, other ends of lines are text.
+        return self.output.removesuffix("\n").split("\n") if self.output else []
 
     @property
     def objects(self) -> list[dict[str, Any]]:

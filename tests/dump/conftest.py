@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from local_stack import MariadbServer, MysqlServer
 from tests.dump.server_logs import SERVERS, record
 from tests.dump.shop import record_shop
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.dump.server_logs import ServerLog
     from tests.dump.shop import Shop
 
@@ -22,8 +25,11 @@ def server_logs(
     return record(request.param, tmp_path_factory.mktemp("server"))
 
 
-@pytest.fixture(scope="module", params=["mysql", "mariadb"])
-def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """Two logs of each product in turn."""
-    server = request.getfixturevalue(f"{request.param}_server")
-    return record_shop(server, tmp_path_factory.mktemp("shop"))
+@pytest.fixture(scope="session", params=[MysqlServer, MariadbServer])
+def shop(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shop]:
+    """Two logs of each product in turn, from servers of these tests alone: their logs are short."""
+    folder = tmp_path_factory.mktemp("shop")
+    with request.param(folder / "server") as server:
+        yield record_shop(server, folder)

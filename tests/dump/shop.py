@@ -76,7 +76,6 @@ def record_shop(server: MysqlServer | MariadbServer, folder: Path) -> Shop:
             copy.write_bytes((server.directory / "data" / row[0]).read_bytes())
             return copy
 
-        cursor.execute(f"DROP DATABASE IF EXISTS {SHOP}")
         cursor.execute(f"CREATE DATABASE {SHOP}")
         cursor.execute("FLUSH BINARY LOGS")
         return Shop(server, record(_FIRST_LOG), record(_SECOND_LOG))
