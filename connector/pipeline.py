@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from connector.binlog.control_events import IgnorableEvent
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event_types import event_name
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import Committed, RowsChange
@@ -182,6 +184,13 @@ class Pipeline:
         )
 
     def _take(self, event: Event) -> None:
+        if isinstance(event.body, IgnorableEvent):
+            self._log.warning(
+                "skipped an event of an unknown type, which its server flagged as ignorable",
+                type=event_name(event.header.type_code),
+                file=event.file,
+                position=event.position,
+            )
         for change in self._assembler.receive(event):
             self._deliver(change)
 

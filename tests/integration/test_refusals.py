@@ -192,6 +192,20 @@ def test_a_bit_flipped_on_the_way_is_noticed(stream: Stream) -> None:
     assert committed_ids(stream) == [1]
 
 
+def test_an_event_of_unknown_type_that_may_be_ignored_is_told(stream: Stream) -> None:
+    # The text of the statement comes in an event that is flagged as ignorable.
+    text = "INSERT /* marker */ INTO t VALUES (2, 'x')"
+    stream.execute(TABLE, "SET SESSION binlog_rows_query_log_events = ON", text)
+    with (
+        PacketProxy(stream.source, retype(b"marker", 99)) as proxy,
+        stream.connector(source__port=proxy.port, **{"source.tls__mode": "disabled"}) as connector,
+    ):
+        assert [change.key["id"] for change in stream.wait_for_changes(1, connector)] == [2]
+        output = connector.output()
+    assert "skipped an event of an unknown type, which its server flagged as ignorable" in output
+    assert "event type 99" in output
+
+
 def test_an_event_of_unknown_type_is_refused(stream: Stream) -> None:
     stream.execute(TABLE, BEFORE, "INSERT INTO t VALUES (2, 'marker')")
     with PacketProxy(stream.source, retype(b"marker", 99)) as proxy:
