@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -54,6 +53,7 @@ from connector.reader import open_binlog
 from local_stack import MysqlServer, connect
 from tests.binlog.log_bytes import start_v3, v1_event
 from tests.binlog.source_log import split
+from tests.dump.mysqlbinlog import mysqlbinlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -482,16 +482,7 @@ FRAME = re.compile(
 
 def of_mysqlbinlog(server: MysqlServer, file: Path) -> list[str]:
     """Return what the server's own mysqlbinlog prints."""
-    installation = server._installation
-    *loader, mysqld = installation.command
-    program = Path(mysqld).parents[1] / "bin/mysqlbinlog"
-    charsets = next(o for o in installation.options if o.startswith("--character-sets-dir"))
-    options = ["--no-defaults", charsets, "-vvv", "--base64-output=decode-rows", str(file)]
-    environment = installation.environment() | {"TZ": "UTC"}
-    run = subprocess.run(
-        [*loader, str(program), *options], env=environment, capture_output=True, check=True
-    )
-    lines = run.stdout.decode("utf-8").splitlines()
+    lines = mysqlbinlog(server, file)
     return list(without_places_inside(line for line in lines if not FRAME.match(line)))
 
 
