@@ -24,6 +24,7 @@ STATEMENTS = [
     "CREATE DATABASE shop",
     "CREATE TABLE shop.orders (id INT PRIMARY KEY)",
     "INSERT INTO shop.orders VALUES (1), (2)",
+    "DO SLEEP(1.1)",  # so that not everything is of one second
     "SET binlog_transaction_compression = ON",
     "DELETE FROM shop.orders WHERE id = 1",
     "SET gtid_next = 'AUTOMATIC:nightly'",
