@@ -13,10 +13,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import atheris
 
 from tests.fuzz.inputs import keep_inputs, kept_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 with atheris.instrument_imports(include=["connector"]):
     from tests.fuzz.targets import TARGETS, seeds
@@ -24,6 +28,7 @@ with atheris.instrument_imports(include=["connector"]):
 FINDINGS = Path(__file__).parent / "findings"
 
 INPUT_BYTES_MAX = 16 * 1024
+KEPT_BYTES_MAX = 512 * 1024
 MEMORY_MB_MAX = 1024
 SECONDS_MAX_PER_INPUT = 10
 
@@ -57,10 +62,22 @@ def _run(name: str, seconds: int, folder: Path) -> int:
     command = [sys.executable, "-m", "tests.fuzz", name, f"--seconds={seconds}"]
     code = subprocess.run([*command, f"--into={folder}"], check=False).returncode
     reached = {path.name: path.read_bytes() for path in folder.iterdir()}
-    inputs = {_digest(data): data for key, data in reached.items() if key not in from_files}
+    inputs = _smallest(data for key, data in reached.items() if key not in from_files)
     keep_inputs(name, inputs.items())
     print(f"{name}: {len(inputs)} inputs kept", flush=True)
     return code
+
+
+def _smallest(inputs: Iterable[bytes]) -> dict[str, bytes]:
+    """Return as many inputs as may be kept, by digest."""
+    chosen: dict[str, bytes] = {}
+    left = KEPT_BYTES_MAX
+    for data in sorted(inputs, key=len):
+        left -= len(data)
+        if left < 0:
+            break
+        chosen[_digest(data)] = data
+    return chosen
 
 
 def _fuzz(name: str, seconds: int, corpus: Path) -> int:
