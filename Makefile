@@ -18,8 +18,10 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup
 	$(VENV)/bin/binlog-connector demo $(ARGS)
 
+# Each worker starts the servers that its tests ask for; WORKERS=0 runs without workers.
+WORKERS ?= 2
 test: setup
-	$(VENV)/bin/python -m pytest $(ARGS)
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
 kill-test: setup
