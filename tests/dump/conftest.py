@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,18 +12,24 @@ from tests.dump.server_logs import SERVERS, record
 from tests.dump.shop import record_shop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.dump.server_logs import ServerLog
     from tests.dump.shop import Shop
 
 
-@pytest.fixture(scope="session", params=SERVERS)
+@pytest.fixture(scope="session")
+def recorded_logs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[ServerLog]]:
+    """Records the log of a server once, in whatever order tests ask for it."""
+    return functools.cache(lambda server: record(server, tmp_path_factory.mktemp("server")))
+
+
+@pytest.fixture(params=SERVERS)
 def server_logs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, recorded_logs: Callable[[str], list[ServerLog]]
 ) -> list[ServerLog]:
     """The files of a server's log, with what the server shows of them."""
-    return record(request.param, tmp_path_factory.mktemp("server"))
+    return recorded_logs(request.param)
 
 
 @pytest.fixture(scope="session", params=[MysqlServer, MariadbServer])

@@ -68,26 +68,31 @@ def source(
         yield source
 
 
-def test_the_network_and_the_files_give_the_same_events(source: Source) -> None:
+def events_of_files(source: Source) -> set[tuple[str, int, bytes]]:
     ((base,),) = source.execute("SELECT @@log_bin_basename")
     folder = str(base).rpartition("/")[0]
     with open_binlogs([f"{folder}/{name}" for name in source.logs()]) as log:
-        from_files = {
-            (event.file, event.position): event.data
+        # The flag for a log in use is not sent.
+        return {
+            (event.file, event.position, event.data)
             for event in log
-            # The flag for a log in use is not sent, and its ROTATE is made up.
             if event.header.type_code != 15
         }
+
+
+def test_the_network_and_the_files_give_the_same_events(source: Source) -> None:
+    before = events_of_files(source)
     with source.open(stop_at_end=True) as log:
         from_server = {
-            (event.file, event.position): event.data
+            (event.file, event.position, event.data)
             for event in log
             if event.header.type_code != 15 and not event.header.artificial
         }
         assert (log.name, log.position) == max(
-            (file, position + len(data)) for (file, position), data in from_files.items()
+            (file, position + len(data)) for file, position, data in from_server
         )
-    assert from_server == from_files
+    # MariaDB notes a checkpoint when it has time.
+    assert before <= from_server <= events_of_files(source)
 
 
 def test_a_server_and_its_files_give_the_same_changes(source: Source) -> None:
