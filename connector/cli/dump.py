@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,18 +13,20 @@ import typer
 from connector.cli.failure import errors
 from connector.cli.log_commands import (
     EXIT_CORRUPT,
-    SELECTION_PANEL,
     Databases,
     ExcludeGtids,
     IncludeGtids,
     ServerIds,
     StartDatetime,
+    StartPosition,
     StopDatetime,
+    StopPosition,
     Tables,
     Types,
     selection_options,
 )
 from connector.cli.log_files import exit_codes
+from connector.dump.format import Format
 from connector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,15 +42,6 @@ _WRITING = "How it is written"
 _FROM_SERVER = "From a server"
 
 
-class FormatChoice(StrEnum):
-    """What a dump looks like."""
-
-    EVENTS = "events"
-    TEXT = "text"
-    JSON = "json"
-    ENVELOPE = "envelope"
-
-
 def dump(
     logs: Annotated[
         list[str] | None,
@@ -61,14 +53,14 @@ def dump(
         ),
     ] = None,
     output_format: Annotated[
-        FormatChoice,
+        Format,
         typer.Option(
             "--format",
             help="events: as SHOW BINLOG EVENTS; text: as mysqlbinlog -vvv; json: one object an "
             "event; envelope: the Kafka records of `run`.",
             rich_help_panel=_WRITING,
         ),
-    ] = FormatChoice.TEXT,
+    ] = Format.TEXT,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -95,24 +87,8 @@ def dump(
             help="Of the topics, as kafka.topic_prefix (envelope).", rich_help_panel=_WRITING
         ),
     ] = "cdc",
-    start_position: Annotated[
-        int | None,
-        typer.Option(
-            min=4,
-            metavar="N",
-            help="From the event at this position of the first log.",
-            rich_help_panel=SELECTION_PANEL,
-        ),
-    ] = None,
-    stop_position: Annotated[
-        int | None,
-        typer.Option(
-            min=4,
-            metavar="N",
-            help="Up to, not including, the event at or behind this position of the last log.",
-            rich_help_panel=SELECTION_PANEL,
-        ),
-    ] = None,
+    start_position: StartPosition = None,
+    stop_position: StopPosition = None,
     start_datetime: StartDatetime = None,
     stop_datetime: StopDatetime = None,
     include_gtids: IncludeGtids = None,
@@ -184,7 +160,7 @@ def dump(
         files,
         server_logs,
     )
-    from connector.dump.run import DumpOptions, Format  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.run import DumpOptions  # noqa: PLC0415  # keeps --help fast
 
     with exit_codes():
         _refuse_contradictions(
@@ -205,7 +181,7 @@ def dump(
             }
         )
         options = DumpOptions(
-            format=Format(output_format),
+            format=output_format,
             selection=selection_options(
                 start_datetime=start_datetime,
                 stop_datetime=stop_datetime,

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from connector.cli.log_commands import (
-    SELECTION_PANEL,
     Databases,
     ExcludeGtids,
     IncludeGtids,
     ServerIds,
     StartDatetime,
+    StartPosition,
     StopDatetime,
+    StopPosition,
     Tables,
     selection_options,
 )
@@ -40,24 +41,8 @@ def flashback(
             show_default=False,
         ),
     ],
-    start_position: Annotated[
-        int | None,
-        typer.Option(
-            min=4,
-            metavar="N",
-            help="From the event at this position of the first log.",
-            rich_help_panel=SELECTION_PANEL,
-        ),
-    ] = None,
-    stop_position: Annotated[
-        int | None,
-        typer.Option(
-            min=4,
-            metavar="N",
-            help="Up to, not including, the event at or behind this position of the last log.",
-            rich_help_panel=SELECTION_PANEL,
-        ),
-    ] = None,
+    start_position: StartPosition = None,
+    stop_position: StopPosition = None,
     start_datetime: StartDatetime = None,
     stop_datetime: StopDatetime = None,
     include_gtids: IncludeGtids = None,

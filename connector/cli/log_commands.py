@@ -82,6 +82,24 @@ def _time(text: str) -> datetime:
 
 SELECTION_PANEL = "Selection"
 
+StartPosition = Annotated[
+    int | None,
+    typer.Option(
+        min=4,
+        metavar="N",
+        help="From the event at this position of the first log.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
+]
+StopPosition = Annotated[
+    int | None,
+    typer.Option(
+        min=4,
+        metavar="N",
+        help="Up to, not including, the event at or behind this position of the last log.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
+]
 StartDatetime = Annotated[
     datetime | None,
     typer.Option(

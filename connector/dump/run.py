@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.changes.table_filter import TableFilter
 from connector.dump.envelope_format import EnvelopeWriter
 from connector.dump.events_format import EventsWriter
+from connector.dump.format import Format
 from connector.dump.json_format import JsonWriter
 from connector.dump.recover import Gap
 from connector.dump.selection import Selection, SelectionOptions
@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 _NS_PER_US = 1000
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
-
-
-class Format(StrEnum):
-    """What a dump looks like."""
-
-    EVENTS = "events"
-    TEXT = "text"
-    JSON = "json"
-    ENVELOPE = "envelope"
 
 
 @dataclass(frozen=True, slots=True)
