@@ -5,15 +5,25 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_data_types
 
 from __future__ import annotations
 
+from typing import Final, final
+
+from librt.strings import read_i16_le, read_i32_le, read_i64_le
+from mypy_extensions import i64
+
 from connector.errors import DecodeError, TruncatedPayload
 
 # The first byte of a length-encoded integer, when it is not the value itself.
-LENENC_NULL = 0xFB
-LENENC_2 = 0xFC
-LENENC_3 = 0xFD
-LENENC_8 = 0xFE
+LENENC_NULL: Final = 0xFB
+LENENC_2: Final = 0xFC
+LENENC_3: Final = 0xFD
+LENENC_8: Final = 0xFE
+
+# An integer of fewer bytes fits 64 bits with a sign.
+_WORD_LENGTH: Final = 8
+_WORD_RANGE: Final = 1 << 64
 
 
+@final
 class PayloadReader:
     """Reads MySQL's integers, strings and bitmaps from the front of `data[offset:end]`.
 
@@ -23,53 +33,95 @@ class PayloadReader:
 
     __slots__ = ("data", "end", "offset")
 
-    def __init__(self, data: bytes, offset: int = 0, end: int | None = None) -> None:
+    def __init__(self, data: bytes, offset: i64 = 0, end: i64 = -1) -> None:
         """Start reading `data` at `offset`; `end` is exclusive and defaults to its length."""
         self.data = data
-        self.offset = offset
-        self.end = len(data) if end is None else end
+        self.offset: i64 = offset
+        self.end: i64 = len(data) if end < 0 else end
 
     @property
-    def remaining(self) -> int:
+    def remaining(self) -> i64:
         """Bytes that have not been read."""
         return self.end - self.offset
 
-    def _take(self, length: int) -> int:
+    def take(self, length: i64) -> i64:
+        """Move behind `length` bytes, and return where they start in `data`."""
         start = self.offset
         if length < 0 or length > self.end - start:
             raise TruncatedPayload(length, start, self.end)
         self.offset = start + length
         return start
 
-    def read_uint(self, length: int) -> int:
+    def read_uint(self, length: i64) -> int:
         """Read an unsigned little-endian integer of `length` bytes."""
-        start = self._take(length)
-        return int.from_bytes(self.data[start : start + length], "little")
+        start = self.take(length)
+        if length >= _WORD_LENGTH:
+            return int.from_bytes(self.data[start : start + length], "little")
+        return self._little_endian(start, length)
 
-    def read_int(self, length: int) -> int:
+    def read_int(self, length: i64) -> int:
         """Read a signed little-endian integer of `length` bytes."""
-        start = self._take(length)
+        start = self.take(length)
         return int.from_bytes(self.data[start : start + length], "little", signed=True)
 
-    def read_uint8(self) -> int:
+    def read_uint8(self) -> i64:
         """Read one byte."""
-        return self.data[self._take(1)]
+        return self.data[self.take(1)]
 
-    def read_uint16(self) -> int:
+    def read_uint16(self) -> i64:
         """Read two bytes, little-endian."""
-        return self.read_uint(2)
+        return i64(read_i16_le(self.data, self.take(2))) & 0xFFFF
 
-    def read_uint32(self) -> int:
+    def read_uint24(self) -> i64:
+        """Read three bytes, little-endian."""
+        return self._little_endian(self.take(3), 3)
+
+    def read_uint32(self) -> i64:
         """Read four bytes, little-endian."""
-        return self.read_uint(4)
+        return i64(read_i32_le(self.data, self.take(4))) & 0xFFFF_FFFF
 
-    def read_uint48(self) -> int:
+    def read_uint48(self) -> i64:
         """Read six bytes, little-endian: a table id."""
-        return self.read_uint(6)
+        return self._little_endian(self.take(6), 6)
 
     def read_uint64(self) -> int:
         """Read eight bytes, little-endian."""
-        return self.read_uint(8)
+        value: int = read_i64_le(self.data, self.take(8))
+        return value if value >= 0 else value + _WORD_RANGE
+
+    def read_int8(self) -> i64:
+        """Read one byte with a sign."""
+        value: i64 = self.data[self.take(1)]
+        return value - ((value & 0x80) << 1)
+
+    def read_int16(self) -> i64:
+        """Read two bytes with a sign, little-endian."""
+        return i64(read_i16_le(self.data, self.take(2)))
+
+    def read_int24(self) -> i64:
+        """Read three bytes with a sign, little-endian."""
+        value = self._little_endian(self.take(3), 3)
+        return value - ((value & 0x80_0000) << 1)
+
+    def read_int32(self) -> i64:
+        """Read four bytes with a sign, little-endian."""
+        return i64(read_i32_le(self.data, self.take(4)))
+
+    def read_int64(self) -> i64:
+        """Read eight bytes with a sign, little-endian."""
+        return read_i64_le(self.data, self.take(8))
+
+    def read_big(self, length: i64) -> i64:
+        """Read an unsigned big-endian integer of up to seven bytes."""
+        data = self.data
+        at = self.take(length)
+        end = at + length
+        value: i64 = 0
+        while at < end:
+            byte: i64 = data[at]
+            value = value << 8 | byte
+            at += 1
+        return value
 
     def read_lenenc(self) -> int:
         """Read a length-encoded integer; the NULL marker 0xFB and 0xFF are errors here."""
@@ -77,8 +129,13 @@ class PayloadReader:
         first = self.read_uint8()
         if first < LENENC_NULL:
             return first
-        length = {LENENC_2: 2, LENENC_3: 3, LENENC_8: 8}.get(first)
-        if length is None:
+        if first == LENENC_2:
+            length: i64 = 2
+        elif first == LENENC_3:
+            length = 3
+        elif first == LENENC_8:
+            length = 8
+        else:
             self.offset = start
             reason = f"{first:#04x} at offset {start} does not start a length-encoded integer"
             raise DecodeError(reason)
@@ -88,9 +145,9 @@ class PayloadReader:
             self.offset = start
             raise
 
-    def read_bytes(self, length: int) -> bytes:
+    def read_bytes(self, length: i64) -> bytes:
         """Read `length` bytes."""
-        start = self._take(length)
+        start = self.take(length)
         return self.data[start : start + length]
 
     def read_rest(self) -> bytes:
@@ -106,9 +163,20 @@ class PayloadReader:
             self.offset = start
             raise
 
-    def skip(self, length: int) -> None:
+    def skip(self, length: i64) -> None:
         """Move behind `length` bytes."""
-        self._take(length)
+        self.take(length)
+
+    def _little_endian(self, start: i64, length: i64) -> i64:
+        """Return the integer of up to seven bytes at `start`, which have been taken."""
+        data = self.data
+        value: i64 = 0
+        at = start + length
+        while at > start:
+            at -= 1
+            byte: i64 = data[at]
+            value = value << 8 | byte
+        return value
 
 
 def encode_lenenc(value: int) -> bytes:
