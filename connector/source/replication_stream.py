@@ -3,7 +3,7 @@
 *Liveness.* The server was asked for heartbeats, three in each read timeout, so silence longer than
 that is a dead peer and not an idle one.
 
-*Backpressure.* Nothing is read ahead beyond one buffer: while the caller does not ask, the socket
+*Backpressure.* Nothing is read ahead beyond one receive: while the caller does not ask, the socket
 fills, and TCP makes the server wait.
 
 *Ends.* A stream that follows the log never ends well: it raises, once the connection breaks, the
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from connector.source.mysql_server import ServerIdentity
 
 HEARTBEATS_PER_READ_TIMEOUT = 3
+
+_RECEIVE_BYTES = 1024 * 1024
 
 
 class ReplicationStream:
@@ -158,19 +160,19 @@ class ReplicationStream:
         with self._using:
             try:
                 if self._closed:
-                    count = 0
+                    data = b""
                 else:
                     self._socket.settimeout(timeout_seconds)
-                    count = self._socket.recv_into(self._events.writable())
+                    data = self._socket.recv(_RECEIVE_BYTES)
             except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
                 self._check_silence()
                 return False
             except OSError as error:
                 raise self._broken(error) from error
-        if not count:
+        if not data:
             reason = f"{self._place}: the server closed the connection"
             raise SourceUnavailable(self._closed_reason() or reason)
-        self._events.received(count)
+        self._events.feed(data)
         self._last_heard = time.monotonic()
         return True
 

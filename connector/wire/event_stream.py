@@ -17,73 +17,66 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_packets.ht
 
 from __future__ import annotations
 
-from struct import Struct
+from typing import Final, final
+
+from librt.strings import read_i32_le
+from mypy_extensions import i64
 
 from connector.errors import ProtocolError
 from connector.payload import PayloadReader
 from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, EofPacket, ErrPacket
 
-BUFFER_BYTES = 1024 * 1024
-
 # The server's largest max_allowed_packet, 1 GiB, and generous room for the event's headers.
-EVENT_BYTES_MAX = 2**30 + 2**16
+EVENT_BYTES_MAX: Final = 2**30 + 2**16
 
-_HEADER = Struct("<I")
-_HEADER_LENGTH = 4
-_PACKET_LENGTH_MAX = 2**24 - 1
-_NUMBER_MASK = 0xFF
+_HEADER_LENGTH: Final = 4
+_PACKET_LENGTH_MAX: Final = 2**24 - 1
+_NUMBER_SHIFT: Final = 24
+_NUMBER_MASK: Final = 0xFF
+_WORD_MASK: Final = 0xFFFF_FFFF
+_NONE: Final = -1
 
 
+@final
 class EventStream:
     """Splits what the server sends after a dump command.
 
-    Write into `writable()`, say how much with `received()`, take events with `next_event()` until
-    it returns None, and start over. The last step matters: bytes of an event that is not whole yet
-    move out of the buffer there, so that the buffer always has room.
+    Give it bytes with `feed`, take events with `next_event` until it returns None, and start over.
+    The last step matters: the beginning of an event that is not whole yet moves out of the bytes
+    there, so that what is fed is let go of.
 
-    Memory: the buffer, and twice the largest event while its pieces are joined.
+    Memory: what was fed last, and twice the largest event while its pieces are joined.
     """
 
     __slots__ = (
-        "_buffer",
         "_continues",
-        "_end",
+        "_data",
         "_leading_byte",
         "_missing",
         "_next_number",
         "_pieces",
         "_pieces_bytes",
         "_start",
-        "_view",
     )
 
-    def __init__(self, buffer_bytes: int = BUFFER_BYTES) -> None:
+    def __init__(self) -> None:
         """Start behind the dump command, whose packet had the number 0."""
-        self._buffer = bytearray(buffer_bytes)
-        self._view = memoryview(self._buffer)
-        self._start = 0  # first byte of the buffer that is not consumed
-        self._end = 0  # first byte that is not received
-        self._next_number = 1
-        # The payload at hand, when it did not lie in the buffer as a whole.
-        self._leading_byte: int | None = None
+        self._data = b""
+        self._start: i64 = 0  # first byte of the data that is not consumed
+        self._next_number: i64 = 1
+        # The payload at hand, when it did not lie in the data as a whole.
+        self._leading_byte: i64 = _NONE
         self._pieces: list[bytes] = []
-        self._pieces_bytes = 0
-        self._missing = 0  # bytes of the packet at hand that are not in `_pieces` yet
+        self._pieces_bytes: i64 = 0
+        self._missing: i64 = 0  # bytes of the packet at hand that are not in `_pieces` yet
         self._continues = False  # whether another packet follows the one at hand
 
-    def writable(self) -> memoryview:
-        """Return where the next bytes go: never empty once `next_event` has returned None."""
-        start = self._start
-        if start:
-            # At most four bytes are left: a packet's header.
-            rest = self._end - start
-            self._buffer[:rest] = self._buffer[start : self._end]
-            self._start, self._end = 0, rest
-        return self._view[self._end :]
-
-    def received(self, count: int) -> None:
-        """Say that `count` bytes were written to the front of `writable()`."""
-        self._end += count
+    def feed(self, data: bytes) -> None:
+        """Take the bytes that follow those before."""
+        # Once `next_event` has returned None, at most four bytes are left: a packet's header.
+        rest = self._data[self._start :]
+        self._data = rest + data if rest else data
+        self._start = 0
 
     def next_event(self) -> bytes | ErrPacket | EofPacket | None:
         """Return the next event without its leading OK byte, or what the server says instead.
@@ -91,21 +84,24 @@ class EventStream:
         None when the bytes received so far do not complete one. Raises ProtocolError when the
         bytes cannot be a dump.
         """
+        data = self._data
         start = self._start
-        if self._leading_byte is None and self._end - start > _HEADER_LENGTH:
-            # Nearly every event: one packet, whole in the buffer, copied once.
-            (word,) = _HEADER.unpack_from(self._buffer, start)
+        available: i64 = len(data)
+        if self._leading_byte == _NONE and available - start > _HEADER_LENGTH:
+            # Nearly every event: one packet, whole in the data, copied once.
+            word = i64(read_i32_le(data, start)) & _WORD_MASK
             length = word & _PACKET_LENGTH_MAX
-            end = start + _HEADER_LENGTH + length
+            payload = start + _HEADER_LENGTH
+            end = payload + length
             if (
-                end <= self._end
+                end <= available
                 and 0 < length < _PACKET_LENGTH_MAX
-                and word >> 24 == self._next_number
-                and self._buffer[start + _HEADER_LENGTH] == OK
+                and word >> _NUMBER_SHIFT == self._next_number
+                and data[payload] == OK
             ):
-                self._next_number = self._next_number + 1 & _NUMBER_MASK
+                self._next_number = (self._next_number + 1) & _NUMBER_MASK
                 self._start = end
-                return self._view[start + _HEADER_LENGTH + 1 : end].tobytes()
+                return data[payload + 1 : end]
         return self._next_in_pieces()
 
     def restart_numbers(self) -> None:
@@ -113,15 +109,15 @@ class EventStream:
         self._next_number = 1
 
     def _next_in_pieces(self) -> bytes | ErrPacket | EofPacket | None:
-        while self._leading_byte is None or self._missing or self._continues:
-            if not self._missing and not self._open_packet():
+        while self._leading_byte == _NONE or self._missing != 0 or self._continues:
+            if self._missing == 0 and not self._open_packet():
                 return None
             self._take_piece()
-            if self._missing:
+            if self._missing != 0:
                 return None
         leading_byte = self._leading_byte
         payload = b"".join(self._pieces)
-        self._leading_byte = None
+        self._leading_byte = _NONE
         self._pieces.clear()
         self._pieces_bytes = 0
         if leading_byte == OK:
@@ -132,38 +128,41 @@ class EventStream:
 
     def _open_packet(self) -> bool:
         """Read a packet's header, and a payload's first byte; False when they are not all here."""
-        first = self._leading_byte is None
+        data = self._data
         start = self._start
-        if self._end - start < _HEADER_LENGTH:
+        available = len(data) - start
+        if available < _HEADER_LENGTH:
             return False
-        (word,) = _HEADER.unpack_from(self._buffer, start)
+        word = i64(read_i32_le(data, start)) & _WORD_MASK
         length = word & _PACKET_LENGTH_MAX
-        if first:
-            if not length:
+        number = word >> _NUMBER_SHIFT
+        start += _HEADER_LENGTH
+        if self._leading_byte == _NONE:
+            if length == 0:
                 reason = "the replication stream has an empty packet where an event begins"
                 raise ProtocolError(reason)
-            if self._end - start == _HEADER_LENGTH:
+            if available == _HEADER_LENGTH:
                 return False
-            leading_byte = self._buffer[start + _HEADER_LENGTH]
+            leading_byte: i64 = data[start]
             _check_leading_byte(leading_byte, length)
             # MariaDB numbers the error of a shutdown from 0: nobody asked for it.
-            if word >> 24 or leading_byte != ERR:
-                self._check_number(word >> 24)
+            if number != 0 or leading_byte != ERR:
+                self._check_number(number)
             self._leading_byte = leading_byte
             self._missing = length - 1
-            self._start = start + _HEADER_LENGTH + 1
+            self._start = start + 1
         else:
-            self._check_number(word >> 24)
+            self._check_number(number)
             self._missing = length
-            self._start = start + _HEADER_LENGTH
+            self._start = start
         if self._pieces_bytes + self._missing > EVENT_BYTES_MAX:
             reason = f"the replication stream has an event of more than {EVENT_BYTES_MAX} bytes"
             raise ProtocolError(reason)
-        self._next_number = self._next_number + 1 & _NUMBER_MASK
+        self._next_number = (self._next_number + 1) & _NUMBER_MASK
         self._continues = length == _PACKET_LENGTH_MAX
         return True
 
-    def _check_number(self, number: int) -> None:
+    def _check_number(self, number: i64) -> None:
         if number != self._next_number:
             reason = (
                 f"the replication stream has packet number {number} where {self._next_number} "
@@ -173,15 +172,14 @@ class EventStream:
             raise ProtocolError(reason)
 
     def _take_piece(self) -> None:
-        end = min(self._start + self._missing, self._end)
-        piece = self._view[self._start : end].tobytes()
+        piece = self._data[self._start : self._start + self._missing]
         self._pieces.append(piece)
         self._pieces_bytes += len(piece)
         self._missing -= len(piece)
-        self._start = end
+        self._start += len(piece)
 
 
-def _check_leading_byte(leading_byte: int, length: int) -> None:
+def _check_leading_byte(leading_byte: i64, length: i64) -> None:
     if leading_byte in (OK, ERR) or (leading_byte == EOF and length <= EOF_LENGTH_MAX):
         return
     reason = (

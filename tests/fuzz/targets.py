@@ -120,7 +120,7 @@ def packets(data: bytes) -> None:
 
 
 def _packets(data: bytes, chunk: int) -> Iterator[str]:
-    stream = EventStream(buffer_bytes=8192)
+    stream = EventStream()
     offset = 0
     try:
         while True:
@@ -128,11 +128,8 @@ def _packets(data: bytes, chunk: int) -> Iterator[str]:
             if said is not None:
                 yield repr(said)
             elif offset < len(data):
-                view = stream.writable()
-                count = min(chunk, len(view), len(data) - offset)
-                view[:count] = data[offset : offset + count]
-                stream.received(count)
-                offset += count
+                stream.feed(data[offset : offset + chunk])
+                offset += chunk
             else:
                 return
     except DecodeError as error:

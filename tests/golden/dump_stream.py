@@ -22,6 +22,7 @@ _TYPE_OFFSET = 4
 _HEARTBEAT_NANOSECONDS = 200_000_000
 _TIMEOUT_SECONDS = 10
 _SERVER_ID = 4001
+_RECEIVE_BYTES = 64 * 1024
 
 
 def dumped_events(endpoint: Endpoint, log: str, flags: int) -> Iterator[bytes]:
@@ -51,7 +52,7 @@ def dumped_events(endpoint: Endpoint, log: str, flags: int) -> Iterator[bytes]:
         while True:
             event = stream.next_event()
             if event is None:
-                stream.received(dumping.recv_into(stream.writable()))
+                stream.feed(dumping.recv(_RECEIVE_BYTES))
                 continue
             assert isinstance(event, bytes), event
             yield event
