@@ -31,8 +31,8 @@ def put_varint(out: BytesWriter, value: i64) -> None:
 
 
 def varint_length(value: i64) -> i64:
-    """Return how many bytes `put_varint` appends for a number that is not negative."""
-    rest: i64 = value << 1
+    """Return how many bytes `put_varint` appends."""
+    rest: i64 = value << 1 if value >= 0 else -(value << 1) - 1
     length: i64 = 1
     while rest >= _MORE:
         rest >>= 7

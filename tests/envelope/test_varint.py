@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from kafka.record.util import encode_varint
 from librt.strings import BytesWriter
 
-from connector.envelope.varint import put_varint, varint_length
+from connector.envelope.varint import put_varint, read_varint, varint_length
 
 
-@given(st.integers(-(2**62), 2**62 - 1) | st.integers(-70_000, 70_000))
+@given(st.integers(-(2**61), 2**61 - 1) | st.integers(-70_000, 70_000))
 def test_a_number_is_written_as_the_kafka_client_writes_it(value: int) -> None:
     theirs = bytearray()
     encode_varint(value, theirs.append)
@@ -18,3 +18,4 @@ def test_a_number_is_written_as_the_kafka_client_writes_it(value: int) -> None:
     put_varint(ours, value)
     assert ours.getvalue() == theirs
     assert varint_length(value) == len(theirs)
+    assert read_varint(ours.getvalue(), 0) == (value, len(theirs))
