@@ -1,9 +1,9 @@
-"""Kafka's variable-length integers: seven bits a byte, the lowest first, the sign in the lowest bit.
+"""Kafka's integers of variable length: seven bits a byte, the lowest first, zigzag for the sign.
 
 ::
 
-    value      0   -1    1   -2   …   -64     64         a sign is folded in (zigzag):
-    encoded   00   01   02   03   …    7f   80 01        0, -1, 1, -2, … become 0, 1, 2, 3, …
+    value      0   -1    1   -2    2  …  -64     64
+    encoded   00   01   02   03   04  …   7f  80 01
 
 https://kafka.apache.org/documentation/#messageformat
 """
@@ -22,8 +22,8 @@ _BITS: Final = 0x7F
 
 
 def put_varint(out: BytesWriter, value: i64) -> None:
-    """Append a number, of 62 bits at most."""
-    rest: i64 = value << 1 if value >= 0 else -(value << 1) - 1
+    """Append a number of 63 bits at most, with its sign."""
+    rest = _zigzag(value)
     while rest >= _MORE:
         out.append(u8(rest & _BITS | _MORE))
         rest >>= 7
@@ -32,7 +32,7 @@ def put_varint(out: BytesWriter, value: i64) -> None:
 
 def varint_length(value: i64) -> i64:
     """Return how many bytes `put_varint` appends."""
-    rest: i64 = value << 1 if value >= 0 else -(value << 1) - 1
+    rest = _zigzag(value)
     length: i64 = 1
     while rest >= _MORE:
         rest >>= 7
@@ -43,14 +43,18 @@ def varint_length(value: i64) -> i64:
 def read_varint(data: bytes, at: i64) -> tuple[int, int]:
     """Return the number at `at`, and the place behind it.
 
-    Raises IndexError where `data` ends before it does.
+    Raises IndexError where `data` ends before the number does.
     """
-    value: i64 = 0
+    rest: i64 = 0
     shift: i64 = 0
     while True:
         byte: i64 = data[at]
         at += 1
-        value |= (byte & _BITS) << shift
+        rest |= (byte & _BITS) << shift
         if byte < _MORE:
-            return (value >> 1) ^ -(value & 1), at
+            return (rest >> 1) ^ -(rest & 1), at
         shift += 7
+
+
+def _zigzag(value: i64) -> i64:
+    return value << 1 if value >= 0 else ~(value << 1)
