@@ -7,6 +7,7 @@ one of each domain.
 """
 
 from connector.gtid.mariadb import MariadbGtid, MariadbGtidSet
-from connector.gtid.mysql import Gtid, GtidSet
+from connector.gtid.mysql import GtidSet
+from connector.gtid.mysql_gtid import Gtid, gtid_of
 
-__all__ = ["Gtid", "GtidSet", "MariadbGtid", "MariadbGtidSet"]
+__all__ = ["Gtid", "GtidSet", "MariadbGtid", "MariadbGtidSet", "gtid_of"]

@@ -8,15 +8,18 @@ every question, and the list slices itself together.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mypy_extensions import i64
+
 # The server's GNO_END: numbers run from 1 to one below it.
-GNO_END = 2**63 - 1
+GNO_END: Final = 2**63 - 1
 
 
+@final
 class Intervals:
     """A mutable set of transaction numbers."""
 
@@ -26,7 +29,7 @@ class Intervals:
         """Take over `bounds`, which must be strictly rising and even in count."""
         self._bounds = [] if bounds is None else bounds
 
-    def add(self, gno: int) -> None:
+    def add(self, gno: i64) -> None:
         """Put one number in; constant time where it follows the highest one."""
         bounds = self._bounds
         if bounds and bounds[-1] == gno:

@@ -17,16 +17,16 @@ https://mariadb.com/docs/server/ha-and-performance/standard-replication/gtid
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from connector.errors import DecodeError
+from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from connector.payload import PayloadReader
+    from mypy_extensions import i64
 
 _GTID = re.compile(r"([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})")
 _UINT32_MAX = 2**32 - 1
@@ -35,13 +35,20 @@ _BINARY = Struct("<IIQ")
 _COUNT_MASK = 2**28 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@final
 class MariadbGtid:
-    """The name of one transaction."""
+    """The name of one transaction; equal by value."""
 
-    domain_id: int
-    server_id: int  # of the server that first committed it
-    sequence: int  # rises within the domain
+    __slots__ = ("domain_id", "sequence", "server_id")
+
+    def __init__(self, domain_id: i64, server_id: i64, sequence: int) -> None:
+        """Name the transaction that `server_id` committed first.
+
+        `sequence` has 64 bits and rises within the domain.
+        """
+        self.domain_id: i64 = domain_id
+        self.server_id: i64 = server_id
+        self.sequence = sequence
 
     @classmethod
     def parse(cls, text: str) -> MariadbGtid:
@@ -60,17 +67,34 @@ class MariadbGtid:
     @classmethod
     def decode(cls, reader: PayloadReader) -> MariadbGtid:
         """Read the 16 bytes of the binary form."""
-        return cls(*_BINARY.unpack(reader.read_bytes(_BINARY.size)))
+        fields = PayloadReader(reader.read_bytes(_BINARY.size))
+        return cls(fields.read_uint32(), fields.read_uint32(), fields.read_uint64())
 
     def encode(self) -> bytes:
         """Return the binary form."""
         return _BINARY.pack(self.domain_id, self.server_id, self.sequence)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MariadbGtid):
+            return NotImplemented
+        return (
+            self.sequence == other.sequence
+            and self.server_id == other.server_id
+            and self.domain_id == other.domain_id
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.domain_id, self.server_id, self.sequence))
+
     def __str__(self) -> str:
         """Return `domain-server-sequence`."""
         return f"{self.domain_id}-{self.server_id}-{self.sequence}"
 
+    def __repr__(self) -> str:
+        return f"MariadbGtid.parse({str(self)!r})"
 
+
+@final
 class MariadbGtidSet:
     """A position: the last transaction of each domain; equal by value, `add` changes it in place.
 

@@ -19,12 +19,12 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 from uuid import UUID
 
 from connector.errors import DecodeError
 from connector.gtid.intervals import GNO_END, Intervals
+from connector.gtid.mysql_gtid import Gtid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,30 +38,23 @@ _INTERVAL = re.compile(r"([0-9]{1,19})(?:\s*-\s*([0-9]{1,19}))?")
 _TAGGED_FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Gtid:
-    """The name of one transaction."""
-
-    uuid: UUID  # server_uuid of the server that first committed it
-    gno: int  # from 1
-    tag: str = ""  # "" without a tag; else lower case, at most 32 characters
-
-    def __str__(self) -> str:
-        """Return `uuid:gno`, or `uuid:tag:gno`."""
-        return f"{self.uuid}:{self.tag}:{self.gno}" if self.tag else f"{self.uuid}:{self.gno}"
-
-
+@final
 class GtidSet:
     """A set of transactions; equal by value, `add` changes it in place.
 
     `|`, `-` and `copy` return new sets; `<=` is the server's GTID_SUBSET, `-` its GTID_SUBTRACT.
     """
 
-    __slots__ = ("_sources",)
+    __slots__ = ("_latest", "_latest_tag", "_latest_uuid", "_sources")
 
     def __init__(self) -> None:
+        """Start without a transaction."""
         # No value is ever empty.
         self._sources: dict[tuple[UUID, str], Intervals] = {}
+        # Where `add` put the last one: nearly always, the next one has the same source.
+        self._latest: Intervals | None = None
+        self._latest_uuid: UUID | None = None
+        self._latest_tag = ""
 
     @classmethod
     def parse(cls, text: str) -> GtidSet:
@@ -146,7 +139,11 @@ class GtidSet:
 
     def add(self, gtid: Gtid) -> None:
         """Put one transaction in; constant time where it is the next of its source."""
-        self._intervals(gtid.uuid, gtid.tag).add(gtid.gno)
+        latest = self._latest
+        if latest is None or gtid.uuid is not self._latest_uuid or gtid.tag != self._latest_tag:
+            latest = self._latest = self._intervals(gtid.uuid, gtid.tag)
+            self._latest_uuid, self._latest_tag = gtid.uuid, gtid.tag
+        latest.add(gtid.gno)
 
     def copy(self) -> GtidSet:
         """Return a set that changes on its own."""

@@ -1,0 +1,80 @@
+"""The name of a MySQL transaction: the server that first committed it, and a running number.
+
+::
+
+    uuid:gno        3e11fa47-71ca-11e1-9e33-c80aa9429562:5
+    uuid:tag:gno    3e11fa47-71ca-11e1-9e33-c80aa9429562:nightly:5
+
+https://dev.mysql.com/doc/refman/8.4/en/replication-gtids-concepts.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+# Servers whose UUID is kept decoded: a log has few, but nothing bounds what a bad one names.
+_SERVERS_MAX: Final = 1024
+
+
+@final
+class Gtid:
+    """The name of one transaction; equal by value."""
+
+    __slots__ = ("gno", "prefix", "tag", "uuid")
+
+    def __init__(self, uuid: UUID, gno: i64, tag: str = "") -> None:
+        """Name transaction `gno`, from 1, of the server that first committed it.
+
+        `tag` is "" without one; else lower case, at most 32 characters.
+        """
+        self.uuid = uuid
+        self.gno: i64 = gno
+        self.tag = tag
+        self.prefix = ""  # the text up to the number, once somebody has asked for it
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Gtid):
+            return NotImplemented
+        return self.gno == other.gno and self.tag == other.tag and self.uuid == other.uuid
+
+    def __hash__(self) -> int:
+        return hash((self.uuid, self.gno, self.tag))
+
+    def __str__(self) -> str:
+        """Return `uuid:gno`, or `uuid:tag:gno`."""
+        if not self.prefix:
+            self.prefix = f"{self.uuid}:{self.tag}:" if self.tag else f"{self.uuid}:"
+        return self.prefix + str(self.gno)
+
+    def __repr__(self) -> str:
+        return f"Gtid(uuid={self.uuid!r}, gno={self.gno}, tag={self.tag!r})"
+
+
+@final
+class _Server:
+    """A server's UUID and its text: every transaction of a log repeats them."""
+
+    __slots__ = ("prefix", "uuid")
+
+    def __init__(self, uuid: UUID) -> None:
+        self.uuid = uuid
+        self.prefix = f"{uuid}:"
+
+
+_SERVERS: Final[dict[bytes, _Server]] = {}
+
+
+def gtid_of(uuid: bytes, gno: i64) -> Gtid:
+    """Return the GTID without a tag that the 16 bytes of a UUID and a number name."""
+    server = _SERVERS.get(uuid)
+    if server is None:
+        if len(_SERVERS) >= _SERVERS_MAX:
+            _SERVERS.clear()
+        server = _SERVERS[uuid] = _Server(UUID(bytes=uuid))
+    gtid = Gtid(server.uuid, gno)
+    gtid.prefix = server.prefix
+    return gtid
