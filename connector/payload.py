@@ -123,6 +123,10 @@ class PayloadReader:
             at += 1
         return value
 
+    def read_length(self, prefix: i64) -> i64:
+        """Read an unsigned little-endian integer of up to seven bytes."""
+        return self._little_endian(self.take(prefix), prefix)
+
     def read_lenenc(self) -> int:
         """Read a length-encoded integer; the NULL marker 0xFB and 0xFF are errors here."""
         start = self.offset
