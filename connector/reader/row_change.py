@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003 - a compiled dataclass looks its types up
 from typing import TYPE_CHECKING
 
 from connector.binlog.values import ABSENT
@@ -10,7 +11,6 @@ from connector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from connector.binlog.table_map_event import TableMapEvent
     from connector.binlog.values import Value

@@ -14,6 +14,8 @@ import re
 from json import JSONDecodeError, JSONDecoder
 from typing import TYPE_CHECKING, cast
 
+from mypy_extensions import mypyc_attr
+
 from connector.binlog.columns.json import require_depth
 from connector.binlog.columns.json_text import quote
 from connector.binlog.values import JsonOperation
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from connector.binlog.values import JsonDiff, JsonDiffs
 
 
+@mypyc_attr(native_class=False)  # a native class has no base that is built in
 class _Number(str):
     """A number as it was printed."""
 
