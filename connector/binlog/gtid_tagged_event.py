@@ -25,11 +25,11 @@ from connector.binlog.serialization import (
     signed_varlen,
     varlen,
 )
-from connector.binlog.transaction_events import CommitFacts, checked_gtid
+from connector.binlog.transaction_events import CommitFacts, require_gno
 from connector.errors import DecodeError
+from connector.gtid import Gtid
 
 if TYPE_CHECKING:
-    from connector.gtid import Gtid
     from connector.payload import PayloadReader
 
 _FLAGS = 0
@@ -99,7 +99,7 @@ class GtidTaggedEvent(CommitFacts):
             immediate_server_version=immediate_version,
             original_server_version=numbers.get(_ORIGINAL_SERVER_VERSION, immediate_version),
             commit_group_ticket=numbers.get(_COMMIT_GROUP_TICKET),
-            gtid=checked_gtid(uuid, numbers[_GNO], tag),
+            gtid=Gtid(uuid, require_gno(numbers[_GNO]), tag),
             last_non_ignorable_field=last_non_ignorable,
             rest=rest,
         )

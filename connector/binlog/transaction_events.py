@@ -23,14 +23,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from connector.errors import DecodeError
-from connector.gtid import Gtid, GtidSet
+from connector.gtid import GtidSet, gtid_of
 from connector.gtid.intervals import GNO_END
 from connector.payload import encode_lenenc
 
 if TYPE_CHECKING:
+    from connector.gtid import Gtid
     from connector.payload import PayloadReader
 
 # The flag of GTID events: the transaction may hold changes logged as statements.
@@ -91,12 +91,12 @@ class CommitFacts:
         return b"".join(chunks) + self.rest
 
 
-def checked_gtid(uuid: UUID, gno: int, tag: str = "") -> Gtid:
-    """Return a GTID; raises DecodeError for a number that none has."""
+def require_gno(gno: int) -> int:
+    """Return the number of a GTID; raises DecodeError for one that none has."""
     if not 0 < gno < GNO_END:
         reason = f"{gno} is not the number of a GTID"
         raise DecodeError(reason)
-    return Gtid(uuid, gno, tag)
+    return gno
 
 
 def _pair(immediate: int | None, original: int | None, length: int, flag: int) -> bytes:
@@ -120,13 +120,14 @@ class GtidEvent(CommitFacts):
     def decode(cls, body: PayloadReader) -> GtidEvent:
         """Decode the body of a GTID_LOG_EVENT."""
         flags = body.read_uint8()
-        uuid = UUID(bytes=body.read_bytes(_UUID_LENGTH))
-        gtid = checked_gtid(uuid, body.read_int(8))
+        uuid = body.read_bytes(_UUID_LENGTH)
+        gtid = gtid_of(uuid, require_gno(body.read_int64()))
         return cls(flags, *_read_commit_facts(body), gtid, rest=body.read_rest())
 
     def encode(self) -> bytes:
         """Return the event body."""
-        head = bytes([self.flags]) + self.gtid.uuid.bytes + self.gtid.gno.to_bytes(8, "little")
+        gno: int = self.gtid.gno
+        head = bytes([self.flags]) + self.gtid.uuid.bytes + gno.to_bytes(8, "little")
         return head + self.encode_facts()
 
 
