@@ -8,44 +8,53 @@ committed progress read, so nothing can be committed behind it by anyone else.
 transaction timed out. The progress record tells them apart: it names the instance that wrote it,
 and each instance writes one before it streams.
 
-*Memory.* kafka-python queues without limit, so the bytes that have been given to it and may not
-have been acknowledged are counted here; at the limit, `publish` waits.
+*Memory.* Records are gathered in batches, one open for each partition. The bytes of those, and of
+the batches that have been given to the client and may not have been acknowledged, are counted; at
+the limit, whoever brings more waits.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, MessageSizeTooLargeError
 
-from connector.envelope.partition import partition_of
 from connector.envelope.progress import progress_topic
+from connector.envelope.record import NO_HEADERS
 from connector.envelope.table_schema import schema_topic
 from connector.errors import ConnectorError, Fenced, SinkRefused, SinkUnavailable
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.producer import TransactionalProducer
+from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.sink.recovery import read_progress, read_schema_keys
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
     from connector.config import KafkaSettings
     from connector.envelope.progress import Progress
-    from connector.envelope.record import Record
+    from connector.sink.record_batch import RecordBatch
 
 # Back-to-back commits wait for the coordinator to finish the one before; with the default of
 # 100 ms each of them stalls 110 ms.
-_RETRY_BACKOFF_MS = 5
+_RETRY_BACKOFF_MS = 2
 _BATCH_BYTES = 256 * 1024
-_LINGER_MS = 5
+# Batches are complete when the client gets them.
+_LINGER_MS = 0
 # What Kafka adds to a record at most, beyond its key, value and headers.
 _RECORD_OVERHEAD_BYTES = 1024
+# The part of the bytes in flight that open batches may hold: one in so many.
+_OPEN_PART = 4
 
 _COMMIT = "commit a transaction"
 _ABORT = "abort a transaction"
 
 
-class KafkaSink:
-    """The transactional producer of one pipeline."""
+class KafkaSink(BatchReceiver):
+    """The transactional producer of one pipeline.
+
+    Records go to `target`, and from there in batches back to the sink. `take`, as everything that
+    sends, raises Fenced, SinkRefused or SinkUnavailable.
+    """
 
     def __init__(
         self, settings: KafkaSettings, name: str, instance: str, in_flight_bytes_max: int
@@ -57,14 +66,20 @@ class KafkaSink:
         self._settings = settings
         self._name = name
         self._instance = instance
-        self._in_flight_bytes_max = in_flight_bytes_max
-        self._in_flight_bytes = 0
-        self._open = False
+        open_bytes_max = in_flight_bytes_max // _OPEN_PART
+        self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
+        self._in_transaction = False
+        self._committing = False
         self._topics = TopicCreator(settings)
-        self._partitions: dict[str, int] = {}
         prefix = settings.topic_prefix
         self._topics.ensure(progress_topic(prefix), schema_topic(prefix))
         self._producer = self._start_producer()
+        self.target = BatchingTarget(
+            self,
+            min(_BATCH_BYTES, settings.record_bytes_max),
+            open_bytes_max,
+            settings.record_bytes_max + _RECORD_OVERHEAD_BYTES,
+        )
 
     @property
     def transactional_id(self) -> str:
@@ -74,64 +89,67 @@ class KafkaSink:
     @property
     def in_flight_bytes(self) -> int:
         """Bytes of records that Kafka may not have acknowledged."""
-        return self._in_flight_bytes
+        return self._producer.in_flight_bytes + self.target.open_bytes
 
     def recover(self) -> tuple[Progress | None, list[str]]:
         """Return the last committed progress, and the keys of all schema records."""
         return read_progress(self._settings, self._name), read_schema_keys(self._settings)
 
-    def publish(self, record: Record) -> int:
-        """Take a record into the open transaction, opening one where there is none.
-
-        Returns its size in bytes. Raises Fenced, SinkRefused or SinkUnavailable.
-        """
-        size = record.size
-        try:
-            if not self._open:
-                self._producer.begin_transaction()
-                self._open = True
-            self._producer.send(
-                record.topic,
-                value=record.value,
-                key=record.key,
-                headers=record.headers,
-                partition=partition_of(record.key, self._partition_count(record.topic)),
-                timestamp_ms=record.timestamp_ms,
-            )
-            self._in_flight_bytes += size
-            if self._in_flight_bytes > self._in_flight_bytes_max:
-                self._producer.flush(timeout=self._settings.transaction_timeout_seconds)
-                self._in_flight_bytes = 0
-        except (KafkaError, OSError) as error:
-            doing = f"write to topic {record.topic}"
-            raise self._failure(doing, error) from error
-        return size
-
     def commit(self, progress: Progress) -> None:
         """Make everything since the last commit visible, together with `progress`.
 
-        Raises Fenced, SinkRefused or SinkUnavailable; then nothing of it is visible, or all.
+        The counts of `target` start again. Raises Fenced, SinkRefused or SinkUnavailable; then
+        nothing of it is visible, or all.
         """
-        self.publish(progress.encode(self._settings.topic_prefix, self._name))
+        record = progress.encode(self._settings.topic_prefix, self._name)
+        self._committing = True
+        self.target.take(record.topic, record.key, record.value, NO_HEADERS, record.timestamp_ms)
+        self.target.flush()
         try:
             self._producer.commit_transaction()
         except (KafkaError, OSError) as error:
             raise self._failure(_COMMIT, error) from error
-        self._open = False
-        self._in_flight_bytes = 0
+        self._in_transaction = self._committing = False
+        self.target.restart_counts()
 
     def abort(self) -> None:
-        """Drop what has not been committed.
+        """Drop what has not been committed; the counts of `target` start again.
 
         Raises Fenced, SinkRefused or SinkUnavailable; Kafka then drops it by itself.
         """
-        if not self._open:
+        self.target.drop()
+        if not self._in_transaction:
             return
-        self._open = False
+        self._in_transaction = self._committing = False
         try:
             self._producer.abort_transaction()
         except (KafkaError, OSError) as error:
             raise self._failure(_ABORT, error) from error
+
+    def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has; it is created where it is missing."""
+        self._topics.ensure(topic)
+        try:
+            return len(self._producer.partitions_for(topic))
+        except (KafkaError, OSError) as error:
+            raise self._failure(_write(topic), error) from error
+
+    def receive(self, batch: RecordBatch) -> None:
+        """Send a batch in the open transaction, opening one where there is none."""
+        try:
+            if not self._in_transaction:
+                self._producer.begin_transaction()
+                self._in_transaction = True
+            self._producer.deliver(batch, self._sent_bytes_max)
+        except (KafkaError, OSError) as error:
+            raise self._failure(_write(batch.topic), error) from error
+        # The batches of a commit leave together, with fewer requests.
+        if not self._committing:
+            self._producer.wake()
+
+    def too_large(self, topic: str) -> ConnectorError:
+        """Return the error for a record that is larger than Kafka takes."""
+        return connector_error(self._settings, _write(topic), MessageSizeTooLargeError())
 
     def close(self) -> None:
         """Let go of the connection; what has not been committed is aborted by Kafka."""
@@ -162,14 +180,6 @@ class KafkaSink:
             doing = f"take over transactional id {self.transactional_id}"
             raise connector_error(settings, doing, error) from error
 
-    def _partition_count(self, topic: str) -> int:
-        count = self._partitions.get(topic)
-        if count is None:
-            self._topics.ensure(topic)
-            found = self._producer.partitions_for(topic)
-            count = self._partitions[topic] = len(found)
-        return count
-
     def _failure(self, doing: str, error: KafkaError | OSError) -> ConnectorError:
         mapped = connector_error(self._settings, doing, error)
         if isinstance(mapped, SinkRefused):
@@ -184,3 +194,7 @@ class KafkaSink:
                 f"{last.host}); stop one of the two, or give this one another name"
             )
         return mapped
+
+
+def _write(topic: str) -> str:
+    return f"write to topic {topic}"

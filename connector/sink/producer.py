@@ -1,20 +1,27 @@
-"""kafka-python's producer with waits that end: the one module that uses its private names.
+"""kafka-python's producer, given whole record batches, with waits that end.
 
 `commit_transaction` and `abort_transaction` wait without limit while no broker answers, and `close`
 first tries to deliver what is queued. Ours give up in time, and drop what is queued.
 
-The private names are those of kafka-python 3.0; `pyproject.toml` pins the minor version.
+This module and `delivery` are those that use the client's private names, which are those of
+kafka-python 3.0; `pyproject.toml` pins the minor version.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError
 
+from connector.sink.delivery import delivery_of
+
+if TYPE_CHECKING:
+    from connector.sink.record_batch import RecordBatch
+
 # Batches that are failed at a forced close need the sender's thread to run once more.
 _CLOSE_SECONDS = 5
+_MS = 1000
 
 
 class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library has no types
@@ -23,15 +30,34 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
     def __init__(self, timeout_seconds: float, **arguments: Any) -> None:
         """Connect and take over `transactional_id`; raises KafkaError."""
         super().__init__(**arguments)
-        self._timeout_ms = int(timeout_seconds * 1000)
+        self._timeout_seconds = timeout_seconds
         try:
+            self._delivery = delivery_of(self)
             self.init_transactions()
         except BaseException:
             self.close_now()
             raise
 
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes of batches that Kafka may not have acknowledged."""
+        return self._delivery.in_flight_bytes
+
+    def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
+        """Queue a batch in the open transaction, once there is room for it.
+
+        It is sent by `wake`, or with what comes later. Raises KafkaError.
+        """
+        self._delivery.make_room(len(batch.data), in_flight_bytes_max, self._timeout_seconds)
+        self._delivery.deliver(batch)
+
+    def wake(self) -> None:
+        """Send what is queued."""
+        self._sender.wakeup()
+
     def commit_transaction(self) -> None:
         """Commit; raises KafkaTimeoutError when no answer comes, and the outcome is not known."""
+        self._delivery.settle(self._timeout_seconds)
         self._complete(self._transaction_manager.begin_commit(), "commit")
 
     def abort_transaction(self) -> None:
@@ -49,6 +75,6 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     def _complete(self, result: Any, what: str) -> None:
         self._sender.wakeup()
-        if not result.wait(self._timeout_ms):
-            reason = f"no answer to the {what} within {self._timeout_ms / 1000:g} seconds"
+        if not result.wait(self._timeout_seconds * _MS):
+            reason = f"no answer to the {what} within {self._timeout_seconds:g} seconds"
             raise KafkaTimeoutError(reason)

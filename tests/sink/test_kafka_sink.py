@@ -9,7 +9,6 @@ import pytest
 
 from connector.config import KafkaSettings
 from connector.envelope.progress import Progress
-from connector.envelope.record import Record
 from connector.errors import Fenced, SinkRefused, SinkUnavailable
 from connector.sink.kafka import KafkaSink
 from connector.sink.recovery import read_progress
@@ -76,13 +75,13 @@ def progress(instance: str, position: int = 4) -> Progress:
     )
 
 
-def record(settings: KafkaSettings, number: int, size: int = 10) -> Record:
-    return Record(
-        topic=f"{settings.topic_prefix}.db.t",
-        key=b'{"id":%d}' % number,
-        value=b'"' + b"x" * size + b'"',
-        headers=[("cdc.seq", b"%038d" % number)],
-        timestamp_ms=1_700_000_000_000,
+def publish(sink: KafkaSink, settings: KafkaSettings, number: int, size: int = 10) -> None:
+    sink.target.take(
+        f"{settings.topic_prefix}.db.t",
+        b'{"id":%d}' % number,
+        b'"' + b"x" * size + b'"',
+        b"\x02\x0ecdc.seq\x4c%038d" % number,
+        1_700_000_000_000,
     )
 
 
@@ -100,7 +99,7 @@ def test_records_become_visible_with_their_progress(
 ) -> None:
     sink = open_sink("a")
     for number in range(50):
-        sink.publish(record(settings, number))
+        publish(sink, settings, number)
     assert keys(settings, kafka_broker) == []
     assert read_progress(settings, "pipe") is None
     sink.commit(progress("a", 900))
@@ -112,9 +111,9 @@ def test_what_was_aborted_is_never_seen(
     settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
 ) -> None:
     sink = open_sink("a")
-    sink.publish(record(settings, 1))
+    publish(sink, settings, 1)
     sink.abort()
-    sink.publish(record(settings, 2))
+    publish(sink, settings, 2)
     sink.commit(progress("a"))
     assert keys(settings, kafka_broker) == [2]
 
@@ -138,7 +137,7 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
 ) -> None:
     old = open_sink("old")
     old.commit(progress("old", 50))
-    old.publish(record(settings, 1))
+    publish(old, settings, 1)
     new = open_sink("new")
     last, _ = new.recover()
     assert last is not None
@@ -150,7 +149,7 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
         "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
         "give this one another name"
     )
-    new.publish(record(settings, 2))
+    publish(new, settings, 2)
     new.commit(progress("new", 99))
     assert keys(settings, kafka_broker) == [2]
 
@@ -160,7 +159,7 @@ def test_memory_is_bounded_while_a_transaction_is_larger_than_the_limit(
 ) -> None:
     sink = open_sink("a")
     for number in range(60):
-        sink.publish(record(settings, number, size=100_000))
+        publish(sink, settings, number, size=100_000)
         assert sink.in_flight_bytes <= IN_FLIGHT_BYTES_MAX
     sink.commit(progress("a"))
     assert keys(settings, kafka_broker) == list(range(60))
@@ -171,7 +170,7 @@ def test_a_record_above_the_limit_is_refused_with_the_setting_to_raise(
 ) -> None:
     sink = open_sink("a", record_bytes_max=100_000)
     with pytest.raises(SinkRefused) as caught:
-        sink.publish(record(settings, 1, size=200_000))
+        publish(sink, settings, 1, size=200_000)
     where = f"kafka {settings.bootstrap_servers[0]}"
     assert str(caught.value) == (
         f"{where}: cannot write to topic {settings.topic_prefix}.db.t: a record is larger than "
