@@ -1,19 +1,31 @@
 # The two commands of the README: `make demo` and `make test`. Both call `setup` when it is needed.
 PYTHON ?= python3
 VENV := .venv
-STAMP := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
 export PYTHONUNBUFFERED := 1
+
+# `auto` compiles the hot path where there is a C compiler, `require` ends without one, `off` runs the
+# sources; it is for the build and for what is run.
+COMPILED ?= auto
+export CONNECTOR_COMPILED := $(COMPILED)
+NATIVE := $(VENV)/.compiled
+NATIVE_SOURCES := setup.py connector/compiled.py $(shell find connector -name '*.py')
 
 .PHONY: setup demo test kill-test fuzz golden coverage-table lint lock clean
 
-setup: $(STAMP)
+setup: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
 
-$(STAMP): requirements.lock pyproject.toml
+$(INSTALLED): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "binlog-connector needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --disable-pip-version-check --progress-bar on --require-hashes -r requirements.lock
-	$(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	CONNECTOR_COMPILED=off $(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+# Without a compiler there is nothing to be older than the sources, so that the next call looks again.
+$(NATIVE): $(INSTALLED) $(NATIVE_SOURCES)
+	$(VENV)/bin/python setup.py --quiet build_ext --inplace
+	if ls connector/native__mypyc*.so >$(VENV)/.native; then touch $@; fi
 
 demo: setup
 	$(VENV)/bin/binlog-connector demo $(ARGS)
@@ -49,4 +61,5 @@ lock:
 	uv export --quiet --frozen --all-extras --group dev --no-emit-project --no-header -o requirements.lock
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) build
+	find connector -name '*.so' -delete

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector import compiled
 from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
 
 if TYPE_CHECKING:
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from local_stack import Endpoint
 
 PROJECT = Path(__file__).parents[1]
+
+
+def pytest_report_header() -> str:
+    return f"connector: {compiled.description()}"
+
+
+def pytest_sessionstart() -> None:
+    newer = compiled.newer_sources()
+    if newer:
+        names = ", ".join(path.relative_to(PROJECT).as_posix() for path in newer)
+        reason = f"compiled before its last change: {names}; run `make setup`, or use `make test`"
+        pytest.exit(reason, pytest.ExitCode.USAGE_ERROR)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
+from connector import compiled
 from connector.cli import app
 from connector.cli.logs import configure_logging
 from connector.config import LogSettings
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 def test_the_version_is_the_packages() -> None:
     done = CliRunner().invoke(app, ["--version"])
-    assert (done.exit_code, done.output) == (0, f"binlog-connector {version('binlog-connector')}\n")
+    how = compiled.description()
+    expected = f"binlog-connector {version('binlog-connector')} ({how})\n"
+    assert (done.exit_code, done.output) == (0, expected)
 
 
 def test_help_lists_the_commands() -> None:

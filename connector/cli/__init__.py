@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from connector import compiled
 from connector.cli.daemon import check, run
 from connector.cli.demo import demo
 from connector.cli.dump import dump
@@ -42,7 +43,7 @@ def main() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"binlog-connector {version('binlog-connector')}")
+        typer.echo(f"binlog-connector {version('binlog-connector')} ({compiled.description()})")
         raise typer.Exit
 
 

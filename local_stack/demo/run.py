@@ -16,6 +16,7 @@ import pymysql
 from deltalake.exceptions import DeltaError
 from kafka.errors import KafkaError
 
+from connector import compiled
 from connector.errors import ConnectorError, LocalStackError
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.display import Display
@@ -110,6 +111,7 @@ class _Story:
 
     def _set_the_stage(self) -> None:
         stage = self._stage
+        self._say(f"the connector runs {compiled.description()}")
         self._say(f"starting the source, Kafka and the Spark job in {stage.directory.path}")
         stage.start_source()
         stage.start_kafka()

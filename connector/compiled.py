@@ -1,0 +1,156 @@
+"""Which modules are compiled, and whether they run compiled or interpreted.
+
+The modules of the hot path are typed Python that mypyc makes into extension modules when the
+package is built (`setup.py`). Each lies beside the source that it was made of, and gives the same
+results. `CONNECTOR_COMPILED` in the environment chooses which of the two Python imports:
+
+=========== ======================================================================================
+`auto`      the extension modules where they were built, else the sources (the default)
+`require`   the extension modules, or an error at import that says what is missing
+`off`       the sources: for a debugger, for coverage, and to compare the two
+=========== ======================================================================================
+
+Building the package reads the same variable. `setup.py` runs this file, so that it imports nothing
+of the connector.
+
+https://mypyc.readthedocs.io/
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    FileFinder,
+    SourceFileLoader,
+)
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+VARIABLE: Final = "CONNECTOR_COMPILED"
+PACKAGE: Final = Path(__file__).parent
+# The extension module that holds the code of all others: calls between them are calls of C.
+NATIVE_MODULE: Final = "connector.native__mypyc"
+
+# Patterns of files below PACKAGE.
+COMPILED: Final = (
+    "payload.py",
+    "digits.py",
+    "gtid/*.py",
+    "binlog/**/*.py",
+    "wire/event_stream.py",
+    "wire/responses.py",
+    "wire/semi_sync.py",
+    "changes/*.py",
+    "envelope/*.py",
+    "resume.py",
+    "delivery_stream.py",
+    "sink/record_batch.py",
+    "reader/event_frames.py",
+    "reader/transactions.py",
+    "reader/row_change.py",
+)
+NOT_COMPILED: Final = (
+    "**/__init__.py",
+    # mypyc evaluates the types of a TypedDict, and stumbles over NotRequired.
+    "envelope/contract.py",
+)
+
+_CHOICES: Final = ("auto", "require", "off")
+
+
+def sources() -> list[Path]:
+    """Return the sources of the modules that are compiled, in the order of their paths."""
+    return sorted(_matching(COMPILED) - _matching(NOT_COMPILED))
+
+
+def choice() -> str:
+    """Return what the environment asks for: `auto`, `require` or `off`.
+
+    Raises ImportError for anything else.
+    """
+    chosen = os.environ.get(VARIABLE, "auto")
+    if chosen not in _CHOICES:
+        reason = f"{VARIABLE} is {chosen!r}; it can be {', '.join(_CHOICES[:-1])} or {_CHOICES[-1]}"
+        raise ImportError(reason)
+    return chosen
+
+
+def apply_choice() -> None:
+    """Make the imports that follow do as `CONNECTOR_COMPILED` says.
+
+    Raises ImportError for an unknown choice, and for `require` when an extension module is missing.
+    """
+    chosen = choice()
+    if chosen == "require" and (reason := why_interpreted()):
+        message = (
+            f"{VARIABLE} is 'require', but {reason}; install the package again where there is a C "
+            f"compiler, in a clone of the repository by `make setup`"
+        )
+        raise ImportError(message)
+    if chosen == "off":
+        # Behind the finders of extension modules this would never be asked.
+        sys.path_hooks.insert(0, _find_sources_alone)
+        for path in [path for path in sys.path_importer_cache if _is_ours(path)]:
+            del sys.path_importer_cache[path]
+
+
+def mode() -> Literal["compiled", "interpreted"]:
+    """Return how the modules of the hot path run in this process."""
+    return "interpreted" if why_interpreted() else "compiled"
+
+
+def description() -> str:
+    """Return `compiled`, or `interpreted` with the reason, for people."""
+    reason = why_interpreted()
+    return f"interpreted: {reason}" if reason else "compiled"
+
+
+def why_interpreted() -> str | None:
+    """Return why the modules of the hot path run interpreted, or None where they run compiled."""
+    if choice() == "off":
+        return f"{VARIABLE} is 'off'"
+    expected = sources()
+    missing = [path for path in expected if not _has_extension(path)]
+    if not missing:
+        return None
+    if len(missing) == len(expected):
+        return f"no module was compiled for {sys.implementation.cache_tag}"
+    names = ", ".join(str(path.relative_to(PACKAGE)) for path in missing)
+    return f"these modules were not compiled for {sys.implementation.cache_tag}: {names}"
+
+
+def newer_sources() -> list[Path]:
+    """Return the sources that were changed after the extension modules beside them were built.
+
+    This is for a clone of the repository: where a package was installed, times mean nothing.
+    """
+    if mode() == "interpreted":
+        return []
+    path = PACKAGE / (NATIVE_MODULE.rpartition(".")[2] + EXTENSION_SUFFIXES[0])
+    built = path.stat().st_mtime_ns
+    return [source for source in sources() if source.stat().st_mtime_ns > built]
+
+
+def _matching(patterns: Iterable[str]) -> set[Path]:
+    return {path for pattern in patterns for path in PACKAGE.glob(pattern)}
+
+
+def _has_extension(source: Path) -> bool:
+    return any(source.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES)
+
+
+def _find_sources_alone(path: str) -> FileFinder:
+    if not _is_ours(path):
+        reason = "not a folder of the connector"
+        raise ImportError(reason, path=path)
+    return FileFinder(path, (SourceFileLoader, SOURCE_SUFFIXES))
+
+
+def _is_ours(path: str) -> bool:
+    return Path(path).is_relative_to(PACKAGE)
