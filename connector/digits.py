@@ -19,6 +19,7 @@ _ZERO: Final = 48
 _MINUS: Final = 45
 # The one number of 64 bits without a positive counterpart.
 _INT64_MIN: Final = -(2**63)
+_WORD_RANGE: Final = 1 << 64
 _INT64_MIN_TEXT: Final = b"-9223372036854775808"
 
 
@@ -50,6 +51,14 @@ def put_int(out: BytesWriter, value: i64) -> None:
     else:
         out.append(u8(_MINUS))
         put_uint(out, -value)
+
+
+def put_uint64(out: BytesWriter, value: i64) -> None:
+    """Append a number of 64 bits without a sign, which was read as one that has it."""
+    if value >= 0:
+        put_uint(out, value)
+    else:
+        put_ascii(out, str(int(value) + _WORD_RANGE))
 
 
 def put_2(out: BytesWriter, value: i64) -> None:

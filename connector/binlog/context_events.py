@@ -25,10 +25,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from librt.strings import read_f64_le
+
 from connector.binlog.character_sets import character_decoder
 from connector.binlog.collations import charset_of
-from connector.binlog.columns.decimal import decimal_of
-from connector.binlog.columns.floats import FLOAT64, require_finite
+from connector.binlog.columns.decimal import DecimalReader
+from connector.binlog.columns.floats import FLOAT64_LENGTH, require_finite
 from connector.binlog.post_header import read_post_header
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
@@ -183,12 +185,12 @@ def _read_value(
     reader = PayloadReader(raw)
     value: int | float | str
     if value_type is UserVarType.REAL:
-        value = require_finite(FLOAT64.unpack(reader.read_bytes(FLOAT64.size))[0])
+        value = require_finite(read_f64_le(raw, reader.take(FLOAT64_LENGTH)))
     elif value_type is UserVarType.INT:
         value = reader.read_uint64() if unsigned else reader.read_int(_INTEGER_LENGTH)
     else:
         precision, scale = reader.read_uint8(), reader.read_uint8()
-        value = decimal_of(precision, scale, precision_max=_DECIMAL_DIGITS_MAX)(reader)
+        value = DecimalReader(precision, scale, _DECIMAL_DIGITS_MAX).read_text(reader)
     if reader.remaining:
         reason = f"{reader.remaining} bytes are left behind the value of the user variable"
         raise DecodeError(reason)

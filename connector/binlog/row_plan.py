@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from connector.binlog.column import Column
+    from connector.binlog.columns.column_reader import ColumnReader
     from connector.payload import PayloadReader
-
-    ColumnReader = Callable[[PayloadReader], Value]
 
 _READERS: dict[int, Callable[[Column], ColumnReader]] = {
     ColumnType.TINY: integers.integer_reader,
@@ -82,7 +81,7 @@ _READERS: dict[int, Callable[[Column], ColumnReader]] = {
 class RowPlan:
     """Reads row images of one table; each column's reader is chosen once."""
 
-    __slots__ = ("_columns", "_json_places", "_readers", "_steps")
+    __slots__ = ("_columns", "_json_places", "_steps", "readers")
 
     def __init__(self, columns: list[Column]) -> None:
         """Choose the readers of `columns`.
@@ -90,7 +89,7 @@ class RowPlan:
         Raises DecodeError for a column that cannot be read.
         """
         self._columns = columns
-        self._readers = [_reader(column, place) for place, column in enumerate(columns)]
+        self.readers = [_reader(column, place) for place, column in enumerate(columns)]
         self._json_places = [
             place for place, column in enumerate(columns) if column.real_type == ColumnType.JSON
         ]
@@ -103,7 +102,7 @@ class RowPlan:
         if places is None:
             places = [
                 place
-                for place in range(len(self._readers))
+                for place in range(len(self.readers))
                 if columns_present[place >> 3] >> (place & 7) & 1
             ]
             if len(self._steps) < _STEPS_MAX:
@@ -115,7 +114,7 @@ class RowPlan:
 
         Raises DecodeError that names the column.
         """
-        return self._read_image(image, places, self._readers)
+        return self._read_image(image, places, self.readers)
 
     def read_partial_image(self, image: PayloadReader, places: list[int]) -> list[Value]:
         """Read an after image of a PARTIAL_UPDATE_ROWS_EVENT: JSON columns may be `JsonDiffs`.
@@ -126,7 +125,7 @@ class RowPlan:
         if options > _PARTIAL_JSON:
             reason = f"value options {options:#x} are not known: upgrade the connector"
             raise DecodeError(reason)
-        readers = self._readers
+        readers = self.readers
         if options == _PARTIAL_JSON:
             # One bit for each JSON column of the table, also of those that the image leaves out.
             partial = int.from_bytes(image.read_bytes((len(self._json_places) + 7) // 8), "little")
@@ -145,7 +144,7 @@ class RowPlan:
         place = 0
         try:
             for place in places:
-                values[place] = None if nulls & 1 else readers[place](image)
+                values[place] = None if nulls & 1 else readers[place].read(image)
                 nulls >>= 1
         except DecodeError as error:
             reason = f"{describe(self._columns[place], place)}: {error}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.columns.json_text import double_text
+from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.context_events import UserVarType
 from connector.binlog.load_events import LoadFlag
 

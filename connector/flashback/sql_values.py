@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.collations import BINARY_COLLATION
 from connector.binlog.column_types import ColumnType
-from connector.binlog.columns.json_text import double_text
+from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.values import EnumIndex, Geometry
 from connector.errors import DecodeError
 

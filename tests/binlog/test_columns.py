@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType, column_type_name
-from connector.binlog.columns.decimal import decimal_of
+from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.json import json_text
-from connector.binlog.columns.json_text import double_text
+from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.row_plan import RowPlan
 from connector.binlog.values import ABSENT, EnumIndex, Geometry, Value
 from connector.errors import DecodeError
@@ -263,7 +263,9 @@ def test_every_decimal_is_read_back_with_all_digits(precision: int, data: st.Dat
     digits = data.draw(st.text("0123456789", min_size=precision, max_size=precision))
     whole, fraction = digits[: precision - scale], digits[precision - scale :]
     text = (whole.lstrip("0") or "0") + (f".{fraction}" if scale else "")
-    read = decimal_of(precision, scale)(PayloadReader(encode_decimal(whole, fraction, negative)))
+    read = DecimalReader(precision, scale).read_text(
+        PayloadReader(encode_decimal(whole, fraction, negative))
+    )
     assert read == ("-" if negative else "") + text
 
 

@@ -9,69 +9,123 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog.columns.column_reader import ColumnReader, PrintedReader
 from connector.binlog.values import EnumIndex
+from connector.digits import put_ascii
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from librt.strings import BytesWriter
+    from mypy_extensions import i64
 
     from connector.binlog.column import Column
+    from connector.binlog.values import Value
     from connector.payload import PayloadReader
 
-_BITS_MAX = 64
+_BITS_MAX: Final = 64
 _ENUM_LENGTHS = (1, 2)
 _SET_LENGTHS = range(1, 9)
 
 
-def bit_reader(column: Column) -> Callable[[PayloadReader], int]:
-    """Return the function that reads a BIT(n) as the unsigned number that it is."""
+def bit_reader(column: Column) -> BitReader:
+    """Return what reads a BIT(n)."""
     bits = column.length
     assert bits is not None
-    if not 0 < bits <= _BITS_MAX:
-        reason = f"a BIT of {bits} bits does not exist"
-        raise DecodeError(reason)
-    length = (bits + 7) // 8
-    return lambda image: int.from_bytes(image.read_bytes(length), "big")
+    return BitReader(bits)
 
 
-def enum_reader(column: Column) -> Callable[[PayloadReader], str | EnumIndex]:
-    """Return the function that reads an ENUM as its label.
+def enum_reader(column: Column) -> EnumReader:
+    """Return what reads an ENUM."""
+    return EnumReader(column.stored_length, column.labels or [])
 
-    Index 0 is the empty string. An index without a label stays a number.
-    """
-    length = column.stored_length
-    if length not in _ENUM_LENGTHS:
-        reason = f"an ENUM of {length} bytes does not exist"
-        raise DecodeError(reason)
-    labels = ["", *(column.labels or [])]
 
-    def read(image: PayloadReader) -> str | EnumIndex:
-        index = image.read_uint(length)
+def set_reader(column: Column) -> SetReader:
+    """Return what reads a SET."""
+    return SetReader(column.stored_length, column.labels)
+
+
+@final
+class BitReader(PrintedReader):
+    """A BIT(n) as the unsigned number that it is."""
+
+    __slots__ = ("_length",)
+
+    def __init__(self, bits: int) -> None:
+        """Raise DecodeError for a number of `bits` that no server allows."""
+        if not 0 < bits <= _BITS_MAX:
+            reason = f"a BIT of {bits} bits does not exist"
+            raise DecodeError(reason)
+        self._length: i64 = (bits + 7) // 8
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the number."""
+        return int.from_bytes(image.read_bytes(self._length), "big")
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the number."""
+        put_ascii(out, str(self.read(image)))
+
+
+@final
+class EnumReader(ColumnReader):
+    """An ENUM as its label; index 0 is the empty string."""
+
+    __slots__ = ("_length", "labels")
+
+    def __init__(self, length: int, labels: list[str]) -> None:
+        """Read indexes of `length` bytes; raise DecodeError when none has as many."""
+        if length not in _ENUM_LENGTHS:
+            reason = f"an ENUM of {length} bytes does not exist"
+            raise DecodeError(reason)
+        self._length: i64 = length
+        self.labels = ["", *labels]  # by index
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the label; an index without one stays a number."""
+        index = self.read_index(image)
+        labels = self.labels
         return labels[index] if index < len(labels) else EnumIndex(index)
 
-    return read
+    def read_index(self, image: PayloadReader) -> i64:
+        """Return the index, and move behind it."""
+        return image.read_uint8() if self._length == 1 else image.read_uint16()
 
 
-def set_reader(column: Column) -> Callable[[PayloadReader], str | int]:
-    """Return the function that reads a SET as its labels with commas; without labels, as mask.
+@final
+class SetReader(ColumnReader):
+    """A SET as its labels with commas; without labels, as mask."""
 
-    The function raises DecodeError for a bit that has no label.
-    """
-    length = column.stored_length
-    if length not in _SET_LENGTHS:
-        reason = f"a SET of {length} bytes does not exist"
-        raise DecodeError(reason)
-    labels = column.labels
-    if labels is None:
-        return lambda image: image.read_uint(length)
+    __slots__ = ("_length", "labels")
 
-    def read(image: PayloadReader) -> str:
-        mask = image.read_uint(length)
-        if mask >> len(labels):
+    def __init__(self, length: int, labels: list[str] | None) -> None:
+        """Read masks of `length` bytes; raise DecodeError when none has as many."""
+        if length not in _SET_LENGTHS:
+            reason = f"a SET of {length} bytes does not exist"
+            raise DecodeError(reason)
+        self._length: i64 = length
+        self.labels = labels  # by bit
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the labels, or the mask.
+
+        Raises DecodeError for a bit that has no label.
+        """
+        mask = self.read_mask(image)
+        labels = self.labels
+        if labels is None:
+            return mask
+        return ",".join([label for bit, label in enumerate(labels) if mask >> bit & 1])
+
+    def read_mask(self, image: PayloadReader) -> int:
+        """Return the mask, and move behind it.
+
+        Raises DecodeError for a bit that has no label, unless labels are not known at all.
+        """
+        mask = image.read_uint(self._length)
+        labels = self.labels
+        if labels is not None and mask >> len(labels):
             reason = f"a SET with {len(labels)} labels holds a higher bit"
             raise DecodeError(reason)
-        return ",".join(label for bit, label in enumerate(labels) if mask >> bit & 1)
-
-    return read
+        return mask

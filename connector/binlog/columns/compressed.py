@@ -13,14 +13,12 @@ https://mariadb.com/kb/en/storage-engine-independent-column-compression/
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
-from connector.binlog.columns.strings import require_blob_length, text_or_bytes, varchar_prefix
+from connector.binlog.columns.strings import CharacterReader, require_blob_length, varchar_prefix
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from connector.binlog.column import Column
     from connector.payload import PayloadReader
 
@@ -31,19 +29,28 @@ _LENGTH_BITS = 0x07
 _LENGTH_MAX = 4
 
 
-def compressed_varchar_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
-    """Return the function that reads a VARCHAR or VARBINARY COMPRESSED."""
-    return _reader(column, varchar_prefix(column))
+def compressed_varchar_reader(column: Column) -> CompressedReader:
+    """Return what reads a VARCHAR or VARBINARY COMPRESSED."""
+    return CompressedReader(column, varchar_prefix(column))
 
 
-def compressed_blob_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
-    """Return the function that reads a TEXT or BLOB COMPRESSED of any size."""
-    return _reader(column, require_blob_length(column))
+def compressed_blob_reader(column: Column) -> CompressedReader:
+    """Return what reads a TEXT or BLOB COMPRESSED of any size."""
+    return CompressedReader(column, require_blob_length(column))
 
 
-def _reader(column: Column, prefix: int) -> Callable[[PayloadReader], str | bytes]:
-    decode = text_or_bytes(column)
-    return lambda image: decode(_unpacked(image.read_bytes(image.read_uint(prefix))))
+@final
+class CompressedReader(CharacterReader):
+    """VARCHAR, VARBINARY, TEXT or BLOB with the attribute COMPRESSED."""
+
+    __slots__ = ()
+
+    def read_bytes(self, image: PayloadReader) -> bytes:
+        """Return the next value, uncompressed.
+
+        Raises DecodeError for one that cannot be uncompressed.
+        """
+        return _unpacked(image.read_bytes(image.read_length(self.prefix)))
 
 
 def _unpacked(packed: bytes) -> bytes:

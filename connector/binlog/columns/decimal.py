@@ -16,12 +16,16 @@ https://dev.mysql.com/doc/refman/8.4/en/precision-math-decimal-characteristics.h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, final
 
+from mypy_extensions import i64, u8
+
+from connector.binlog.columns.column_reader import PrintedReader
+from connector.digits import put_padded, put_uint
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from librt.strings import BytesWriter
 
     from connector.binlog.column import Column
     from connector.payload import PayloadReader
@@ -29,14 +33,20 @@ if TYPE_CHECKING:
 PRECISION_MAX = 65
 SCALE_MAX = 38  # of MariaDB; 30 in MySQL
 
-_GROUP_DIGITS = 9
-_GROUP_BYTES = 4
-_BYTES_OF_DIGITS = (0, 1, 1, 2, 2, 3, 3, 4, 4)
+_GROUP_DIGITS: Final = 9
+_GROUP_BYTES: Final = 4
+_POSITIVE: Final = 0x80
+# The first number that a count of digits cannot hold.
+_LIMITS: Final = [10**digits for digits in range(_GROUP_DIGITS + 1)]
+
+_MINUS: Final = 45
+_POINT: Final = 46
+_ZERO: Final = 48
 
 
-def decimal_reader(column: Column) -> Callable[[PayloadReader], str]:
-    """Return the function that reads a DECIMAL of the column's precision and scale."""
-    return decimal_of(column.metadata & 0xFF, column.metadata >> 8)
+def decimal_reader(column: Column) -> DecimalReader:
+    """Return what reads a DECIMAL of the column's precision and scale."""
+    return DecimalReader(column.metadata & 0xFF, column.metadata >> 8)
 
 
 def old_decimal_reader(column: Column) -> NoReturn:
@@ -49,54 +59,90 @@ def old_decimal_reader(column: Column) -> NoReturn:
     raise DecodeError(reason)
 
 
-def decimal_of(
-    precision: int, scale: int, *, precision_max: int = PRECISION_MAX
-) -> Callable[[PayloadReader], str]:
-    """Return the function that reads a DECIMAL(precision, scale) as text, `-0.50`.
+@final
+class DecimalReader(PrintedReader):
+    """A DECIMAL(precision, scale) as text, `-0.50`."""
 
-    Raises DecodeError for a precision and scale that no server allows.
+    __slots__ = ("_highest_bit", "_length", "_scale", "_whole_digits")
+
+    def __init__(self, precision: int, scale: int, precision_max: int = PRECISION_MAX) -> None:
+        """Raise DecodeError for a precision and scale that no server allows."""
+        if not (0 < precision <= precision_max and scale <= SCALE_MAX and scale <= precision):
+            reason = f"DECIMAL({precision},{scale}) does not exist"
+            raise DecodeError(reason)
+        whole_digits = precision - scale
+        self._whole_digits: i64 = whole_digits
+        self._scale: i64 = scale
+        self._length: i64 = _part_length(whole_digits) + _part_length(scale)
+        first_digits = whole_digits % _GROUP_DIGITS if whole_digits else scale
+        self._highest_bit: i64 = 1 << (8 * _group_length(first_digits or _GROUP_DIGITS) - 1)
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the number: no zeros in front, all digits of the scale behind the point."""
+        at = image.take(self._length)
+        data = image.data
+        inverted = self._highest_bit
+        if data[at] & _POSITIVE:
+            others: i64 = 0
+        else:
+            others = -1
+            inverted = ~inverted
+            out.append(u8(_MINUS))
+        started = False
+        left = self._whole_digits
+        while left:
+            digits = left % _GROUP_DIGITS
+            if not digits:
+                digits = _GROUP_DIGITS
+            group = _group(data, at, digits, inverted)
+            if started:
+                put_padded(out, group, digits)
+            elif group:
+                put_uint(out, group)
+                started = True
+            inverted = others
+            at += _group_length(digits)
+            left -= digits
+        if not started:
+            out.append(u8(_ZERO))
+        left = self._scale
+        if left:
+            out.append(u8(_POINT))
+        while left:
+            digits = min(_GROUP_DIGITS, left)
+            put_padded(out, _group(data, at, digits, inverted), digits)
+            inverted = others
+            at += _group_length(digits)
+            left -= digits
+
+
+def _group(data: bytes, at: i64, digits: i64, inverted: i64) -> i64:
+    """Return the group of `digits` that starts at `at`, whose bits in `inverted` are.
+
+    Raises DecodeError for a number of more digits.
     """
-    if not (0 < precision <= precision_max and scale <= SCALE_MAX and scale <= precision):
-        reason = f"DECIMAL({precision},{scale}) does not exist"
+    end = at + _group_length(digits)
+    value: i64 = 0
+    mask: i64 = 0
+    while at < end:
+        byte: i64 = data[at]
+        value = value << 8 | byte
+        mask = mask << 8 | 0xFF
+        at += 1
+    value = (value ^ inverted) & mask
+    limit: i64 = _LIMITS[digits]
+    if value >= limit:
+        reason = f"a group of {digits} decimal digits holds a larger number"
         raise DecodeError(reason)
-    groups = [*_integer_groups(precision - scale), *_fraction_groups(scale)]
-    length = sum(width for width, _ in groups)
-    bits = length * 8
-    top_bit = 1 << (bits - 1)
-    all_bits = (1 << bits) - 1
-
-    def read(image: PayloadReader) -> str:
-        raw = int.from_bytes(image.read_bytes(length), "big") ^ top_bit
-        # The inverted top bit of a positive number is now clear.
-        negative = raw & top_bit != 0
-        if negative:
-            raw ^= all_bits
-        digits = ""
-        place = bits
-        for width, count in groups:
-            place -= width * 8
-            group = raw >> place & ((1 << width * 8) - 1)
-            text = f"{group:0{count}d}"
-            if len(text) > count:
-                reason = f"a group of {count} decimal digits holds a larger number"
-                raise DecodeError(reason)
-            digits += text
-        whole = digits[: precision - scale].lstrip("0") or "0"
-        number = f"{whole}.{digits[precision - scale :]}" if scale else whole
-        return f"-{number}" if negative else number
-
-    return read
+    return value
 
 
-def _integer_groups(digits: int) -> list[tuple[int, int]]:
-    """Return (bytes, digits) of each group of the integer part."""
-    full, left = divmod(digits, _GROUP_DIGITS)
-    head = [(_BYTES_OF_DIGITS[left], left)] if left else []
-    return head + [(_GROUP_BYTES, _GROUP_DIGITS)] * full
+def _group_length(digits: i64) -> i64:
+    """Return the bytes of a group of up to nine digits."""
+    return (digits + 1) >> 1 if digits < _GROUP_DIGITS else _GROUP_BYTES
 
 
-def _fraction_groups(digits: int) -> list[tuple[int, int]]:
-    """Return (bytes, digits) of each group of the fraction."""
-    full, left = divmod(digits, _GROUP_DIGITS)
-    tail = [(_BYTES_OF_DIGITS[left], left)] if left else []
-    return [(_GROUP_BYTES, _GROUP_DIGITS)] * full + tail
+def _part_length(digits: int) -> i64:
+    """Return the bytes of the digits on one side of the point."""
+    full, rest = divmod(digits, _GROUP_DIGITS)
+    return full * _GROUP_BYTES + _group_length(rest)

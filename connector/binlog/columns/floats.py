@@ -1,21 +1,43 @@
-"""FLOAT and DOUBLE: IEEE 754, little-endian."""
+"""FLOAT and DOUBLE: IEEE 754, little-endian; their texts have the fewest digits that read back."""
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isinf, isnan
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
+from librt.strings import BytesWriter, read_f32_le, read_f64_le, read_i32_le
+from mypy_extensions import i64, u8
+from orjson import dumps
+
+from connector.binlog.columns.column_reader import PrintedReader
+from connector.digits import put_ascii, put_padded, put_uint
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from connector.binlog.column import Column
+    from connector.binlog.values import Value
     from connector.payload import PayloadReader
 
-FLOAT32 = Struct("<f")
-FLOAT64 = Struct("<d")
+FLOAT64_LENGTH: Final = 8
+
+_FLOAT32: Final = Struct("<f")
+_FLOAT32_LENGTH: Final = 4
+
+_MINUS: Final = 45
+_POINT: Final = 46
+_ZERO: Final = 48
+
+# sign 1 bit │ exponent 8 │ fraction 23, before which stands a bit that is 1
+_FRACTION_BITS: Final = 23
+_FRACTION_MASK: Final = 0x7F_FFFF
+_IMPLIED_BIT: Final = 0x80_0000
+_EXPONENT_MASK: Final = 0xFF
+_EXPONENT_BIAS: Final = 127
+
+# From 2**-9 to 2**24 a number with up to 11 decimals is a quotient of integers of 64 bits.
+_EXPONENT_MIN: Final = _EXPONENT_BIAS - 9
+_EXPONENT_MAX: Final = _EXPONENT_BIAS + _FRACTION_BITS
 
 # Six digits always survive the way through 32 bits, nine always suffice. Below the smallest normal
 # number there are fewer bits, so fewer digits may do.
@@ -25,24 +47,47 @@ _DENORMAL_DIGITS = range(1, _FLOAT32_DIGITS_MAX)
 _FLOAT32_NORMAL_MIN = 2.0**-126
 
 
-def float_reader(column: Column) -> Callable[[PayloadReader], float]:
-    """Return the function that reads a FLOAT, widened to 64 bits without change."""
+def float_reader(column: Column) -> FloatReader:
+    """Return what reads a FLOAT."""
     del column
-
-    def read(image: PayloadReader) -> float:
-        return require_finite(FLOAT32.unpack(image.read_bytes(4))[0])
-
-    return read
+    return FloatReader()
 
 
-def double_reader(column: Column) -> Callable[[PayloadReader], float]:
-    """Return the function that reads a DOUBLE."""
+def double_reader(column: Column) -> DoubleReader:
+    """Return what reads a DOUBLE."""
     del column
+    return DoubleReader()
 
-    def read(image: PayloadReader) -> float:
-        return require_finite(FLOAT64.unpack(image.read_bytes(8))[0])
 
-    return read
+@final
+class FloatReader(PrintedReader):
+    """A FLOAT: 32 bits, which are widened to 64 without change."""
+
+    __slots__ = ()
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the number."""
+        return require_finite(read_f32_le(image.data, image.take(_FLOAT32_LENGTH)))
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the number with the fewest digits that read back to the same 32 bits."""
+        put_float32(out, image.data, image.take(_FLOAT32_LENGTH))
+
+
+@final
+class DoubleReader(PrintedReader):
+    """A DOUBLE: 64 bits."""
+
+    __slots__ = ()
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the number."""
+        return require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the number with the fewest digits that read back to it, as JSON has numbers."""
+        number = require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
+        out.write(dumps(number))
 
 
 def float32_text(value: float) -> str:
@@ -50,17 +95,72 @@ def float32_text(value: float) -> str:
 
     `value` must be a 32-bit float, such as a FLOAT column holds.
     """
-    stored = FLOAT32.pack(value)
+    out = BytesWriter()
+    put_float32(out, _FLOAT32.pack(value), 0)
+    return out.getvalue().decode("ascii")
+
+
+def put_float32(out: BytesWriter, data: bytes, at: i64) -> None:
+    """Append the shortest text that reads back to the 32-bit float in the four bytes at `at`.
+
+    Raises DecodeError for an infinity or NaN.
+    """
+    bits = i64(read_i32_le(data, at))
+    exponent = bits >> _FRACTION_BITS & _EXPONENT_MASK
+    if not _EXPONENT_MIN <= exponent <= _EXPONENT_MAX:
+        put_ascii(out, _repr32(require_finite(read_f32_le(data, at))))
+        return
+    if bits < 0:
+        out.append(u8(_MINUS))
+    # The number is significand / 2**shift, and times 10**decimals it is numerator / 2**shift.
+    significand = bits & _FRACTION_MASK | _IMPLIED_BIT
+    shift = _EXPONENT_MAX - exponent
+    unit: i64 = 1
+    decimals: i64 = 0
+    while True:
+        numerator = significand * unit
+        rounded = _round_half_even(numerator, shift)
+        error = (rounded << shift) - numerator
+        # What is nearer than half of the distance to the next float reads back. The next lower one
+        # is half as far from a power of two. A tie has more decimals than the number itself.
+        if error < 0:
+            error *= -2 if significand == _IMPLIED_BIT else -1
+        if 2 * error < unit:
+            break
+        decimals += 1
+        unit *= 10
+    whole = rounded // unit
+    put_uint(out, whole)
+    out.append(u8(_POINT))
+    if decimals:
+        put_padded(out, rounded - whole * unit, decimals)
+    else:
+        out.append(u8(_ZERO))
+
+
+def _round_half_even(numerator: i64, shift: i64) -> i64:
+    """Return `numerator` / 2**`shift` as the nearest integer."""
+    floor = numerator >> shift
+    twice_rest = (numerator - (floor << shift)) << 1
+    one = i64(1) << shift
+    if twice_rest > one or (twice_rest == one and floor & 1):
+        return floor + 1
+    return floor
+
+
+def _repr32(value: float) -> str:
+    """Return the shortest text of a 32-bit float of any size."""
+    stored = _FLOAT32.pack(value)
     for digits in _FLOAT32_DIGITS if abs(value) >= _FLOAT32_NORMAL_MIN else _DENORMAL_DIGITS:
         shortest = float(f"{value:.{digits}g}")
-        if FLOAT32.pack(shortest) == stored:
+        if _FLOAT32.pack(shortest) == stored:
             return repr(shortest)
     return repr(float(f"{value:.{_FLOAT32_DIGITS_MAX}g}"))
 
 
 def require_finite(value: float) -> float:
     """Return `value`; raise DecodeError for an infinity or NaN, which no server stores."""
-    if not isfinite(value):
+    if isinf(value) or isnan(value):
         reason = "a floating-point number is not finite"
         raise DecodeError(reason)
     return value

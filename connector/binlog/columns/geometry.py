@@ -11,24 +11,40 @@ https://dev.mysql.com/doc/refman/8.4/en/gis-data-formats.html
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
+from connector.binlog.columns.column_reader import ColumnReader
 from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.values import Geometry
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from mypy_extensions import i64
 
     from connector.binlog.column import Column
+    from connector.binlog.values import Value
 
 
-def geometry_reader(column: Column) -> Callable[[PayloadReader], Geometry]:
-    """Return the function that reads a geometry of any kind."""
-    prefix = require_blob_length(column)
+def geometry_reader(column: Column) -> GeometryReader:
+    """Return what reads a geometry of any kind."""
+    return GeometryReader(require_blob_length(column))
 
-    def read(image: PayloadReader) -> Geometry:
-        stored = PayloadReader(image.read_bytes(image.read_uint(prefix)))
+
+@final
+class GeometryReader(ColumnReader):
+    """A geometry of any kind."""
+
+    __slots__ = ("_prefix",)
+
+    def __init__(self, prefix: i64) -> None:
+        """Read values behind a length of `prefix` bytes."""
+        self._prefix: i64 = prefix
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the geometry."""
+        stored = self.read_stored(image)
         return Geometry(srid=stored.read_uint32(), wkb=stored.read_rest())
 
-    return read
+    def read_stored(self, image: PayloadReader) -> PayloadReader:
+        """Return the next value's SRID and WKB, and move behind it."""
+        return PayloadReader(image.read_bytes(image.read_length(self._prefix)))

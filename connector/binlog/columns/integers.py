@@ -5,17 +5,22 @@ The sign is not in the row: the table map's SIGNEDNESS tells it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.column_types import ColumnType
+from connector.binlog.columns.column_reader import PrintedReader
+from connector.digits import put_int, put_uint, put_uint64
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from librt.strings import BytesWriter
+    from mypy_extensions import i64
 
     from connector.binlog.column import Column
+    from connector.binlog.values import Value
     from connector.payload import PayloadReader
 
-_YEAR_BASE = 1900
+_YEAR_BASE: Final = 1900
+_WORD_RANGE: Final = 1 << 64
 
 _LENGTHS: dict[int, int] = {
     ColumnType.TINY: 1,
@@ -26,20 +31,71 @@ _LENGTHS: dict[int, int] = {
 }
 
 
-def integer_reader(column: Column) -> Callable[[PayloadReader], int]:
-    """Return the function that reads an integer of the column's width and sign."""
-    length = _LENGTHS[column.type_code]
-    if column.unsigned:
-        return lambda image: image.read_uint(length)
-    return lambda image: image.read_int(length)
+def integer_reader(column: Column) -> IntegerReader:
+    """Return what reads an integer of the column's width and sign."""
+    return IntegerReader(_LENGTHS[column.type_code], column.unsigned)
 
 
-def year_reader(column: Column) -> Callable[[PayloadReader], int]:
-    """Return the function that reads a YEAR: the years since 1900, and 0 for the year 0000."""
+def year_reader(column: Column) -> YearReader:
+    """Return what reads a YEAR."""
     del column
+    return YearReader()
 
-    def read(image: PayloadReader) -> int:
-        stored = image.read_uint8()
-        return stored + _YEAR_BASE if stored else 0
 
-    return read
+@final
+class IntegerReader(PrintedReader):
+    """An integer of 1, 2, 3, 4 or 8 bytes."""
+
+    __slots__ = ("length", "unsigned")
+
+    def __init__(self, length: i64, unsigned: bool) -> None:
+        """Read integers of `length` bytes."""
+        self.length: i64 = length
+        self.unsigned = unsigned
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the number."""
+        value = self.read_word(image)
+        if value < 0 and self.unsigned:
+            return int(value) + _WORD_RANGE
+        return int(value)
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the number."""
+        if self.unsigned:
+            put_uint64(out, self.read_word(image))
+        else:
+            put_int(out, self.read_word(image))
+
+    def read_word(self, image: PayloadReader) -> i64:
+        """Return the number; 2**64 less for one that is unsigned and above 2**63 - 1."""
+        length = self.length
+        if length == 4:  # noqa: PLR2004
+            return image.read_uint32() if self.unsigned else image.read_int32()
+        if length == 8:  # noqa: PLR2004
+            return image.read_int64()
+        if length == 1:
+            return image.read_uint8() if self.unsigned else image.read_int8()
+        if length == 2:  # noqa: PLR2004
+            return image.read_uint16() if self.unsigned else image.read_int16()
+        return image.read_uint24() if self.unsigned else image.read_int24()
+
+
+@final
+class YearReader(PrintedReader):
+    """A YEAR: the years since 1900, and 0 for the year 0000."""
+
+    __slots__ = ()
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the year."""
+        return int(_year(image))
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the year; the year 0000 has one digit, as a number has."""
+        put_uint(out, _year(image))
+
+
+def _year(image: PayloadReader) -> i64:
+    stored = image.read_uint8()
+    return stored + _YEAR_BASE if stored else 0

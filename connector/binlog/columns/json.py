@@ -19,59 +19,87 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/json__binary_8h.html
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.columns.floats import FLOAT64
-from connector.binlog.columns.json_text import double_text, opaque_text, quote
+from librt.strings import BytesWriter, read_f64_le
+from mypy_extensions import i64, u8
+
+from connector.binlog.columns.column_reader import PrintedReader
+from connector.binlog.columns.floats import FLOAT64_LENGTH
+from connector.binlog.columns.json_scalars import put_double, put_opaque
 from connector.binlog.columns.strings import require_blob_length
+from connector.digits import put_int, put_uint, put_uint64
 from connector.errors import DecodeError
+from connector.json_strings import QUOTE, put_utf8
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from connector.binlog.column import Column
 
-DEPTH_MAX = 100  # the server's limit
+DEPTH_MAX: Final = 100  # the server's limit
 
-_SMALL_OBJECT = 0x00
-_LARGE_OBJECT = 0x01
-_SMALL_ARRAY = 0x02
-_LARGE_ARRAY = 0x03
-_LITERAL = 0x04
-_INT16 = 0x05
-_UINT16 = 0x06
-_INT32 = 0x07
-_UINT32 = 0x08
-_INT64 = 0x09
-_UINT64 = 0x0A
-_DOUBLE = 0x0B
-_STRING = 0x0C
-_OPAQUE = 0x0F
+_SMALL_OBJECT: Final = 0x00
+_LARGE_OBJECT: Final = 0x01
+_SMALL_ARRAY: Final = 0x02
+_LARGE_ARRAY: Final = 0x03
+_LITERAL: Final = 0x04
+_INT16: Final = 0x05
+_UINT16: Final = 0x06
+_INT32: Final = 0x07
+_UINT32: Final = 0x08
+_INT64: Final = 0x09
+_UINT64: Final = 0x0A
+_DOUBLE: Final = 0x0B
+_STRING: Final = 0x0C
+_OPAQUE: Final = 0x0F
 
-_LITERALS = ("null", "true", "false")
+_LITERALS: Final = [b"null", b"true", b"false"]
 
-_SMALL_INLINED = frozenset({_LITERAL, _INT16, _UINT16})
-_LARGE_INLINED = _SMALL_INLINED | {_INT32, _UINT32}
+_KEY_LENGTH: Final = 2  # bytes of a key's length
+_VARINT_BITS_MAX: Final = 5 * 7
+_VARINT_MORE: Final = 0x80
 
-_VARINT_BYTES_MAX = 5
-_VARINT_MORE = 0x80
-
-
-def json_reader(column: Column) -> Callable[[PayloadReader], str]:
-    """Return the function that reads a JSON document as the text that MySQL prints."""
-    prefix = require_blob_length(column)
-
-    def read(image: PayloadReader) -> str:
-        return json_text(image.read_bytes(image.read_uint(prefix)))
-
-    return read
+_OPENING_BRACE: Final = 123
+_CLOSING_BRACE: Final = 125
+_OPENING_BRACKET: Final = 91
+_CLOSING_BRACKET: Final = 93
 
 
-def typed_array_reader(column: Column) -> Callable[[PayloadReader], str]:
-    """Return the function that reads the column of a multi-valued index: a JSON array."""
+def json_reader(column: Column) -> JsonReader:
+    """Return what reads a JSON column."""
+    return JsonReader(require_blob_length(column))
+
+
+def typed_array_reader(column: Column) -> TypedArrayReader:
+    """Return what reads the column of a multi-valued index."""
     del column
-    return lambda image: json_text(image.read_bytes(image.read_uint32()))
+    return TypedArrayReader()
+
+
+@final
+class JsonReader(PrintedReader):
+    """A JSON document as the text that MySQL prints."""
+
+    __slots__ = ("_prefix",)
+
+    def __init__(self, prefix: i64) -> None:
+        """Read documents behind a length of `prefix` bytes."""
+        self._prefix: i64 = prefix
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the document."""
+        put_json(out, image.read_bytes(image.read_length(self._prefix)))
+
+
+@final
+class TypedArrayReader(PrintedReader):
+    """The column of a multi-valued index: a JSON array as the text that MySQL prints."""
+
+    __slots__ = ()
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the array."""
+        put_json(out, image.read_bytes(image.read_uint32()))
 
 
 def json_text(document: bytes) -> str:
@@ -79,158 +107,201 @@ def json_text(document: bytes) -> str:
 
     Raises DecodeError for bytes that are not one.
     """
-    if not document:
-        return "null"
-    parts: list[str] = []
-    _Document(document, parts).write(document[0], 1, len(document), 0)
-    return "".join(parts)
+    out = BytesWriter()
+    put_json(out, document)
+    return out.getvalue().decode("utf-8")
 
 
-def require_depth(depth: int) -> None:
+def put_json(out: BytesWriter, document: bytes) -> None:
+    """Append the text of a binary JSON document; DecodeError as in `json_text`."""
+    if document:
+        _Document(document, out).put(document[0], 1, len(document), 0)
+    else:
+        out.write(_LITERALS[0])
+
+
+def require_depth(depth: i64) -> None:
     """Raise DecodeError for a value that is nested deeper than the server allows."""
     if depth > DEPTH_MAX:
         reason = f"a JSON document is nested deeper than {DEPTH_MAX} levels"
         raise DecodeError(reason)
 
 
+@final
 class _Document:
-    """One walk over a document, which appends its text to `parts`."""
+    """One walk over a document, which appends its text to `out`."""
 
-    __slots__ = ("_bytes_left", "_data", "_parts")
+    __slots__ = ("_bytes_left", "_cursor", "_out")
 
-    def __init__(self, data: bytes, parts: list[str]) -> None:
-        self._data = data
-        self._parts = parts
+    def __init__(self, data: bytes, out: BytesWriter) -> None:
+        self._cursor = PayloadReader(data)  # goes from value to value, each of which bounds it
+        self._out = out
         # No byte belongs to two values, so reading more of them means that offsets cross, and a
         # small document could stand for an endless text.
-        self._bytes_left = len(data)
+        self._bytes_left: i64 = len(data)
 
-    def write(self, kind: int, start: int, end: int, depth: int) -> None:
-        """Append the value of type `kind` in `data[start:end]`."""
+    def put(self, kind: i64, start: i64, end: i64, depth: i64) -> None:
+        """Append the value of type `kind` between `start` and `end`."""
         require_depth(depth)
         self._spend(1)  # the type byte
-        reader = PayloadReader(self._data, start, end)
+        self._cursor.offset = start
+        self._cursor.end = end
         if kind <= _LARGE_OBJECT:
-            self._write_object(reader, kind == _LARGE_OBJECT, depth)
+            self._put_object(kind == _LARGE_OBJECT, depth)
         elif kind <= _LARGE_ARRAY:
-            self._write_array(reader, kind == _LARGE_ARRAY, depth)
+            self._put_array(kind == _LARGE_ARRAY, depth)
         else:
-            self._parts.append(_scalar_text(kind, reader))
-            self._spend(reader.offset - start)
+            self._put_scalar(kind)
+            self._spend(self._cursor.offset - start)
 
-    def _spend(self, length: int) -> None:
+    def _spend(self, length: i64) -> None:
         self._bytes_left -= length
         if self._bytes_left < 0:
             reason = "a JSON document refers to the same bytes more than once"
             raise DecodeError(reason)
 
-    def _write_object(self, reader: PayloadReader, large: bool, depth: int) -> None:
-        start, end, count = _read_container_head(reader, large)
-        keys = [(reader.read_uint(4 if large else 2), reader.read_uint16()) for _ in range(count)]
-        self._parts.append("{")
-        for number, (offset, length) in enumerate(keys):
-            if number:
-                self._parts.append(", ")
-            self._spend(length)
-            key = PayloadReader(self._data, min(start + offset, end), end).read_bytes(length)
-            self._parts.append(quote(_utf8(key)))
-            self._parts.append(": ")
-            self._write_entry(reader, large, start, end, depth)
-        self._parts.append("}")
-
-    def _write_array(self, reader: PayloadReader, large: bool, depth: int) -> None:
-        start, end, count = _read_container_head(reader, large)
-        self._parts.append("[")
+    def _put_object(self, large: bool, depth: i64) -> None:
+        out = self._out
+        cursor = self._cursor
+        width: i64 = 4 if large else 2
+        start = cursor.offset
+        count = self._read_head(width)
+        end = cursor.end
+        key = cursor.offset
+        self._skip_keys(count, width)
+        entry = cursor.offset
+        out.append(u8(_OPENING_BRACE))
         for number in range(count):
             if number:
-                self._parts.append(", ")
-            self._write_entry(reader, large, start, end, depth)
-        self._parts.append("]")
+                out.write(b", ")
+            cursor.offset = key
+            cursor.end = end
+            offset = cursor.read_length(width)
+            length = cursor.read_uint16()
+            key = cursor.offset
+            self._spend(length)
+            cursor.offset = min(start + offset, end)
+            self._put_string(length)
+            out.write(b": ")
+            entry = self._put_entry(entry, large, start, end, depth)
+        out.append(u8(_CLOSING_BRACE))
 
-    def _write_entry(
-        self, reader: PayloadReader, large: bool, start: int, end: int, depth: int
-    ) -> None:
-        """Append the value of the next value entry of a container in `data[start:end]`."""
-        kind = reader.read_uint8()
-        place = reader.offset
-        offset = reader.read_uint(4 if large else 2)
-        if kind in (_LARGE_INLINED if large else _SMALL_INLINED):
-            self.write(kind, place, reader.offset, depth + 1)
+    def _put_array(self, large: bool, depth: i64) -> None:
+        out = self._out
+        cursor = self._cursor
+        start = cursor.offset
+        count = self._read_head(4 if large else 2)
+        end = cursor.end
+        entry = cursor.offset
+        out.append(u8(_OPENING_BRACKET))
+        for number in range(count):
+            if number:
+                out.write(b", ")
+            entry = self._put_entry(entry, large, start, end, depth)
+        out.append(u8(_CLOSING_BRACKET))
+
+    def _read_head(self, width: i64) -> i64:
+        """Return how many values the container at the cursor has; end the cursor where it does."""
+        cursor = self._cursor
+        start = cursor.offset
+        count = cursor.read_length(width)
+        size = cursor.read_length(width)
+        left = cursor.end - start
+        if size > left:
+            reason = f"a JSON container of {size} bytes is longer than the {left} left"
+            raise DecodeError(reason)
+        cursor.end = start + size
+        return count
+
+    def _skip_keys(self, count: i64, width: i64) -> None:
+        """Move behind the offsets and lengths of an object's keys."""
+        cursor = self._cursor
+        length = count * (width + _KEY_LENGTH)
+        if length <= cursor.remaining:
+            cursor.skip(length)
+            return
+        while True:  # up to the one that is cut off
+            cursor.skip(width)
+            cursor.skip(_KEY_LENGTH)
+
+    def _put_entry(self, entry: i64, large: bool, start: i64, end: i64, depth: i64) -> i64:
+        """Append the value of a container's value entry, and return where the next one is."""
+        cursor = self._cursor
+        cursor.offset = entry
+        cursor.end = end
+        kind = cursor.read_uint8()
+        place = cursor.offset
+        offset = cursor.read_length(4 if large else 2)
+        behind = cursor.offset
+        if _is_inlined(kind, large):
+            self.put(kind, place, behind, depth + 1)
         else:
-            self.write(kind, min(start + offset, end), end, depth + 1)
+            self.put(kind, min(start + offset, end), end, depth + 1)
+        return behind
+
+    def _put_scalar(self, kind: i64) -> None:
+        out = self._out
+        cursor = self._cursor
+        if kind == _STRING:
+            self._put_string(_read_varint(cursor))
+        elif kind == _LITERAL:
+            code = cursor.read_uint8()
+            if code >= len(_LITERALS):
+                reason = f"JSON literal {code:#04x} is not known"
+                raise DecodeError(reason)
+            out.write(_LITERALS[code])
+        elif _INT16 <= kind <= _DOUBLE:
+            _put_number(out, cursor, kind)
+        elif kind == _OPAQUE:
+            column_type = cursor.read_uint8()
+            put_opaque(out, column_type, cursor.read_bytes(_read_varint(cursor)))
+        else:
+            reason = f"JSON type {kind:#04x} is not known"
+            raise DecodeError(reason)
+
+    def _put_string(self, length: i64) -> None:
+        out = self._out
+        cursor = self._cursor
+        start = cursor.take(length)
+        out.append(u8(QUOTE))
+        if not put_utf8(out, cursor.data, start, start + length):
+            reason = "a JSON string is not UTF-8"
+            raise DecodeError(reason)
+        out.append(u8(QUOTE))
 
 
-def _read_container_head(reader: PayloadReader, large: bool) -> tuple[int, int, int]:
-    """Return where the container starts and ends, and how many values it has."""
-    width = 4 if large else 2
-    start = reader.offset
-    count = reader.read_uint(width)
-    size = reader.read_uint(width)
-    end = start + size
-    if end > reader.end:
-        reason = f"a JSON container of {size} bytes is longer than the {reader.end - start} left"
-        raise DecodeError(reason)
-    reader.end = end
-    return start, end, count
+def _put_number(out: BytesWriter, cursor: PayloadReader, kind: i64) -> None:
+    if kind == _INT16:
+        put_int(out, cursor.read_int16())
+    elif kind == _UINT16:
+        put_uint(out, cursor.read_uint16())
+    elif kind == _INT32:
+        put_int(out, cursor.read_int32())
+    elif kind == _UINT32:
+        put_uint(out, cursor.read_uint32())
+    elif kind == _INT64:
+        put_int(out, cursor.read_int64())
+    elif kind == _UINT64:
+        put_uint64(out, cursor.read_int64())
+    else:
+        put_double(out, read_f64_le(cursor.data, cursor.take(FLOAT64_LENGTH)))
 
 
-def _scalar_text(kind: int, reader: PayloadReader) -> str:
-    read = _SCALARS.get(kind)
-    if read is None:
-        reason = f"JSON type {kind:#04x} is not known"
-        raise DecodeError(reason)
-    return read(reader)
+def _is_inlined(kind: i64, large: bool) -> bool:
+    """Return whether a value stands in place of its offset."""
+    if large and kind in (_INT32, _UINT32):
+        return True
+    return kind in (_LITERAL, _INT16, _UINT16)
 
 
-def _literal(reader: PayloadReader) -> str:
-    code = reader.read_uint8()
-    if code >= len(_LITERALS):
-        reason = f"JSON literal {code:#04x} is not known"
-        raise DecodeError(reason)
-    return _LITERALS[code]
-
-
-def _double(reader: PayloadReader) -> str:
-    return double_text(FLOAT64.unpack(reader.read_bytes(8))[0])
-
-
-def _string(reader: PayloadReader) -> str:
-    return quote(_utf8(reader.read_bytes(_read_varint(reader))))
-
-
-def _opaque(reader: PayloadReader) -> str:
-    kind = reader.read_uint8()
-    return opaque_text(kind, reader.read_bytes(_read_varint(reader)))
-
-
-_SCALARS: dict[int, Callable[[PayloadReader], str]] = {
-    _LITERAL: _literal,
-    _INT16: lambda reader: str(reader.read_int(2)),
-    _UINT16: lambda reader: str(reader.read_uint(2)),
-    _INT32: lambda reader: str(reader.read_int(4)),
-    _UINT32: lambda reader: str(reader.read_uint(4)),
-    _INT64: lambda reader: str(reader.read_int(8)),
-    _UINT64: lambda reader: str(reader.read_uint(8)),
-    _DOUBLE: _double,
-    _STRING: _string,
-    _OPAQUE: _opaque,
-}
-
-
-def _read_varint(reader: PayloadReader) -> int:
-    value = 0
-    for number in range(_VARINT_BYTES_MAX):
-        byte = reader.read_uint8()
-        value |= (byte & 0x7F) << (7 * number)
+def _read_varint(cursor: PayloadReader) -> i64:
+    value: i64 = 0
+    bits: i64 = 0
+    while bits < _VARINT_BITS_MAX:
+        byte = cursor.read_uint8()
+        value |= (byte & 0x7F) << bits
         if not byte & _VARINT_MORE:
             return value
+        bits += 7
     reason = "the length of a JSON string takes more than five bytes"
     raise DecodeError(reason)
-
-
-def _utf8(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        reason = "a JSON string is not UTF-8"
-        raise DecodeError(reason) from None

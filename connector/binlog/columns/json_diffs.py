@@ -12,8 +12,9 @@ https://dev.mysql.com/worklog/task/?id=2955
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
+from connector.binlog.columns.column_reader import ColumnReader
 from connector.binlog.columns.json import json_text
 from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.values import JsonDiff, JsonDiffs, JsonOperation
@@ -21,25 +22,36 @@ from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from mypy_extensions import i64
 
     from connector.binlog.column import Column
+    from connector.binlog.values import Value
 
 _OPERATIONS = (JsonOperation.REPLACE, JsonOperation.INSERT, JsonOperation.REMOVE)
 
 
-def json_diffs_reader(column: Column) -> Callable[[PayloadReader], JsonDiffs]:
-    """Return the function that reads the changes of a JSON column."""
-    prefix = require_blob_length(column)
+def json_diffs_reader(column: Column) -> JsonDiffsReader:
+    """Return what reads the changes of a JSON column."""
+    return JsonDiffsReader(require_blob_length(column))
 
-    def read(image: PayloadReader) -> JsonDiffs:
-        stored = PayloadReader(image.read_bytes(image.read_uint(prefix)))
+
+@final
+class JsonDiffsReader(ColumnReader):
+    """The changes of a document in place of it."""
+
+    __slots__ = ("_prefix",)
+
+    def __init__(self, prefix: i64) -> None:
+        """Read changes behind a length of `prefix` bytes."""
+        self._prefix: i64 = prefix
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the changes."""
+        stored = PayloadReader(image.read_bytes(image.read_length(self._prefix)))
         diffs = []
         while stored.remaining:
             diffs.append(_read_diff(stored))
         return JsonDiffs(tuple(diffs))
-
-    return read
 
 
 def _read_diff(stored: PayloadReader) -> JsonDiff:

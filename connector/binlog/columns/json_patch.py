@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import re
 from json import JSONDecodeError, JSONDecoder
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, cast
 
-from mypy_extensions import mypyc_attr
-
 from connector.binlog.columns.json import require_depth
-from connector.binlog.columns.json_text import quote
 from connector.binlog.values import JsonOperation
 from connector.errors import DecodeError
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from connector.binlog.values import JsonDiff, JsonDiffs
 
 
-@mypyc_attr(native_class=False)  # a native class has no base that is built in
 class _Number(str):
     """A number as it was printed."""
 
@@ -145,7 +142,7 @@ def _write(node: _Node, parts: list[str], depth: int) -> None:
     if isinstance(node, dict):
         separator = "{"
         for key in sorted(node, key=_key_order):
-            parts += (separator, quote(key), ": ")
+            parts += (separator, encode_basestring(key), ": ")
             _write(node[key], parts, depth + 1)
             separator = ", "
         parts.append("}" if node else "{}")
@@ -159,7 +156,7 @@ def _write(node: _Node, parts: list[str], depth: int) -> None:
     elif isinstance(node, _Number):
         parts.append(node)
     elif isinstance(node, str):
-        parts.append(quote(node))
+        parts.append(encode_basestring(node))
     else:
         parts.append(_LITERALS[node])
 

@@ -15,55 +15,94 @@ https://dev.mysql.com/doc/refman/5.7/en/upgrading-from-previous-series.html
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.columns.temporal import clock_text, date_text, timestamp_text
+from mypy_extensions import i64, u8
+
+from connector.binlog.columns.column_reader import PrintedReader
+from connector.binlog.columns.time_text import put_clock, put_date, put_timestamp
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from librt.strings import BytesWriter
 
     from connector.binlog.column import Column
     from connector.payload import PayloadReader
 
-_TWO_DIGITS = 100
-_SIX_DIGITS = 1_000_000
-_HOUR_MAX = 23
-_DAY_MAX = 31
+_TWO_DIGITS: Final = 100
+_SIX_DIGITS: Final = 1_000_000
+_HOUR_MAX: Final = 23
+_DAY_MAX: Final = 31
+
+_MINUS: Final = 45
+_SPACE: Final = 32
 
 
-def timestamp_reader(column: Column) -> Callable[[PayloadReader], str]:
-    """Return the function that reads a TIMESTAMP as UTC."""
+def timestamp_reader(column: Column) -> TimestampReader:
+    """Return what reads a TIMESTAMP."""
     del column
-    return lambda image: timestamp_text(image.read_uint32())
+    return TimestampReader()
 
 
-def datetime_reader(column: Column) -> Callable[[PayloadReader], str]:
-    """Return the function that reads a DATETIME."""
+def datetime_reader(column: Column) -> DatetimeReader:
+    """Return what reads a DATETIME."""
     del column
+    return DatetimeReader()
 
-    def read(image: PayloadReader) -> str:
-        date, time = divmod(image.read_uint64(), _SIX_DIGITS)
-        year_and_month, day = divmod(date, _TWO_DIGITS)
-        year, month = divmod(year_and_month, _TWO_DIGITS)
-        hour_and_minute, second = divmod(time, _TWO_DIGITS)
-        hour, minute = divmod(hour_and_minute, _TWO_DIGITS)
+
+def time_reader(column: Column) -> TimeReader:
+    """Return what reads a TIME."""
+    del column
+    return TimeReader()
+
+
+@final
+class TimestampReader(PrintedReader):
+    """A TIMESTAMP in UTC."""
+
+    __slots__ = ()
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the date and time."""
+        put_timestamp(out, image.read_uint32())
+
+
+@final
+class DatetimeReader(PrintedReader):
+    """A DATETIME."""
+
+    __slots__ = ()
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the date and time."""
+        number = image.read_uint64()
+        days: i64 = number // _SIX_DIGITS
+        time: i64 = number % _SIX_DIGITS
+        months = days // _TWO_DIGITS
+        day = days - months * _TWO_DIGITS
+        year = months // _TWO_DIGITS
+        minutes = time // _TWO_DIGITS
+        hour = minutes // _TWO_DIGITS
         if hour > _HOUR_MAX or day > _DAY_MAX:
             reason = "a DATETIME has an hour above 23 or a day above 31"
             raise DecodeError(reason)
-        return f"{date_text(year, month, day)} {clock_text(hour, minute, second)}"
+        put_date(out, year, months - year * _TWO_DIGITS, day)
+        out.append(u8(_SPACE))
+        put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)
 
-    return read
 
+@final
+class TimeReader(PrintedReader):
+    """A TIME."""
 
-def time_reader(column: Column) -> Callable[[PayloadReader], str]:
-    """Return the function that reads a TIME."""
-    del column
+    __slots__ = ()
 
-    def read(image: PayloadReader) -> str:
-        packed = image.read_int(3)
-        hour_and_minute, second = divmod(abs(packed), _TWO_DIGITS)
-        hour, minute = divmod(hour_and_minute, _TWO_DIGITS)
-        return ("-" if packed < 0 else "") + clock_text(hour, minute, second)
-
-    return read
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the time."""
+        packed = image.read_int24()
+        if packed < 0:
+            out.append(u8(_MINUS))
+            packed = -packed
+        minutes = packed // _TWO_DIGITS
+        hour = minutes // _TWO_DIGITS
+        put_clock(out, hour, minutes - hour * _TWO_DIGITS, packed - minutes * _TWO_DIGITS)

@@ -11,40 +11,44 @@ belong to the value and are put back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.character_sets import character_decoder
 from connector.binlog.collations import BINARY_COLLATION
+from connector.binlog.columns.column_reader import ColumnReader
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mypy_extensions import i64
+
     from connector.binlog.column import Column
+    from connector.binlog.values import Value
     from connector.payload import PayloadReader
 
-_ONE_BYTE_MAX = 255
+_ONE_BYTE_MAX: Final = 255
 _BLOB_LENGTHS = (1, 2, 3, 4)
+_UTF8_CHARSETS = ("utf8mb3", "utf8mb4")
 
 
-def char_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
-    """Return the function that reads a CHAR as text, a BINARY(n) as n bytes."""
+def char_reader(column: Column) -> StringReader:
+    """Return what reads a CHAR as text, a BINARY(n) as n bytes."""
     length = column.length
     assert length is not None
-    if column.collation == BINARY_COLLATION:
-        prefix = _prefix(length)
-        return lambda image: image.read_bytes(image.read_uint(prefix)).ljust(length, b"\0")
-    return _reader(column, _prefix(length))
+    pad = length if column.collation == BINARY_COLLATION else 0
+    return StringReader(column, _prefix(length), pad)
 
 
-def varchar_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
-    """Return the function that reads a VARCHAR as text, a VARBINARY as bytes."""
-    return _reader(column, varchar_prefix(column))
+def varchar_reader(column: Column) -> StringReader:
+    """Return what reads a VARCHAR as text, a VARBINARY as bytes."""
+    return StringReader(column, varchar_prefix(column))
 
 
-def blob_reader(column: Column) -> Callable[[PayloadReader], str | bytes]:
-    """Return the function that reads a TEXT as text, a BLOB as bytes."""
-    return _reader(column, require_blob_length(column))
+def blob_reader(column: Column) -> StringReader:
+    """Return what reads a TEXT as text, a BLOB as bytes."""
+    return StringReader(column, require_blob_length(column))
 
 
 def varchar_prefix(column: Column) -> int:
@@ -63,32 +67,64 @@ def require_blob_length(column: Column) -> int:
     return column.metadata
 
 
-def text_or_bytes(column: Column) -> Callable[[bytes], str | bytes]:
-    """Return the function that makes text of a character column's bytes.
-
-    Bytes that are not text of the character set stay bytes: servers store what is well-formed,
-    also where no character is assigned.
-    """
-    charset = column.charset
-    if column.binary or charset is None:
-        return bytes
-    decode = character_decoder(charset)
-
-    def text(data: bytes) -> str | bytes:
-        try:
-            return decode(data)
-        except DecodeError:
-            return data
-
-    return text
-
-
 def _prefix(length: int) -> int:
     return 1 if length <= _ONE_BYTE_MAX else 2
 
 
-def _reader(column: Column, prefix: int) -> Callable[[PayloadReader], str | bytes]:
-    if column.binary:
-        return lambda image: image.read_bytes(image.read_uint(prefix))
-    convert = text_or_bytes(column)
-    return lambda image: convert(image.read_bytes(image.read_uint(prefix)))
+class CharacterReader(ColumnReader):
+    """A column of text in a character set, or of bytes.
+
+    Text that is not of the character set stays bytes: servers store what is well-formed, also
+    where no character is assigned.
+    """
+
+    __slots__ = ("_decode", "binary", "prefix", "utf8")
+
+    def __init__(self, column: Column, prefix: i64) -> None:
+        """Read values of `column` behind a length of `prefix` bytes."""
+        charset = column.charset
+        self.prefix: i64 = prefix
+        self.binary = column.binary or charset is None  # the values are bytes
+        self.utf8 = not self.binary and charset in _UTF8_CHARSETS
+        self._decode: Callable[[bytes], str] | None = None
+        if charset is not None and not self.binary and not self.utf8:
+            self._decode = character_decoder(charset)
+
+    @abstractmethod
+    def read_bytes(self, image: PayloadReader) -> bytes:
+        """Return the next value in the column's character set, and move behind it."""
+
+    def text_of(self, data: bytes) -> str | None:
+        """Return the text of a value's bytes; None where they are not of the character set."""
+        if self.binary:
+            return None
+        try:
+            decode = self._decode
+            return data.decode("utf-8") if decode is None else decode(data)
+        except (DecodeError, UnicodeDecodeError):
+            return None
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the next value, as text where it is."""
+        data = self.read_bytes(image)
+        text = self.text_of(data)
+        return data if text is None else text
+
+
+@final
+class StringReader(CharacterReader):
+    """CHAR, VARCHAR, TEXT, BINARY, VARBINARY or BLOB."""
+
+    __slots__ = ("pad",)
+
+    def __init__(self, column: Column, prefix: i64, pad: i64 = 0) -> None:
+        """Read values behind a length of `prefix` bytes, and fill them up to `pad` bytes."""
+        super().__init__(column, prefix)
+        self.pad: i64 = pad
+
+    def read_bytes(self, image: PayloadReader) -> bytes:
+        """Return the next value, with the zero bytes at its end."""
+        data = image.read_bytes(image.read_length(self.prefix))
+        if len(data) < self.pad:
+            return data.ljust(self.pad, b"\0")
+        return data

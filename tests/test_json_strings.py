@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
-from connector.envelope.json_text import put_utf8, put_written, quoted
+from connector.json_strings import put_utf8, put_written, quoted
 
 
 def put(data: bytes) -> bytes | None:
