@@ -41,6 +41,7 @@ NATIVE_MODULE: Final = "connector.native__mypyc"
 COMPILED: Final = (
     "payload.py",
     "digits.py",
+    "json_strings.py",
     "gtid/*.py",
     "binlog/**/*.py",
     "wire/event_stream.py",

@@ -72,14 +72,14 @@ class BitReader(PrintedReader):
 class EnumReader(ColumnReader):
     """An ENUM as its label; index 0 is the empty string."""
 
-    __slots__ = ("_length", "labels")
+    __slots__ = ("length", "labels")
 
     def __init__(self, length: int, labels: list[str]) -> None:
         """Read indexes of `length` bytes; raise DecodeError when none has as many."""
         if length not in _ENUM_LENGTHS:
             reason = f"an ENUM of {length} bytes does not exist"
             raise DecodeError(reason)
-        self._length: i64 = length
+        self.length: i64 = length  # of an index
         self.labels = ["", *labels]  # by index
 
     def read(self, image: PayloadReader) -> Value:
@@ -90,7 +90,7 @@ class EnumReader(ColumnReader):
 
     def read_index(self, image: PayloadReader) -> i64:
         """Return the index, and move behind it."""
-        return image.read_uint8() if self._length == 1 else image.read_uint16()
+        return image.read_uint8() if self.length == 1 else image.read_uint16()
 
 
 @final
