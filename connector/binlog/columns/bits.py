@@ -72,7 +72,7 @@ class BitReader(PrintedReader):
 class EnumReader(ColumnReader):
     """An ENUM as its label; index 0 is the empty string."""
 
-    __slots__ = ("length", "labels")
+    __slots__ = ("labels", "length")
 
     def __init__(self, length: int, labels: list[str]) -> None:
         """Read indexes of `length` bytes; raise DecodeError when none has as many."""
