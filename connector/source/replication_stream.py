@@ -20,7 +20,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self
 
-from connector.errors import DecodeError, ProtocolError, SourceUnavailable
+from connector.errors import ProtocolError, SourceUnavailable
 from connector.source.server_errors import server_error
 from connector.wire.event_stream import EventStream
 from connector.wire.responses import EofPacket, ErrPacket
@@ -62,8 +62,9 @@ class ReplicationStream:
         self._place = place
         self._socket = dumping
         self._read_timeout_seconds = read_timeout_seconds
-        self._events = EventStream()
-        self._said: bytes | ErrPacket | EofPacket | None = None
+        # What was received, for whoever takes the events in another way than by `receive`.
+        self.events = EventStream(place)
+        self._ahead: bytes | None = None  # the next event, where `buffered` had to look for it
         self._last_heard = time.monotonic()
         self._closed = False
         # Held while the socket is used, so that its descriptor is not given to someone else
@@ -78,24 +79,30 @@ class ReplicationStream:
         timeout, SourceRefused when the server refuses to go on, ProtocolError when the bytes are
         not a dump.
         """
-        if self.ended:
-            return None
-        said, self._said = self._said, None
-        if said is None:
-            said = self._next()
-        deadline = time.monotonic() + timeout_seconds if said is None else 0.0
-        while said is None:
+        event = self._next()
+        deadline = time.monotonic() + timeout_seconds if event is None else 0.0
+        while event is None and not self.ended:
             left = deadline - time.monotonic()
-            if self._fill(max(left, 0.0)):
-                said = self._next()
+            if self.fill(max(left, 0.0)):
+                event = self._next()
             elif left <= 0:
                 return None
-        if isinstance(said, bytes):
-            return self._without_semi_sync_header(said) if self._semi_sync else said
-        if isinstance(said, EofPacket) and self._stop_at_end:
+        if event is not None and self._semi_sync:
+            return self._without_semi_sync_header(event)
+        return event
+
+    def fill(self, timeout_seconds: float) -> bool:
+        """Receive once, into `events`; False when nothing came in time, or where it has `ended`.
+
+        Raises as `receive` does, once there is nothing but the end left to take from `events`.
+        """
+        end = self.events.end
+        if end is None:
+            return self._receive(timeout_seconds)
+        if isinstance(end, EofPacket) and self._stop_at_end:
             self.ended = True
-            return None
-        raise self._end(said)
+            return False
+        raise self._end(end)
 
     def acknowledge(self, file: str, position: int) -> None:
         """Tell the server that everything up to `position` of `file` is safe here.
@@ -118,15 +125,15 @@ class ReplicationStream:
             reason = f"{self._place}: {error}"
             raise ProtocolError(reason) from error
         if self.ack_wanted:
-            self._events.restart_numbers()
+            self.events.restart_numbers()
         return event
 
     @property
     def buffered(self) -> bool:
         """Whether `receive` has something to return or raise without waiting for the server."""
-        if self._said is None:
-            self._said = self._next()
-        return self._said is not None
+        if self._ahead is None:
+            self._ahead = self.events.next_event()
+        return self._ahead is not None or (self.events.end is not None and not self.ended)
 
     def close(self) -> None:
         """End the connection; a receive under way raises SourceUnavailable. Idempotent."""
@@ -148,15 +155,11 @@ class ReplicationStream:
     ) -> None:
         self.close()
 
-    def _next(self) -> bytes | ErrPacket | EofPacket | None:
-        try:
-            return self._events.next_event()
-        except DecodeError as error:
-            reason = f"{self._place}: {error}"
-            raise ProtocolError(reason) from error
+    def _next(self) -> bytes | None:
+        event, self._ahead = self._ahead, None
+        return self.events.next_event() if event is None else event
 
-    def _fill(self, timeout_seconds: float) -> bool:
-        """Receive once; False when nothing came within `timeout_seconds`."""
+    def _receive(self, timeout_seconds: float) -> bool:
         with self._using:
             try:
                 if self._closed:
@@ -172,7 +175,7 @@ class ReplicationStream:
         if not data:
             reason = f"{self._place}: the server closed the connection"
             raise SourceUnavailable(self._closed_reason() or reason)
-        self._events.feed(data)
+        self.events.feed(data)
         self._last_heard = time.monotonic()
         return True
 

@@ -22,7 +22,7 @@ from typing import Final, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
-from connector.errors import ProtocolError
+from connector.errors import DecodeError, ProtocolError
 from connector.payload import PayloadReader
 from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, EofPacket, ErrPacket
 
@@ -41,9 +41,9 @@ _NONE: Final = -1
 class EventStream:
     """Splits what the server sends after a dump command.
 
-    Give it bytes with `feed`, take events with `next_event` until it returns None, and start over.
-    The last step matters: the beginning of an event that is not whole yet moves out of the bytes
-    there, so that what is fed is let go of.
+    Give it bytes with `feed`, take events with `next_event` until it returns None, and start over
+    unless there is an `end`. The last step matters: the beginning of an event that is not whole yet
+    moves out of the bytes there, so that what is fed is let go of.
 
     Memory: what was fed last, and twice the largest event while its pieces are joined.
     """
@@ -56,11 +56,18 @@ class EventStream:
         "_next_number",
         "_pieces",
         "_pieces_bytes",
+        "_place",
         "_start",
+        "end",
     )
 
-    def __init__(self) -> None:
-        """Start behind the dump command, whose packet had the number 0."""
+    def __init__(self, place: str) -> None:
+        """Start behind the dump command, whose packet had the number 0.
+
+        `place` names the server in errors.
+        """
+        self.end: ErrPacket | EofPacket | None = None  # what the server says instead of an event
+        self._place = place
         self._data = b""
         self._start: i64 = 0  # first byte of the data that is not consumed
         self._next_number: i64 = 1
@@ -78,11 +85,11 @@ class EventStream:
         self._data = rest + data if rest else data
         self._start = 0
 
-    def next_event(self) -> bytes | ErrPacket | EofPacket | None:
-        """Return the next event without its leading OK byte, or what the server says instead.
+    def next_event(self) -> bytes | None:
+        """Return the next event without its leading OK byte.
 
-        None when the bytes received so far do not complete one. Raises ProtocolError when the
-        bytes cannot be a dump.
+        None when the bytes received so far do not complete one, and at the `end`. Raises
+        ProtocolError when the bytes cannot be a dump.
         """
         data = self._data
         start = self._start
@@ -108,7 +115,7 @@ class EventStream:
         """Expect the next packet to have the number 1, as behind a semi-synchronous event."""
         self._next_number = 1
 
-    def _next_in_pieces(self) -> bytes | ErrPacket | EofPacket | None:
+    def _next_in_pieces(self) -> bytes | None:
         while self._leading_byte == _NONE or self._missing != 0 or self._continues:
             if self._missing == 0 and not self._open_packet():
                 return None
@@ -122,9 +129,17 @@ class EventStream:
         self._pieces_bytes = 0
         if leading_byte == OK:
             return payload
-        if leading_byte == ERR:
-            return ErrPacket.decode(PayloadReader(payload))
-        return EofPacket.decode(PayloadReader(payload))
+        self._end_with(leading_byte, PayloadReader(payload))
+        return None
+
+    def _end_with(self, leading_byte: i64, payload: PayloadReader) -> None:
+        try:
+            if leading_byte == ERR:
+                self.end = ErrPacket.decode(payload)
+            else:
+                self.end = EofPacket.decode(payload)
+        except DecodeError as error:
+            raise self._refusal(str(error)) from error
 
     def _open_packet(self) -> bool:
         """Read a packet's header, and a payload's first byte; False when they are not all here."""
@@ -140,11 +155,11 @@ class EventStream:
         if self._leading_byte == _NONE:
             if length == 0:
                 reason = "the replication stream has an empty packet where an event begins"
-                raise ProtocolError(reason)
+                raise self._refusal(reason)
             if available == _HEADER_LENGTH:
                 return False
             leading_byte: i64 = data[start]
-            _check_leading_byte(leading_byte, length)
+            self._check_leading_byte(leading_byte, length)
             # MariaDB numbers the error of a shutdown from 0: nobody asked for it.
             if number != 0 or leading_byte != ERR:
                 self._check_number(number)
@@ -157,7 +172,7 @@ class EventStream:
             self._start = start
         if self._pieces_bytes + self._missing > EVENT_BYTES_MAX:
             reason = f"the replication stream has an event of more than {EVENT_BYTES_MAX} bytes"
-            raise ProtocolError(reason)
+            raise self._refusal(reason)
         self._next_number = (self._next_number + 1) & _NUMBER_MASK
         self._continues = length == _PACKET_LENGTH_MAX
         return True
@@ -169,7 +184,7 @@ class EventStream:
                 "must follow: bytes were lost, or something between here and the server changed "
                 "them"
             )
-            raise ProtocolError(reason)
+            raise self._refusal(reason)
 
     def _take_piece(self) -> None:
         piece = self._data[self._start : self._start + self._missing]
@@ -178,12 +193,14 @@ class EventStream:
         self._missing -= len(piece)
         self._start += len(piece)
 
+    def _check_leading_byte(self, leading_byte: i64, length: i64) -> None:
+        if leading_byte in (OK, ERR) or (leading_byte == EOF and length <= EOF_LENGTH_MAX):
+            return
+        reason = (
+            f"the replication stream has a payload of {length} bytes that starts with "
+            f"{leading_byte:#04x}; only 0x00 (an event), 0xff (an error) and 0xfe (its end) may"
+        )
+        raise self._refusal(reason)
 
-def _check_leading_byte(leading_byte: i64, length: i64) -> None:
-    if leading_byte in (OK, ERR) or (leading_byte == EOF and length <= EOF_LENGTH_MAX):
-        return
-    reason = (
-        f"the replication stream has a payload of {length} bytes that starts with "
-        f"{leading_byte:#04x}; only 0x00 (an event), 0xff (an error) and 0xfe (its end) may"
-    )
-    raise ProtocolError(reason)
+    def _refusal(self, reason: str) -> ProtocolError:
+        return ProtocolError(f"{self._place}: {reason}")

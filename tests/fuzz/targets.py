@@ -120,13 +120,16 @@ def packets(data: bytes) -> None:
 
 
 def _packets(data: bytes, chunk: int) -> Iterator[str]:
-    stream = EventStream()
+    stream = EventStream("server")
     offset = 0
     try:
         while True:
-            said = stream.next_event()
-            if said is not None:
-                yield repr(said)
+            event = stream.next_event()
+            if event is not None:
+                yield repr(event)
+            elif stream.end is not None:
+                yield repr(stream.end)
+                return
             elif offset < len(data):
                 stream.feed(data[offset : offset + chunk])
                 offset += chunk

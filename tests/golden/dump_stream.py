@@ -46,15 +46,15 @@ def dumped_events(endpoint: Endpoint, log: str, flags: int) -> Iterator[bytes]:
         )
         command = ComBinlogDump(_SERVER_ID, log, 4, DumpFlags(flags))
         dumping = server.start_dump(command)
-    stream = EventStream()
+    stream = EventStream("server")
     with dumping:
         dumping.settimeout(_TIMEOUT_SECONDS)
         while True:
             event = stream.next_event()
             if event is None:
+                assert stream.end is None, stream.end
                 stream.feed(dumping.recv(_RECEIVE_BYTES))
                 continue
-            assert isinstance(event, bytes), event
             yield event
             if event[_TYPE_OFFSET] in _HEARTBEATS:
                 return

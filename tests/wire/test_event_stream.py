@@ -47,10 +47,13 @@ def feed(stream: EventStream, data: bytes, cuts: Iterable[int], read_bytes: int)
             offset = end
             while (event := stream.next_event()) is not None:
                 yield event
+            if stream.end is not None:
+                yield stream.end
+                return
 
 
 def read(data: bytes, cuts: Iterable[int] = (), read_bytes: int = 64) -> list[Said]:
-    return list(feed(EventStream(), data, cuts, read_bytes))
+    return list(feed(EventStream("db:3306"), data, cuts, read_bytes))
 
 
 def test_an_event_leaves_without_its_ok_byte() -> None:
@@ -121,8 +124,8 @@ def test_a_packet_number_out_of_turn_is_refused(number: int) -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"\x00a") + packet(number, b"\x00b"))
     assert str(caught.value) == (
-        f"the replication stream has packet number {number} where 2 must follow: bytes were lost, "
-        "or something between here and the server changed them"
+        f"db:3306: the replication stream has packet number {number} where 2 must follow: bytes "
+        "were lost, or something between here and the server changed them"
     )
 
 
@@ -144,7 +147,7 @@ def test_a_first_byte_that_no_dump_has_is_refused(payload: bytes, shown: str) ->
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, payload))
     assert str(caught.value) == (
-        f"the replication stream has {shown}; "
+        f"db:3306: the replication stream has {shown}; "
         "only 0x00 (an event), 0xff (an error) and 0xfe (its end) may"
     )
 
@@ -152,11 +155,13 @@ def test_a_first_byte_that_no_dump_has_is_refused(payload: bytes, shown: str) ->
 def test_an_empty_packet_where_an_event_begins_is_refused() -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"") + packet(2, b"\x00event"))
-    assert str(caught.value) == ("the replication stream has an empty packet where an event begins")
+    assert str(caught.value) == (
+        "db:3306: the replication stream has an empty packet where an event begins"
+    )
 
 
 def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered() -> None:
-    stream = EventStream()
+    stream = EventStream("db:3306")
     # As if the bytes before were here: a test need not hold a gibibyte.
     stream._leading_byte = 0
     stream._continues = True
@@ -164,7 +169,7 @@ def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered
     with pytest.raises(ProtocolError) as caught:
         list(feed(stream, packet(1, b"more"), [], 64))
     assert str(caught.value) == (
-        "the replication stream has an event of more than 1073807360 bytes"
+        "db:3306: the replication stream has an event of more than 1073807360 bytes"
     )
 
 
