@@ -15,6 +15,8 @@ from json import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, cast
 
+from mypy_extensions import mypyc_attr
+
 from connector.binlog.columns.json import require_depth
 from connector.binlog.values import JsonOperation
 from connector.errors import DecodeError
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from connector.binlog.values import JsonDiff, JsonDiffs
 
 
+@mypyc_attr(native_class=False)  # a native class has no base that is built in
 class _Number(str):
     """A number as it was printed."""
 
