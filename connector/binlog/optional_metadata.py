@@ -88,11 +88,11 @@ def read_optional_metadata(
     """
     fields: dict[int, PayloadReader] = {}
     while body.remaining:
-        kind = body.read_uint8()
+        number = body.read_uint8()
         length = body.read_lenenc()
         start = body.offset
         body.skip(length)
-        fields[kind] = PayloadReader(body.data, start, body.offset)
+        fields[number] = PayloadReader(body.data, start, body.offset)
     characters = _MARIADB_CHARACTER if mariadb else _CHARACTER
     # ENUM and SET labels are read with the character set, so that comes first.
     for kind, types, read in (
