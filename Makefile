@@ -25,7 +25,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 # Without a compiler there is nothing to be older than the sources, so that the next call looks again.
 $(NATIVE): $(INSTALLED) $(NATIVE_SOURCES)
 	$(VENV)/bin/python setup.py --quiet build_ext --inplace
-	if ls connector/native__mypyc*.so >$(VENV)/.native; then touch $@; fi
+	@if [ -n "$$(find connector -name 'native__mypyc*.so')" ]; then touch $@; fi
 
 demo: setup
 	$(VENV)/bin/binlog-connector demo $(ARGS)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 # First: it brings distutils where Python has it no longer.
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
-from setuptools.errors import BaseError
+from setuptools.errors import BaseError, CCompilerError
 
 if TYPE_CHECKING:
     from setuptools import Extension
@@ -46,12 +46,12 @@ class _BuildExtensions(build_ext):
     def run(self) -> None:
         try:
             super().run()
-        except BaseError as error:
+        except (BaseError, CCompilerError) as error:
             _remove_extensions(Path(self.build_lib))
             _do_without(str(error))
             self.extensions = []
             return
-        if self.inplace:
+        if self.inplace and self.extensions:
             # Newer than the sources, also where an edit of these left the C code as it was.
             Path(self.get_ext_fullpath(_NATIVE_MODULE)).touch()
 
@@ -77,9 +77,10 @@ def _require_compiler() -> None:
         probe = Path(folder, "probe.c")
         probe.write_text("#include <Python.h>\n", encoding="ascii")
         try:
-            compiler.compile(["probe.c"], folder, include_dirs=[sysconfig.get_path("include")])
-        except BaseError as error:
-            reason = f"there is no C compiler with the headers of Python ({error})"
+            compiler.compile([str(probe)], folder, include_dirs=[sysconfig.get_path("include")])
+        except (BaseError, CCompilerError):
+            command = " ".join(compiler.compiler_so[:1])
+            reason = f"{command} cannot compile a file that includes Python.h"
             raise _CannotCompileError(reason) from None
 
 
