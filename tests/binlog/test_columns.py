@@ -7,6 +7,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from librt.strings import BytesWriter
 
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType, column_type_name
@@ -263,10 +264,14 @@ def test_every_decimal_is_read_back_with_all_digits(precision: int, data: st.Dat
     digits = data.draw(st.text("0123456789", min_size=precision, max_size=precision))
     whole, fraction = digits[: precision - scale], digits[precision - scale :]
     text = (whole.lstrip("0") or "0") + (f".{fraction}" if scale else "")
-    read = DecimalReader(precision, scale).read_text(
-        PayloadReader(encode_decimal(whole, fraction, negative))
-    )
-    assert read == ("-" if negative else "") + text
+    reader = DecimalReader(precision, scale)
+    stored = encode_decimal(whole, fraction, negative)
+    assert reader.read_text(PayloadReader(stored)) == ("-" if negative else "") + text
+    width = 16 if precision <= 38 else 32
+    unscaled = BytesWriter()
+    reader.put_unscaled(PayloadReader(stored), unscaled, width)
+    number = -int(digits) if negative else int(digits)
+    assert unscaled.getvalue() == number.to_bytes(width, "little", signed=True)
 
 
 def encode_decimal(whole: str, fraction: str, negative: bool) -> bytes:

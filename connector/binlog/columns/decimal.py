@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
+from librt.strings import write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column_reader import PrintedReader
@@ -38,6 +39,10 @@ _GROUP_BYTES: Final = 4
 _POSITIVE: Final = 0x80
 # The first number that a count of digits cannot hold.
 _LIMITS: Final = [10**digits for digits in range(_GROUP_DIGITS + 1)]
+# Two groups fit a number of 64 bits.
+_INT64_DIGITS: Final = 18
+_INT128_BYTES: Final = 16
+_SIGN_BIT: Final = 63
 
 _MINUS: Final = 45
 _POINT: Final = 46
@@ -114,6 +119,51 @@ class DecimalReader(PrintedReader):
             inverted = others
             at += _group_length(digits)
             left -= digits
+
+    def put_unscaled(self, image: PayloadReader, out: BytesWriter, width: i64) -> None:
+        """Append the number times 10**scale, which is whole, and move behind it.
+
+        It has 16 or more bytes of two's complement, little-endian. Raises DecodeError as `put`.
+        """
+        at = image.take(self._length)
+        data = image.data
+        negative = data[at] & _POSITIVE == 0
+        others: i64 = -1 if negative else 0
+        inverted = self._highest_bit ^ others
+        whole_digits = self._whole_digits
+        scale = self._scale
+        high = 0
+        low: i64 = 0
+        low_digits: i64 = 0
+        low_limit: i64 = 1
+        while whole_digits or scale:
+            if whole_digits:
+                digits = whole_digits % _GROUP_DIGITS
+                if not digits:
+                    digits = _GROUP_DIGITS
+                whole_digits -= digits
+            else:
+                digits = min(_GROUP_DIGITS, scale)
+                scale -= digits
+            group = _group(data, at, digits, inverted)
+            inverted = others
+            at += _group_length(digits)
+            if low_digits + digits > _INT64_DIGITS:
+                high = high * int(low_limit) + int(low)
+                low = 0
+                low_digits = 0
+                low_limit = 1
+            limit: i64 = _LIMITS[digits]
+            low = low * limit + group
+            low_digits += digits
+            low_limit *= limit
+        if high or width > _INT128_BYTES:
+            value = high * int(low_limit) + int(low)
+            out.write((-value if negative else value).to_bytes(width, "little", signed=True))
+        else:
+            low = -low if negative else low
+            write_i64_le(out, low)
+            write_i64_le(out, low >> _SIGN_BIT)
 
 
 def _group(data: bytes, at: i64, digits: i64, inverted: i64) -> i64:
