@@ -1,0 +1,48 @@
+"""What reads the values of one column; one class for each way of storing them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from librt.strings import BytesWriter
+
+if TYPE_CHECKING:
+    from connector.binlog.values import Value
+    from connector.payload import PayloadReader
+
+
+class ColumnReader(ABC):
+    """Reads the values of one column that are not NULL, each from the front of the rest."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def read(self, image: PayloadReader) -> Value:
+        """Return the next value, and move behind it.
+
+        Raises DecodeError for bytes that are no value of the column's type.
+        """
+
+
+class PrintedReader(ColumnReader):
+    """A column whose values are what the server prints for them: numbers, dates, documents."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the text of the next value as UTF-8, neither quoted nor escaped; move behind it.
+
+        Raises DecodeError as `read` does; part of a text may have been appended then.
+        """
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the text of the next value, and move behind it."""
+        return self.read_text(image)
+
+    def read_text(self, image: PayloadReader) -> str:
+        """Return the text of the next value, and move behind it; DecodeError as in `read`."""
+        out = BytesWriter()
+        self.put(image, out)
+        return out.getvalue().decode("utf-8")

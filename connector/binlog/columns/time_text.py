@@ -1,0 +1,156 @@
+"""Dates and times become the text that MySQL prints, piece by piece.
+
+Zero and partial dates (`0000-00-00`, `2010-00-00`) are values like others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import i64, u8
+
+from connector.digits import put_2, put_4, put_padded, put_uint
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
+FRACTION_MAX: Final = 6
+
+_ZERO_DATETIME: Final = b"0000-00-00 00:00:00"
+
+_MONTH_MAX: Final = 12
+_HOUR_MAX: Final = 23
+_SIXTIETH_MAX: Final = 59
+_YEAR_MAX: Final = 9999
+_TWO_DIGITS: Final = 100
+
+# The first number that a fraction of as many bytes cannot hold.
+_FRACTION_LIMITS: Final = [1, 100, 10_000, 1_000_000]
+
+_DAY_SECONDS: Final = 86_400
+# A calendar that begins in March has its leap day at the end of the year. Its era of 400 years
+# began last on 1 March 2000; the epoch is that of an era that began in the year 0.
+_EPOCH_DAYS: Final = 719_468
+_ERA_DAYS: Final = 146_097
+_ERA_YEARS: Final = 400
+_MARCH: Final = 3
+_MONTHS_TO_DECEMBER: Final = 10
+
+_DASH: Final = 45
+_SPACE: Final = 32
+_COLON: Final = 58
+_POINT: Final = 46
+
+
+def require_fraction(digits: int) -> int:
+    """Return `digits`; raise DecodeError when a server allows fewer."""
+    if digits > FRACTION_MAX:
+        reason = f"a time with {digits} digits after the second does not exist"
+        raise DecodeError(reason)
+    return digits
+
+
+def fraction_length(digits: i64) -> i64:
+    """Return the bytes of a stored fraction: two digits a byte."""
+    return (digits + 1) >> 1
+
+
+def put_date(out: BytesWriter, year: i64, month: i64, day: i64) -> None:
+    """Append `YYYY-MM-DD`; zeros are allowed in every place."""
+    if month > _MONTH_MAX or year > _YEAR_MAX:
+        reason = "a date has a month above 12 or a year above 9999"
+        raise DecodeError(reason)
+    put_4(out, year)
+    out.append(u8(_DASH))
+    put_2(out, month)
+    out.append(u8(_DASH))
+    put_2(out, day)
+
+
+def put_clock(out: BytesWriter, hour: i64, minute: i64, second: i64) -> None:
+    """Append `hh:mm:ss`; the hours of a TIME may take three digits."""
+    if minute > _SIXTIETH_MAX or second > _SIXTIETH_MAX:
+        reason = "a time has a minute or a second above 59"
+        raise DecodeError(reason)
+    if hour < _TWO_DIGITS:
+        put_2(out, hour)
+    else:
+        put_uint(out, hour)
+    out.append(u8(_COLON))
+    put_2(out, minute)
+    out.append(u8(_COLON))
+    put_2(out, second)
+
+
+def put_fraction(out: BytesWriter, stored: i64, digits: i64) -> None:
+    """Append `.` and the digits of a stored fraction; an odd count is stored times ten."""
+    if digits:
+        require_fraction_fits(stored, digits)
+        out.append(u8(_POINT))
+        put_padded(out, stored // 10 if digits & 1 else stored, digits)
+
+
+def require_fraction_fits(stored: i64, digits: i64) -> None:
+    """Raise DecodeError for a stored fraction that has more digits than its bytes are for."""
+    limit: i64 = _FRACTION_LIMITS[fraction_length(digits)]
+    if stored >= limit:
+        reason = f"a fraction of a second with {digits} digits holds a larger number"
+        raise DecodeError(reason)
+
+
+def put_packed_datetime(out: BytesWriter, packed: i64) -> None:
+    """Append the date and time in the 40 bits of a DATETIME2 without its sign."""
+    put_packed_date(out, packed)
+    out.append(u8(_SPACE))
+    put_packed_time(out, packed & 0x1_FFFF)
+
+
+def put_packed_date(out: BytesWriter, packed: i64) -> None:
+    """Append the date in the 40 bits of a DATETIME2 without its sign."""
+    if packed >> 12 & 0x1F > _HOUR_MAX:
+        reason = "a DATETIME has an hour above 23"
+        raise DecodeError(reason)
+    months = packed >> 22
+    year = months // 13
+    put_date(out, year, months - year * 13, packed >> 17 & 0x1F)
+
+
+def put_packed_time(out: BytesWriter, packed: i64) -> None:
+    """Append the time in the 22 bits of a TIME2 without its sign."""
+    put_clock(out, packed >> 12 & 0x3FF, packed >> 6 & 0x3F, packed & 0x3F)
+
+
+def put_timestamp(out: BytesWriter, seconds: i64) -> None:
+    """Append `YYYY-MM-DD hh:mm:ss` in UTC; 0 is MySQL's zero value, not 1970."""
+    if seconds == 0:
+        out.write(_ZERO_DATETIME)
+    else:
+        put_utc(out, seconds)
+
+
+def put_utc(out: BytesWriter, seconds: i64) -> None:
+    """Append `YYYY-MM-DD hh:mm:ss` of the seconds since 1970, of which none are before it.
+
+    https://howardhinnant.github.io/date_algorithms.html#civil_from_days
+    """
+    days = seconds // _DAY_SECONDS
+    second = seconds - days * _DAY_SECONDS
+    days += _EPOCH_DAYS
+    era = days // _ERA_DAYS
+    day = days - era * _ERA_DAYS
+    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
+    day -= 365 * year + (year >> 2) - year // 100
+    month = (5 * day + 2) // 153
+    day -= (153 * month + 2) // 5
+    year += era * _ERA_YEARS
+    if month < _MONTHS_TO_DECEMBER:
+        month += _MARCH
+    else:
+        month += _MARCH - _MONTH_MAX
+        year += 1
+    put_date(out, year, month, day + 1)
+    out.append(u8(_SPACE))
+    minutes = second // 60
+    hour = minutes // 60
+    put_clock(out, hour, minutes - hour * 60, second - minutes * 60)
