@@ -23,10 +23,11 @@ from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.assembler import TransactionAssembler
-from connector.changes.transaction import Committed, RowsChange
+from connector.changes.transaction import ChangeReceiver
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.order import TransactionOrder, file_number
+from connector.envelope.record import RecordTarget, decode_headers
 from connector.envelope.table_schema import schema_topic
 from connector.errors import UnsupportedChange
 
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.changes.table_filter import TableFilter
-    from connector.changes.transaction import Change
-    from connector.envelope.record import Record
+    from connector.changes.transaction import Committed, RowsChange, StatementChange
 
 # Of an open transaction that are kept in memory; the rest waits in a temporary file.
 _HELD_BYTES_MAX = 16 * 1024 * 1024
@@ -48,16 +48,10 @@ class EnvelopeWriter:
     def __init__(self, prefix: str, tables: TableFilter, now_us: Callable[[], int]) -> None:
         """Begin a stream; `now_us` tells the time of encoding, microseconds since the epoch."""
         self._prefix = prefix
-        self._schema_topic = schema_topic(prefix)
-        self._now_us = now_us
-        self._assembler = TransactionAssembler(tables)
-        self._order = TransactionOrder()
+        self._held = _HeldLines(prefix)
+        self._changes = _Changes(now_us)
+        self._assembler = TransactionAssembler(tables, self._changes)
         self._files = _FileNumbers()
-        self._encoder: RecordEncoder | None = None
-        # Closed by `end`.
-        self._held = SpooledTemporaryFile(  # noqa: SIM115
-            max_size=_HELD_BYTES_MAX, mode="w+", encoding="utf-8", newline="\n"
-        )
 
     def begin(self) -> Iterable[str]:
         """Return what stands before the first record: nothing."""
@@ -69,12 +63,14 @@ class EnvelopeWriter:
         Raises UnsupportedChange for a change that `run` would refuse, EventError for a row that
         cannot be read.
         """
-        if self._encoder is None:
+        if self._changes.encoder is None:
             body = event.body
             mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
-            self._encoder = self._new_encoder(mariadb=mariadb)
-        for change in self._assembler.receive(self._files.numbered(event)):
-            yield from self._take(change, self._encoder)
+            self._changes.encoder = self._new_encoder(mariadb=mariadb)
+        self._assembler.receive(self._files.numbered(event))
+        if self._changes.complete:
+            self._changes.complete = False
+            yield from self._held.release()
 
     def end(self) -> Iterable[str]:
         """Return what stands behind the last record: nothing."""
@@ -87,32 +83,64 @@ class EnvelopeWriter:
             connector="mariadb" if mariadb else "mysql",
             version=version("binlog-connector"),
         )
-        return RecordEncoder(options, self._order)
+        return RecordEncoder(options, TransactionOrder(), self._held)
 
-    def _take(self, change: Change, encoder: RecordEncoder) -> Iterator[str]:
-        if isinstance(change, Committed):
-            self._held.seek(0)
-            yield from (line.removesuffix("\n") for line in self._held)
-            self._held.seek(0)
-            self._held.truncate()
-            return
-        if isinstance(change, RowsChange):
-            records = encoder.rows(change, self._now_us())
-        else:
-            records = encoder.statement(change, self._now_us())
-        for record in records:
-            self._held.write(f"{self._line(record)}\n")
 
-    def _line(self, record: Record) -> str:
-        headers = {name: value.decode() for name, value in record.headers}
-        key = "null" if record.key is None else record.key.decode()
-        if record.topic == self._schema_topic:
-            key = json.dumps(key, ensure_ascii=False)
-        value = "null" if record.value is None else record.value.decode()
-        return (
-            f'{{"topic":{json.dumps(record.topic)},"key":{key},"value":{value},'
-            f'"headers":{json.dumps(headers, ensure_ascii=False)}}}'
+class _Changes(ChangeReceiver):
+    """Has the changes encoded, and takes note of the end of their transaction."""
+
+    def __init__(self, now_us: Callable[[], int]) -> None:
+        self._now_us = now_us
+        self.encoder: RecordEncoder | None = None  # from the first event on
+        self.complete = False
+
+    def rows(self, change: RowsChange) -> None:
+        assert self.encoder is not None
+        self.encoder.rows(change, self._now_us())
+
+    def statement(self, change: StatementChange) -> None:
+        assert self.encoder is not None
+        self.encoder.statement(change, self._now_us())
+
+    def committed(self, committed: Committed) -> None:
+        del committed
+        self.complete = True
+
+
+class _HeldLines(RecordTarget):
+    """Keeps the lines of a transaction until it is complete."""
+
+    def __init__(self, prefix: str) -> None:
+        self._schema_topic = schema_topic(prefix)
+        # Closed by `close`.
+        self._file = SpooledTemporaryFile(  # noqa: SIM115
+            max_size=_HELD_BYTES_MAX, mode="w+", encoding="utf-8", newline="\n"
         )
+
+    def take(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: int
+    ) -> None:
+        del timestamp_ms
+        key_text = "null" if key is None else key.decode()
+        if topic == self._schema_topic:
+            key_text = json.dumps(key_text, ensure_ascii=False)
+        value_text = "null" if value is None else value.decode()
+        texts = {name: text.decode() for name, text in decode_headers(headers)}
+        self._file.write(
+            f'{{"topic":{json.dumps(topic)},"key":{key_text},"value":{value_text},'
+            f'"headers":{json.dumps(texts, ensure_ascii=False)}}}\n'
+        )
+
+    def release(self) -> Iterator[str]:
+        """Yield the lines, and forget them."""
+        self._file.seek(0)
+        yield from (line.removesuffix("\n") for line in self._file)
+        self._file.seek(0)
+        self._file.truncate()
+
+    def close(self) -> None:
+        """Forget the lines."""
+        self._file.close()
 
 
 class _FileNumbers:
@@ -147,7 +175,7 @@ def _in_file(name: str, event: Event) -> Event:
         view = body.view or iter
 
         def in_file(events: Iterator[Event]) -> Iterator[Event]:
-            return (replace(each, file=name) for each in view(events))
+            return (each.in_file(name) for each in view(events))
 
         body = replace(body, view=in_file)
-    return replace(event, file=name, body=body)
+    return event.with_body(body).in_file(name)

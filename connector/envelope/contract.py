@@ -28,28 +28,28 @@ A progress record, in the compacted topic `<prefix>.progress`, closes every Kafk
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from typing import Final, NotRequired, TypedDict
 
-HEADER_SEQ = "cdc.seq"
-HEADER_OP = "cdc.op"
-HEADER_SCHEMA = "cdc.schema"
-HEADER_TXN = "cdc.txn"
+HEADER_SEQ: Final = "cdc.seq"
+HEADER_OP: Final = "cdc.op"
+HEADER_SCHEMA: Final = "cdc.schema"
+HEADER_TXN: Final = "cdc.txn"
 
-OP_CREATE = "c"
-OP_UPDATE = "u"
-OP_DELETE = "d"
-OP_TRUNCATE = "t"
+OP_CREATE: Final = "c"
+OP_UPDATE: Final = "u"
+OP_DELETE: Final = "d"
+OP_TRUNCATE: Final = "t"
 
-SCHEMA_TOPIC_SUFFIX = "schema"
-PROGRESS_TOPIC_SUFFIX = "progress"
+SCHEMA_TOPIC_SUFFIX: Final = "schema"
+PROGRESS_TOPIC_SUFFIX: Final = "progress"
 
 # Digits of each part of a sequence on the wire; the widths are also the limits.
-SEQ_EPOCH_DIGITS = 4
-SEQ_FILE_DIGITS = 8
-SEQ_POSITION_DIGITS = 10
-SEQ_EVENT_DIGITS = 8
-SEQ_ROW_DIGITS = 8
-SEQ_DIGITS = (
+SEQ_EPOCH_DIGITS: Final = 4
+SEQ_FILE_DIGITS: Final = 8
+SEQ_POSITION_DIGITS: Final = 10
+SEQ_EVENT_DIGITS: Final = 8
+SEQ_ROW_DIGITS: Final = 8
+SEQ_DIGITS: Final = (
     SEQ_EPOCH_DIGITS + SEQ_FILE_DIGITS + SEQ_POSITION_DIGITS + SEQ_EVENT_DIGITS + SEQ_ROW_DIGITS
 )
 

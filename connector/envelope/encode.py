@@ -1,4 +1,4 @@
-"""Transactions become Kafka records: rows, the schemas that they use, and rows that are gone.
+"""Changes become Kafka records: rows, the schemas that they use, and rows that are gone.
 
 *Schemas.* The first row of a column list is preceded by its schema record. A column list is known
 again after a restart, because the keys of all schema records are read back before the stream
@@ -7,32 +7,39 @@ opens; one that is written twice is the same record with the same key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, final
+
+from librt.strings import BytesWriter
 
 from connector.changes.statement import StatementKind
 from connector.envelope.added_default import with_added_default
 from connector.envelope.contract import SEQ_EVENT_DIGITS, SEQ_ROW_DIGITS, Sequence, row_topic
-from connector.envelope.event_encoder import HALVES, US_PER_MS, EnvelopeOptions, EventEncoder
-from connector.envelope.row_encoder import RowEncoder
-from connector.envelope.table_schema import TableSchema
+from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
+from connector.envelope.published_table import PublishedTable, TableParts
+from connector.envelope.record import NO_HEADERS
+from connector.envelope.table_schema import TableSchema, schema_topic
 from connector.errors import UnsupportedChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
+
+    from mypy_extensions import i64
 
     from connector.binlog.event import Event
     from connector.binlog.table_map_event import TableMapEvent
     from connector.changes.added_columns import AddedColumn
     from connector.changes.transaction import RowsChange, StatementChange, Transaction
+    from connector.envelope.event_encoder import EnvelopeOptions
     from connector.envelope.order import TransactionOrder
-    from connector.envelope.record import Record
+    from connector.envelope.record import RecordTarget
 
-_ROWS_MAX = 10**SEQ_ROW_DIGITS // HALVES
-_EVENTS_MAX = 10**SEQ_EVENT_DIGITS
+_ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
+_EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
 # Table maps are small and few; a table that is altered all the time must not fill the memory.
-_ENCODERS_MAX = 10_000
+_ENCODERS_MAX: Final = 10_000
 
 
+@final
 class RecordEncoder:
     """Encodes the changes of one stream, in its order."""
 
@@ -40,55 +47,59 @@ class RecordEncoder:
         self,
         options: EnvelopeOptions,
         order: TransactionOrder,
+        target: RecordTarget,
         schema_keys: Iterable[str] = (),
         added_columns: dict[str, list[AddedColumn]] | None = None,
     ) -> None:
         """Continue where the schema records `schema_keys` have been written.
 
-        `added_columns` are those whose table has had no rows since ALTER TABLE.
+        `target` takes the records. `added_columns` are those whose table has had no rows since
+        ALTER TABLE.
         """
         self._options = options
         self._order = order
+        self._target = target
+        self._events = EventEncoder(options, target)
         self.added_columns = dict(added_columns or {})
         # The ids of each table's column lists, the newest last.
         self._schema_ids: dict[str, dict[str, None]] = {}
         for key in schema_keys:
             name, _, schema_id = key.rpartition("/")
             self._schema_ids.setdefault(name, {})[schema_id] = None
-        # The decoder gives the same object for equal table maps, so identity tells them apart;
-        # the map is kept beside its encoder so that the identity is not reused.
-        self._encoders: dict[int, tuple[TableMapEvent, RowEncoder]] = {}
+        self._tables: dict[int, PublishedTable] = {}
+        self._last: PublishedTable | None = None  # of the event before
         self._topics: dict[str, str] = {}
         self._transaction: Transaction | None = None
-        self._place = (0, 0, 0)
+        self._place: tuple[int, int, int] = (0, 0, 0)
+        self._scratch = BytesWriter()
 
-    def rows(self, change: RowsChange, now_us: int) -> Iterator[Record]:
-        """Yield the records of a rows event; `now_us` is the time of encoding.
+    def rows(self, change: RowsChange, now_us: i64) -> None:
+        """Write the records of a rows event; `now_us` is the time of encoding.
 
         Raises UnsupportedChange for a row that cannot be represented, EventError for one that
-        cannot be read.
+        cannot be read; records of rows before it have been written.
         """
-        encoder = self._encoder(change.rows.table_map, change.event)
-        schema = encoder.schema
-        first = self._sequence(change.transaction, change.event_number, change.event)
-        yield from self._schema(schema, first, change.transaction)
-        event_encoder = EventEncoder(
-            self._options,
-            change.transaction,
-            change.event,
-            (schema.database, schema.table),
-            schema.schema_id,
-            encoder.topic,
-            first,
-            now_us,
+        rows = change.rows
+        event = change.event
+        table = self._table(rows.table_map, event)
+        self._enter(change.transaction, change.event_number, event)
+        if not table.announced or self.added_columns:
+            self._announce(table, change)
+        events = self._events
+        events.begin(
+            change.transaction, event, table.parts, self._place, change.event_number, now_us
         )
-        for number, row in enumerate(change.rows.rows(apply_diffs=True)):
+        images = table.images(rows, self._scratch)
+        kind = rows.kind
+        number: i64 = 0
+        while images.next_row():
             if number >= _ROWS_MAX:
-                self._refuse(change.event, f"a rows event with more than {_ROWS_MAX} rows")
-            yield from event_encoder.rows(encoder, number, row)
+                self._refuse(event, f"a rows event with more than {_ROWS_MAX} rows")
+            events.row(kind, images, number)
+            number += 1
 
-    def statement(self, change: StatementChange, now_us: int) -> Iterator[Record]:
-        """Yield what DDL on followed tables means to consumers: rows that are gone."""
+    def statement(self, change: StatementChange, now_us: i64) -> None:
+        """Write what DDL on followed tables means to consumers: rows that are gone."""
         name = f"{change.database}.{change.table}"
         if change.kind is StatementKind.ALTER_TABLE:
             if change.added_columns:
@@ -103,7 +114,7 @@ class RecordEncoder:
         for gone in names:
             # A table of which nothing was ever published has nothing to take back.
             if gone in self._schema_ids:
-                yield self._truncate(change, gone, now_us)
+                self._truncate(change, gone, now_us)
 
     def has_published(self, transaction: Transaction) -> bool:
         """Return whether records of `transaction`, the latest one, have been made."""
@@ -116,35 +127,37 @@ class RecordEncoder:
             self._transaction = transaction
         return Sequence(*self._place, 0, 0)
 
-    def _sequence(self, transaction: Transaction, number: int, event: Event) -> Sequence:
+    def _enter(self, transaction: Transaction, number: int, event: Event) -> None:
+        """Stand at event `number` of a transaction."""
         if number >= _EVENTS_MAX:
             self._refuse(event, f"a transaction with more than {_EVENTS_MAX} events")
-        first = self.sequence(transaction)
-        return Sequence(first.epoch, first.file, first.position, number, 0)
+        if transaction is not self._transaction:
+            self._place = self._order.place(transaction.file, transaction.position)
+            self._transaction = transaction
 
-    def _truncate(self, change: StatementChange, name: str, now_us: int) -> Record:
+    def _truncate(self, change: StatementChange, name: str, now_us: i64) -> None:
         database, table = change.database, name[len(change.database) + 1 :]
-        return EventEncoder(
-            self._options,
-            change.transaction,
-            change.event,
-            (database, table),
-            next(reversed(self._schema_ids[name])),
-            self._topic(database, table),
-            self._sequence(change.transaction, change.event_number, change.event),
-            now_us,
-        ).truncate()
+        self._enter(change.transaction, change.event_number, change.event)
+        newest = next(reversed(self._schema_ids[name]))
+        parts = TableParts(database, table, newest, self._topic(database, table))
+        self._events.begin(
+            change.transaction, change.event, parts, self._place, change.event_number, now_us
+        )
+        self._events.truncate()
 
-    def _encoder(self, table_map: TableMapEvent, event: Event) -> RowEncoder:
-        known = self._encoders.get(id(table_map))
-        if known is not None:
-            return known[1]
-        schema = TableSchema.from_table_map(table_map, f"{event.file}:{event.position}")
-        if len(self._encoders) >= _ENCODERS_MAX:
-            self._encoders.clear()
-        encoder = RowEncoder(schema, self._topic(schema.database, schema.table))
-        self._encoders[id(table_map)] = (table_map, encoder)
-        return encoder
+    def _table(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
+        last = self._last
+        if last is not None and last.table_map is table_map:
+            return last
+        table = self._tables.get(id(table_map))
+        if table is None:
+            schema = TableSchema.from_table_map(table_map, f"{event.file}:{event.position}")
+            if len(self._tables) >= _ENCODERS_MAX:
+                self._tables.clear()
+            table = PublishedTable(table_map, schema, self._topic(schema.database, schema.table))
+            self._tables[id(table_map)] = table
+        self._last = table
+        return table
 
     def _topic(self, database: str, table: str) -> str:
         name = f"{database}.{table}"
@@ -158,11 +171,12 @@ class RecordEncoder:
             raise UnsupportedChange(reason)
         return topic
 
-    def _schema(
-        self, schema: TableSchema, sequence: Sequence, transaction: Transaction
-    ) -> Iterator[Record]:
+    def _announce(self, table: PublishedTable, change: RowsChange) -> None:
+        """Write the schema record, where it is not known as it is."""
+        schema = table.schema
         known = self._schema_ids.setdefault(schema.name, {})
         added = {column.name: column for column in self.added_columns.pop(schema.name, ())}
+        table.announced = True
         if schema.schema_id in known and not added:
             return
         known.pop(schema.schema_id, None)
@@ -171,8 +185,15 @@ class RecordEncoder:
             with_added_default(column, added[column["name"]]) if column["name"] in added else column
             for column in schema.columns
         ]
-        timestamp_ms = transaction.committed_us // US_PER_MS
-        yield schema.record(self._options.prefix, sequence, columns, timestamp_ms)
+        transaction = change.transaction
+        sequence = Sequence(*self._place, change.event_number, 0)
+        self._target.take(
+            schema_topic(self._options.prefix),
+            schema.record_key(),
+            schema.record_value(sequence, columns),
+            NO_HEADERS,
+            transaction.committed_us // US_PER_MS,
+        )
 
     def _refuse(self, event: Event, what: str) -> NoReturn:
         reason = (

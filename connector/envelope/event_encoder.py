@@ -4,46 +4,51 @@ The value is Debezium's envelope with values of the `lossless` profile::
 
     {"before":…,"after":…,"source":{…,"row":n,…},"transaction":null,"op":"u","ts_ms":…,…}
 
-Whatever the rows of an event share is composed once, here, so a row adds only what is its own.
+Whatever the rows of an event share is composed once, so a row adds only what is its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from json.encoder import encode_basestring
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
-from connector.envelope.contract import (
-    HEADER_OP,
-    HEADER_SCHEMA,
-    HEADER_SEQ,
-    HEADER_TXN,
-    OP_CREATE,
-    OP_DELETE,
-    OP_TRUNCATE,
-    OP_UPDATE,
-    Sequence,
-)
-from connector.envelope.record import Record
+from librt.strings import BytesWriter
+
+from connector.binlog.rows_event import DELETE, INSERT
+from connector.envelope.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
+from connector.envelope.record_headers import RecordHeaders, transaction_header
+from connector.envelope.source_block import SourceBlock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import Row
+    from connector.binlog.rows_event import RowsKind
     from connector.changes.transaction import Transaction
-    from connector.envelope.row_encoder import RowEncoder
+    from connector.envelope.published_table import TableParts
+    from connector.envelope.record import RecordTarget
+    from connector.envelope.row_images import RowImages
 
-US_PER_MS = 1000
-NS_PER_US = 1000
+US_PER_MS: Final = 1000
 # A sequence counts halves of rows: the delete side and the create side of a primary key change.
-HALVES = 2
+HALVES: Final = 2
 
 # Headers of Debezium's records of a primary key change, which its consumers know.
-_NEW_KEY = "__debezium.newkey"
-_OLD_KEY = "__debezium.oldkey"
+_NEW_KEY: Final = b"__debezium.newkey"
+_OLD_KEY: Final = b"__debezium.oldkey"
 
-Headers = list[tuple[str, bytes]]
+_CREATE: Final = ord(OP_CREATE)
+_UPDATE: Final = ord(OP_UPDATE)
+_DELETE: Final = ord(OP_DELETE)
+_TRUNCATE: Final = ord(OP_TRUNCATE)
+
+_BEFORE: Final = b'{"before":'
+_AFTER: Final = b',"after":'
+_NO_BEFORE: Final = b'{"before":null,"after":'
+_NO_AFTER: Final = b',"after":null'
+
+# A large row must not hold its memory for ever.
+_KEPT_BYTES_MAX: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,123 +61,123 @@ class EnvelopeOptions:
     tombstones: bool = True
 
 
+@final
 class EventEncoder:
-    """Writes the records of one event; `first` is the sequence of its first row."""
+    """Writes the records of one event after the other."""
 
-    def __init__(
+    __slots__ = (
+        "_headers",
+        "_key",
+        "_out",
+        "_source",
+        "_target",
+        "_timestamp_ms",
+        "_tombstones",
+        "_topic",
+        "_transaction",
+        "_transaction_header",
+    )
+
+    def __init__(self, options: EnvelopeOptions, target: RecordTarget) -> None:
+        """Give the records to `target`."""
+        self._target = target
+        self._tombstones = options.tombstones
+        self._source = SourceBlock(options)
+        self._headers = RecordHeaders()
+        self._out = BytesWriter()
+        self._topic = ""
+        self._timestamp_ms: i64 = 0
+        self._transaction: Transaction | None = None
+        self._transaction_header = b""
+
+    def begin(
         self,
-        options: EnvelopeOptions,
         transaction: Transaction,
         event: Event,
-        table: tuple[str, str],
-        schema_id: str,
-        topic: str,
-        first: Sequence,
-        now_us: int,
+        table: TableParts,
+        place: tuple[int, int, int],
+        event_number: i64,
+        now_us: i64,
     ) -> None:
-        """Compose what the records share; `now_us` is the time of encoding."""
-        self._topic = topic
-        self._tombstones = options.tombstones
-        self._first = first
-        self._timestamp_ms = transaction.committed_us // US_PER_MS
-        self._shared_headers: Headers = [
-            (HEADER_SCHEMA, schema_id.encode()),
-            (HEADER_TXN, transaction.id.encode()),
-        ]
-        self._source, self._source_end = _source(options, transaction, event, table)
-        self._times = (
-            f'"ts_ms":{now_us // US_PER_MS},"ts_us":{now_us},"ts_ns":{now_us * NS_PER_US}}}'
+        """Compose what the records of an event share.
+
+        `place` is where its transaction stands in the order, `now_us` the time of encoding.
+        """
+        if transaction is not self._transaction:
+            self._transaction = transaction
+            self._transaction_header = transaction_header(transaction.id)
+            self._timestamp_ms = transaction.committed_us // US_PER_MS
+        self._topic = table.topic
+        self._source.begin(transaction, event, table.source, now_us)
+        self._headers.begin(
+            place[0], place[1], place[2], event_number, table.header, self._transaction_header
         )
 
-    def rows(self, encoder: RowEncoder, number: int, row: Row) -> Iterator[Record]:
-        """Yield the records of the event's row `number`."""
-        before, after = row.before, row.after
-        sequence = self._sequence(number, 0)
-        if before is None:
-            if after is not None:
-                image = encoder.image(after)
-                yield self._record(OP_CREATE, encoder.key(after), "null", image, number, sequence)
+    def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:
+        """Write the records of the event's row `number`."""
+        self._row(kind, images, number)
+        if len(self._out) > _KEPT_BYTES_MAX:
+            self._out = BytesWriter()
+
+    def truncate(self) -> None:
+        """Write the record which says that all earlier rows of the table are gone."""
+        out = self._out
+        out.truncate(0)
+        out.write(_NO_BEFORE)
+        out.write(b"null")
+        self._record(_TRUNCATE, None, 0)
+
+    def _row(self, kind: RowsKind, images: RowImages, number: i64) -> None:
+        out = self._out
+        out.truncate(0)
+        if kind is INSERT:
+            out.write(_NO_BEFORE)
+            images.put(out)
+            self._record(_CREATE, images.key(out), number)
             return
-        old_key, old_image = encoder.key(before), encoder.image(before)
-        if after is None:
-            yield from self._delete(old_key, old_image, number, sequence)
+        out.write(_BEFORE)
+        images.put(out)
+        old_key = images.key(out)
+        before_end: i64 = len(out)
+        if kind is DELETE:
+            out.write(_NO_AFTER)
+            self._delete(old_key, number, None)
             return
-        new_key, new_image = encoder.key(after), encoder.image(after)
+        out.write(_AFTER)
+        images.put(out)
+        new_key = images.key(out)
         if old_key is None or new_key is None or old_key == new_key:
-            yield self._record(OP_UPDATE, old_key, old_image, new_image, number, sequence)
-            return
-        # The row moves to another key, and perhaps to another partition.
-        yield from self._delete(old_key, old_image, number, sequence, (_NEW_KEY, new_key))
-        moved = self._sequence(number, 1)
-        yield self._record(
-            OP_CREATE, new_key, "null", new_image, number, moved, (_OLD_KEY, old_key)
-        )
+            self._record(_UPDATE, old_key, number)
+        else:
+            self._move(old_key, new_key, before_end, number)
 
-    def truncate(self) -> Record:
-        """Return the record which says that all earlier rows of the table are gone."""
-        return self._record(OP_TRUNCATE, None, "null", "null", 0, self._first)
+    def _move(self, old_key: bytes, new_key: bytes, before_end: i64, number: i64) -> None:
+        """Write the row that goes to another key, and perhaps to another partition."""
+        out = self._out
+        after = out.getvalue()[before_end + len(_AFTER) :]
+        out.truncate(before_end)
+        out.write(_NO_AFTER)
+        self._delete(old_key, number, new_key)
+        out.truncate(0)
+        out.write(_NO_BEFORE)
+        out.write(after)
+        self._source.put(out, _CREATE, number)
+        headers = self._headers.encode_with(_CREATE, number * HALVES + 1, _OLD_KEY, old_key)
+        self._take(new_key, headers)
 
-    def _delete(
-        self,
-        key: bytes | None,
-        image: str,
-        number: int,
-        sequence: Sequence,
-        *headers: tuple[str, bytes],
-    ) -> Iterator[Record]:
-        deleted = self._record(OP_DELETE, key, image, "null", number, sequence, *headers)
-        yield deleted
+    def _delete(self, key: bytes | None, number: i64, new_key: bytes | None) -> None:
+        self._source.put(self._out, _DELETE, number)
+        if new_key is None:
+            headers = self._headers.encode(_DELETE, number * HALVES)
+        else:
+            headers = self._headers.encode_with(_DELETE, number * HALVES, _NEW_KEY, new_key)
+        self._take(key, headers)
         if self._tombstones and key is not None:
-            yield deleted._replace(value=None)
+            self._target.take(self._topic, key, None, headers, self._timestamp_ms)
 
-    def _record(
-        self,
-        op: str,
-        key: bytes | None,
-        before: str,
-        after: str,
-        number: int,
-        sequence: Sequence,
-        *headers: tuple[str, bytes],
-    ) -> Record:
-        value = (
-            f'{{"before":{before},"after":{after},{self._source}{number}{self._source_end}'
-            f'"op":"{op}",{self._times}'
-        )
-        return Record(
-            self._topic,
-            key,
-            value.encode(),
-            [
-                (HEADER_SEQ, str(sequence).encode()),
-                (HEADER_OP, op.encode()),
-                *self._shared_headers,
-                *headers,
-            ],
-            self._timestamp_ms,
-        )
+    def _record(self, op: i64, key: bytes | None, number: i64) -> None:
+        self._source.put(self._out, op, number)
+        self._take(key, self._headers.encode(op, number * HALVES))
 
-    def _sequence(self, number: int, half: int) -> Sequence:
-        first = self._first
-        return Sequence(
-            first.epoch, first.file, first.position, first.event, number * HALVES + half
-        )
-
-
-def _source(
-    options: EnvelopeOptions, transaction: Transaction, event: Event, table: tuple[str, str]
-) -> tuple[str, str]:
-    """Return the source block up to the number of the row, and what follows it."""
-    committed_us = transaction.committed_us
-    gtid = "null" if transaction.gtid is None else f'"{transaction.gtid}"'
-    thread = "null" if transaction.thread_id is None else str(transaction.thread_id)
-    database, name = map(encode_basestring, table)
-    start = (
-        f'"source":{{"version":"{options.version}","connector":"{options.connector}",'
-        f'"name":"{options.prefix}","ts_ms":{committed_us // US_PER_MS},"snapshot":"false",'
-        f'"db":{database},"sequence":null,"ts_us":{committed_us},'
-        f'"ts_ns":{committed_us * NS_PER_US},"table":{name},'
-        f'"server_id":{event.header.server_id},"gtid":{gtid},'
-        f'"file":{encode_basestring(event.file)},"pos":{event.position},"row":'
-    )
-    return start, f',"thread":{thread},"query":null}},"transaction":null,'
+    def _take(self, key: bytes | None, headers: bytes) -> None:
+        self._target.take(self._topic, key, self._out.getvalue(), headers, self._timestamp_ms)

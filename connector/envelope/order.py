@@ -10,13 +10,18 @@ Kafka transaction as the first row that carries it, so it is durable before anyo
 from __future__ import annotations
 
 import re
+from typing import Final, final
 
 from connector.envelope.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_POSITION_DIGITS
 from connector.errors import UnsupportedChange
 
 _FILE_NUMBER = re.compile(r"\.(\d+)$")
+_EPOCHS_MAX: Final = 10**SEQ_EPOCH_DIGITS
+_FILES_MAX: Final = 10**SEQ_FILE_DIGITS
+_POSITIONS_MAX: Final = 10**SEQ_POSITION_DIGITS
 
 
+@final
 class TransactionOrder:
     """Gives each transaction (epoch, file number, position), always rising."""
 
@@ -28,26 +33,28 @@ class TransactionOrder:
         `same_server` is false when the stream now comes from another server than that one.
         """
         self.epoch = epoch if same_server else epoch + 1
+        self._file = ""
+        self._number = 0  # of `_file`
         self._last = (file_number(file), position) if file and same_server else (0, 0)
 
     def place(self, file: str, position: int) -> tuple[int, int, int]:
         """Return (epoch, file number, position) of the transaction that starts there."""
-        here = (file_number(file), position)
-        if here < self._last:
+        if file != self._file:
+            self._number = file_number(file)
+            self._file = file
+        number = self._number
+        last_number, last_position = self._last
+        if number < last_number or (number == last_number and position < last_position):
             self.epoch += 1
-        self._last = (here[0], position + 1)
-        if (
-            self.epoch >= 10**SEQ_EPOCH_DIGITS
-            or here[0] >= 10**SEQ_FILE_DIGITS
-            or position >= 10**SEQ_POSITION_DIGITS
-        ):
+        self._last = (number, position + 1)
+        if self.epoch >= _EPOCHS_MAX or number >= _FILES_MAX or position >= _POSITIONS_MAX:
             reason = (
                 f"{file}:{position} in epoch {self.epoch} is beyond what a sequence can count: "
                 "run RESET BINARY LOGS AND GTIDS on the source in a maintenance window and "
                 "start the pipeline under a new name"
             )
             raise UnsupportedChange(reason)
-        return self.epoch, *here
+        return self.epoch, number, position
 
 
 def file_number(file: str) -> int:

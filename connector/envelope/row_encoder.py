@@ -1,4 +1,8 @@
-"""A row image becomes JSON text, by steps that are composed once for each table."""
+"""The values of a row become JSON text, by steps that are composed once for each table.
+
+Images of partial updates, and those that leave out columns, go this way; `row_writer` is the short
+one from the bytes, which gives the same text.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,14 @@ if TYPE_CHECKING:
 class RowEncoder:
     """Writes the rows of one column list."""
 
-    __slots__ = ("_keyed", "_steps", "schema", "topic")
+    __slots__ = ("_keyed", "_schema", "_steps")
 
-    def __init__(self, schema: TableSchema, topic: str) -> None:
-        """Compose the steps of `schema`; its records go to `topic`.
+    def __init__(self, schema: TableSchema) -> None:
+        """Compose the steps of `schema`.
 
         Raises UnsupportedChange for a column that the envelope has no form for.
         """
-        self.schema = schema
-        self.topic = topic
+        self._schema = schema
         self._steps = [
             (f"{encode_basestring(column['name'])}:", value_encoder(column))
             for column in schema.columns
@@ -62,7 +65,7 @@ class RowEncoder:
 
     def _refuse_absent(self, name: str) -> None:
         reason = (
-            f"a row of {self.schema.name} was logged without column {name[:-1]}: a session ran "
+            f"a row of {self._schema.name} was logged without column {name[:-1]}: a session ran "
             "with binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give "
             "the pipeline a new name with source.start behind these rows"
         )

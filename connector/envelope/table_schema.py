@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.envelope.contract import SCHEMA_TOPIC_SUFFIX, SchemaColumn, SchemaRecord
-from connector.envelope.record import Record
 from connector.errors import UnsupportedChange
 
 if TYPE_CHECKING:
@@ -64,10 +63,12 @@ class TableSchema:
         """`database.table`."""
         return f"{self.database}.{self.table}"
 
-    def record(
-        self, prefix: str, seq: Sequence, columns: list[SchemaColumn], timestamp_ms: int
-    ) -> Record:
-        """Return the record in `<prefix>.schema`; `columns` may say more than `self.columns`."""
+    def record_key(self) -> bytes:
+        """Return the key of the record in `<prefix>.schema`."""
+        return f"{self.name}/{self.schema_id}".encode()
+
+    def record_value(self, seq: Sequence, columns: list[SchemaColumn]) -> bytes:
+        """Return the value of that record; `columns` may say more than `self.columns`."""
         value: SchemaRecord = {
             "schema_id": self.schema_id,
             "database": self.database,
@@ -75,13 +76,7 @@ class TableSchema:
             "seq": str(seq),
             "columns": columns,
         }
-        return Record(
-            topic=schema_topic(prefix),
-            key=f"{self.name}/{self.schema_id}".encode(),
-            value=json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
-            headers=[],
-            timestamp_ms=timestamp_ms,
-        )
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def schema_topic(prefix: str) -> str:

@@ -43,13 +43,17 @@ def _text_encoder(column: SchemaColumn) -> Callable[[Any], str]:
     def encode(value: Any) -> str:
         if isinstance(value, str):
             return encode_basestring(value)
-        reason = (
-            f"column {column['name']} holds a value that is not text of its character set: "
-            "correct it, or exclude the table"
-        )
-        raise UnsupportedChange(reason)
+        raise not_text(column["name"])
 
     return encode
+
+
+def not_text(column: str) -> UnsupportedChange:
+    """Return the refusal of a value that is bytes, or a number, where text should be."""
+    return UnsupportedChange(
+        f"column {column} holds a value that is not text of its character set: "
+        "correct it, or exclude the table"
+    )
 
 
 def _digits(value: int) -> str:

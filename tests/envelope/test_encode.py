@@ -24,6 +24,7 @@ from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.order import TransactionOrder
 from connector.errors import EventError, UnsupportedChange
 from connector.gtid import Gtid
+from tests.envelope.collected import Collected
 
 if TYPE_CHECKING:
     from connector.envelope.record import Record
@@ -71,8 +72,20 @@ def statement(kind: StatementKind, name: str, *added: AddedColumn) -> StatementC
     return StatementChange(TRANSACTION, 0, place, kind, "shop", name, list(added), "…")
 
 
-def encoder(*schema_keys: str) -> RecordEncoder:
-    return RecordEncoder(OPTIONS, TransactionOrder(), schema_keys)
+class Encoder:
+    """An encoder, and what it writes."""
+
+    def __init__(self, *schema_keys: str) -> None:
+        self._target = Collected()
+        self.encoder = RecordEncoder(OPTIONS, TransactionOrder(), self._target, schema_keys)
+
+    def rows(self, change: RowsChange) -> list[Record]:
+        self.encoder.rows(change, NOW_US)
+        return self._target.release()
+
+    def statement(self, change: StatementChange) -> list[Record]:
+        self.encoder.statement(change, NOW_US)
+        return self._target.release()
 
 
 def topics(records: list[Record]) -> list[str]:
@@ -86,25 +99,25 @@ def schema_columns(record: Record) -> list[dict[str, object]]:
 
 
 def test_a_schema_comes_once_before_the_first_row_that_uses_it() -> None:
-    made = encoder()
+    made = Encoder()
     table_map = table()
-    assert topics(list(made.rows(inserted(table_map, 1, 2), NOW_US))) == [
+    assert topics(made.rows(inserted(table_map, 1, 2))) == [
         "p.schema",
         "p.shop.t",
         "p.shop.t",
     ]
-    assert topics(list(made.rows(inserted(table_map, 3), NOW_US))) == ["p.shop.t"]
+    assert topics(made.rows(inserted(table_map, 3))) == ["p.shop.t"]
 
 
 def test_a_schema_that_an_earlier_run_wrote_is_not_written_again() -> None:
-    (schema, _) = encoder().rows(inserted(table(), 1), NOW_US)
+    (schema, _) = Encoder().rows(inserted(table(), 1))
     assert schema.key is not None
-    again = encoder(schema.key.decode())
-    assert topics(list(again.rows(inserted(table(), 1), NOW_US))) == ["p.shop.t"]
+    again = Encoder(schema.key.decode())
+    assert topics(again.rows(inserted(table(), 1))) == ["p.shop.t"]
 
 
 def test_the_value_is_the_envelope() -> None:
-    record = list(encoder().rows(inserted(table(), 7), NOW_US))[1]
+    record = Encoder().rows(inserted(table(), 7))[1]
     assert record.value is not None
     assert json.loads(record.value) == {
         "before": None,
@@ -138,25 +151,25 @@ def test_the_value_is_the_envelope() -> None:
 
 
 def test_an_added_column_is_told_with_the_next_schema() -> None:
-    made = encoder()
-    list(made.rows(inserted(table(), 1), NOW_US))
+    made = Encoder()
+    made.rows(inserted(table(), 1))
     added = AddedColumn("x", DefaultKind.LITERAL, "7")
-    assert list(made.statement(statement(StatementKind.ALTER_TABLE, "t", added), NOW_US)) == []
-    assert made.added_columns == {"shop.t": [added]}
+    assert made.statement(statement(StatementKind.ALTER_TABLE, "t", added)) == []
+    assert made.encoder.added_columns == {"shop.t": [added]}
     wider = table("t", Column(ColumnType.LONG, 0, nullable=True, name="x"))
-    schema, _ = made.rows(inserted(wider, 2), NOW_US)
+    schema, _ = made.rows(inserted(wider, 2))
     assert [column.get("added_default") for column in schema_columns(schema)] == [None, 7]
-    assert made.added_columns == {}
+    assert made.encoder.added_columns == {}
 
 
 def test_what_is_truncated_before_anything_was_published_says_nothing() -> None:
     gone = statement(StatementKind.TRUNCATE, "t")
-    assert list(encoder().statement(gone, NOW_US)) == []
+    assert Encoder().statement(gone) == []
 
 
 def test_a_dropped_database_takes_its_published_tables_with_it() -> None:
-    made = encoder("shop.a/1", "shop.b/1", "other.c/1")
-    records = list(made.statement(statement(StatementKind.DROP_DATABASE, ""), NOW_US))
+    made = Encoder("shop.a/1", "shop.b/1", "other.c/1")
+    records = made.statement(statement(StatementKind.DROP_DATABASE, ""))
     assert topics(records) == ["p.shop.a", "p.shop.b"]
     assert [dict(record.headers)["cdc.op"] for record in records] == [b"t", b"t"]
 
@@ -177,7 +190,7 @@ def partially_updated(before: str, *, present: int = 0b11) -> RowsChange:
 
 def test_a_partial_update_of_a_document_is_published_in_full() -> None:
     document = "0001000c000b00010005010061"  # {"a": 1}
-    records = list(encoder().rows(partially_updated(f"00 07000000 0d000000 {document}"), NOW_US))
+    records = Encoder().rows(partially_updated(f"00 07000000 0d000000 {document}"))
     assert records[-1].value is not None
     value = json.loads(records[-1].value)
     assert value["before"] == {"id": 7, "j": '{"a": 1}'}
@@ -186,7 +199,7 @@ def test_a_partial_update_of_a_document_is_published_in_full() -> None:
 
 def test_a_partial_update_without_the_document_before_is_refused() -> None:
     with pytest.raises(UnsupportedChange) as caught:
-        list(encoder().rows(partially_updated("00 07000000", present=0b01), NOW_US))
+        Encoder().rows(partially_updated("00 07000000", present=0b01))
     assert str(caught.value) == (
         'a row of shop.t was logged without column "j": a session ran with '
         "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
@@ -196,18 +209,18 @@ def test_a_partial_update_without_the_document_before_is_refused() -> None:
 
 def test_a_partial_update_of_null_is_an_error() -> None:
     with pytest.raises(EventError) as caught:
-        list(encoder().rows(partially_updated("02 07000000"), NOW_US))
+        Encoder().rows(partially_updated("02 07000000"))
     assert caught.value.reason == (
         "table shop.t, column j (JSON): it has changes of a document, but none before them"
     )
 
 
 def test_two_tables_cannot_share_a_topic() -> None:
-    made = encoder()
-    list(made.rows(inserted(table("a-b"), 1), NOW_US))
-    list(made.rows(inserted(table("a_b"), 1), NOW_US))
+    made = Encoder()
+    made.rows(inserted(table("a-b"), 1))
+    made.rows(inserted(table("a_b"), 1))
     with pytest.raises(UnsupportedChange) as caught:
-        list(made.rows(inserted(table("a b"), 1), NOW_US))
+        made.rows(inserted(table("a b"), 1))
     assert str(caught.value) == (
         "tables shop.a_b and shop.a b would share topic p.shop.a_b: exclude one of them in "
         "source.exclude_tables, or carry it in a pipeline with another kafka.topic_prefix"
@@ -216,7 +229,7 @@ def test_two_tables_cannot_share_a_topic() -> None:
 
 def test_a_transaction_with_more_events_than_a_sequence_counts_is_refused() -> None:
     with pytest.raises(UnsupportedChange) as caught:
-        list(encoder().rows(inserted(table(), 1, number=10**8), NOW_US))
+        Encoder().rows(inserted(table(), 1, number=10**8))
     assert str(caught.value) == (
         "binlog.000001:300: a transaction with more than 100000000 events cannot be numbered: "
         "split the change into smaller transactions"
@@ -226,7 +239,7 @@ def test_a_transaction_with_more_events_than_a_sequence_counts_is_refused() -> N
 def test_a_table_whose_columns_have_no_names_is_refused() -> None:
     nameless = TableMapEvent(1, 0, "shop", "t", [Column(ColumnType.LONG, 0, nullable=False)])
     with pytest.raises(UnsupportedChange) as caught:
-        list(encoder().rows(inserted(nameless, 1), NOW_US))
+        Encoder().rows(inserted(nameless, 1))
     assert str(caught.value).startswith(
         "binlog.000001:300: the log has no column names for table shop.t: "
     )

@@ -1,0 +1,92 @@
+"""A column list that has had rows: what its records have in common, and what writes its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.envelope.record_headers import schema_header
+from connector.envelope.row_encoder import RowEncoder
+from connector.envelope.row_images import DecodedImages, RowImages, StoredImages
+from connector.envelope.row_writer import RowWriter
+from connector.envelope.source_block import SourceTable
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+    from mypy_extensions import i64
+
+    from connector.binlog.rows_event import RowsEvent
+    from connector.binlog.table_map_event import TableMapEvent
+    from connector.envelope.table_schema import TableSchema
+
+_EIGHT_COLUMNS: Final = 0xFF
+
+
+@final
+class TableParts:
+    """What the records of one column list have in common."""
+
+    __slots__ = ("header", "source", "topic")
+
+    def __init__(self, database: str, table: str, schema_id: str, topic: str) -> None:
+        """Compose the parts; `schema_id` names the column list."""
+        self.topic = topic
+        self.source = SourceTable(database, table)
+        self.header = schema_header(schema_id)
+
+
+@final
+class PublishedTable:
+    """One table map, and what writes its rows."""
+
+    __slots__ = ("_encoder", "_writer", "announced", "parts", "schema", "table_map")
+
+    def __init__(self, table_map: TableMapEvent, schema: TableSchema, topic: str) -> None:
+        """Compose what the records have in common.
+
+        Raises UnsupportedChange for a column that the envelope has no form for.
+        """
+        self.table_map = table_map
+        self.schema = schema
+        self.parts = TableParts(schema.database, schema.table, schema.schema_id, topic)
+        self.announced = False  # whether its schema record has been written
+        self._encoder = RowEncoder(schema)
+        self._writer: RowWriter | None = None
+
+    def images(self, rows: RowsEvent, scratch: BytesWriter) -> RowImages:
+        """Return the images of an event, straight from their bytes where that can be.
+
+        Raises EventError for a column that cannot be read.
+        """
+        columns: i64 = len(self.table_map.columns)
+        if (
+            rows.partial
+            or rows.refused is not None
+            or not columns
+            or not _holds_all(rows.before_columns_present, columns)
+            or not _holds_all(rows.after_columns_present, columns)
+        ):
+            return DecodedImages(rows, self._encoder)
+        writer = self._writer
+        if writer is None:
+            try:
+                writer = self._writer = RowWriter(self.table_map, self.schema)
+            except DecodeError as error:
+                raise rows.unreadable(error) from error
+        return StoredImages(rows, writer, scratch)
+
+
+def _holds_all(columns_present: bytes | None, columns: i64) -> bool:
+    """Return whether a bitmap has every column; None stands for no image at all."""
+    if columns_present is None:
+        return True
+    place: i64 = 0
+    while columns >= 8:  # noqa: PLR2004 - a byte of the bitmap
+        if columns_present[place] != _EIGHT_COLUMNS:
+            return False
+        place += 1
+        columns -= 8
+    if not columns:
+        return True
+    rest: i64 = (1 << columns) - 1
+    return columns_present[place] & rest == rest

@@ -1,0 +1,122 @@
+"""The headers of a record: its place in the order, what happened, the schema, the transaction.
+
+They are written in the form of `record`. Those of one event differ in what happened, and in the
+last digits of the place.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, u8
+
+from connector.digits import put_padded
+from connector.envelope.contract import (
+    HEADER_OP,
+    HEADER_SCHEMA,
+    HEADER_SEQ,
+    HEADER_TXN,
+    SEQ_DIGITS,
+    SEQ_EPOCH_DIGITS,
+    SEQ_EVENT_DIGITS,
+    SEQ_FILE_DIGITS,
+    SEQ_POSITION_DIGITS,
+    SEQ_ROW_DIGITS,
+)
+from connector.envelope.record import put_header
+from connector.envelope.varint import put_varint
+
+
+def encode_header(name: str, value: str) -> bytes:
+    """Return one header."""
+    out = BytesWriter()
+    put_header(out, name.encode(), value.encode())
+    return out.getvalue()
+
+
+def schema_header(schema_id: str) -> bytes:
+    """Return the header that names the column list of a row."""
+    return encode_header(HEADER_SCHEMA, schema_id)
+
+
+def transaction_header(transaction_id: str) -> bytes:
+    """Return the header that names the source transaction of a row."""
+    return encode_header(HEADER_TXN, transaction_id)
+
+
+def _sequence_start(headers: i64) -> bytes:
+    out = BytesWriter()
+    put_varint(out, headers)
+    put_varint(out, len(HEADER_SEQ))
+    out.write(HEADER_SEQ.encode())
+    put_varint(out, SEQ_DIGITS)
+    return out.getvalue()
+
+
+_HEADERS: Final = 4
+_START: Final = _sequence_start(_HEADERS)
+# Both counts are one byte.
+_COUNT: Final = _START[0]
+_ONE_MORE: Final = _sequence_start(_HEADERS + 1)[0]
+_EMPTY: Final = encode_header(HEADER_OP, " ")
+_OP: Final = _EMPTY[:-1]  # without the letter
+
+
+@final
+class RecordHeaders:
+    """Writes the headers of the records of one event after the other."""
+
+    __slots__ = ("_event_end", "_out", "_schema", "_transaction")
+
+    def __init__(self) -> None:
+        """Begin without an event."""
+        self._out = BytesWriter()
+        self._event_end: i64 = 0  # of the digits that all records of the event have
+        self._schema = b""
+        self._transaction = b""
+
+    def begin(
+        self,
+        epoch: i64,
+        file: i64,
+        position: i64,
+        event_number: i64,
+        schema: bytes,
+        transaction: bytes,
+    ) -> None:
+        """Take what the records of an event share: their place, and two of the headers."""
+        out = self._out
+        out.truncate(0)
+        out.write(_START)
+        put_padded(out, epoch, SEQ_EPOCH_DIGITS)
+        put_padded(out, file, SEQ_FILE_DIGITS)
+        put_padded(out, position, SEQ_POSITION_DIGITS)
+        put_padded(out, event_number, SEQ_EVENT_DIGITS)
+        self._event_end = len(out)
+        self._schema = schema
+        self._transaction = transaction
+
+    def encode(self, op: i64, row: i64) -> bytes:
+        """Return the headers of a record; `op` is the letter, `row` the last part of the place."""
+        self._put(op, row)
+        return self._out.getvalue()
+
+    def encode_with(self, op: i64, row: i64, name: bytes, value: bytes) -> bytes:
+        """Return the headers of a record that has one more."""
+        out = self._out
+        self._put(op, row)
+        put_header(out, name, value)
+        out[0] = u8(_ONE_MORE)
+        encoded = out.getvalue()
+        out[0] = u8(_COUNT)
+        return encoded
+
+    def _put(self, op: i64, row: i64) -> None:
+        out = self._out
+        out.truncate(self._event_end)
+        put_padded(out, row, SEQ_ROW_DIGITS)
+        out.write(_OP)
+        out.append(u8(op))
+        out.write(self._schema)
+        out.write(self._transaction)

@@ -1,0 +1,133 @@
+"""Where a row comes from: the end of the envelope, which the rows of an event nearly share.
+
+::
+
+    ,"source":{"version":…,"pos":300,"row":   n   ,"thread":9,…},"transaction":null,"op":"   u
+    ","ts_ms":…,"ts_us":…,"ts_ns":…}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, u8
+
+from connector.digits import put_uint
+from connector.json_strings import quoted
+
+if TYPE_CHECKING:
+    from connector.binlog.event import Event
+    from connector.changes.transaction import Transaction
+    from connector.envelope.event_encoder import EnvelopeOptions
+
+_US_PER_MS: Final = 1000
+
+
+@final
+class SourceTable:
+    """What the source block says of a table."""
+
+    __slots__ = ("database", "table")
+
+    def __init__(self, database: str, table: str) -> None:
+        """Compose the parts."""
+        self.database = b',"snapshot":"false","db":%b,"sequence":null,"ts_us":' % quoted(database)
+        self.table = b',"table":%b,"server_id":' % quoted(table)
+
+
+@final
+class SourceBlock:
+    """Writes the ends of envelopes, of one event after the other."""
+
+    __slots__ = (
+        "_end",
+        "_file",
+        "_file_name",
+        "_gtid",
+        "_now_us",
+        "_out",
+        "_start",
+        "_times",
+        "_transaction",
+        "_version",
+    )
+
+    def __init__(self, options: EnvelopeOptions) -> None:
+        """Compose what all records have in common."""
+        self._version = (
+            f',"source":{{"version":"{options.version}","connector":"{options.connector}",'
+            f'"name":"{options.prefix}","ts_ms":'
+        ).encode()
+        self._out = BytesWriter()
+        self._transaction: Transaction | None = None
+        self._file_name = ""
+        self._file = b""
+        self._gtid = b""
+        self._now_us: i64 = -1
+        self._start = b""
+        self._end = b""
+        self._times = b""
+
+    def begin(
+        self, transaction: Transaction, event: Event, table: SourceTable, now_us: i64
+    ) -> None:
+        """Compose what the records of an event share; `now_us` is the time of encoding."""
+        if now_us != self._now_us:
+            self._now_us = now_us
+            self._times = self._encoded_times(now_us)
+        if transaction is not self._transaction:
+            self._transaction = transaction
+            self._begin_transaction(transaction)
+        if event.file != self._file_name:
+            self._file_name = event.file
+            self._file = b',"file":%b,"pos":' % quoted(event.file)
+        committed_us: i64 = transaction.committed_us
+        out = self._out
+        out.truncate(0)
+        out.write(self._version)
+        put_uint(out, committed_us // _US_PER_MS)
+        out.write(table.database)
+        put_uint(out, committed_us)
+        out.write(b',"ts_ns":')
+        _put_ns(out, committed_us)
+        out.write(table.table)
+        put_uint(out, event.header.server_id)
+        out.write(self._gtid)
+        out.write(self._file)
+        put_uint(out, event.position)
+        out.write(b',"row":')
+        self._start = out.getvalue()
+
+    def put(self, out: BytesWriter, op: i64, row: i64) -> None:
+        """Append the end of the envelope of row `row` of the event; `op` is the letter."""
+        out.write(self._start)
+        put_uint(out, row)
+        out.write(self._end)
+        out.append(u8(op))
+        out.write(self._times)
+
+    def _begin_transaction(self, transaction: Transaction) -> None:
+        gtid = "null" if transaction.gtid is None else f'"{transaction.id}"'
+        self._gtid = f',"gtid":{gtid}'.encode()
+        thread = "null" if transaction.thread_id is None else str(transaction.thread_id)
+        self._end = f',"thread":{thread},"query":null}},"transaction":null,"op":"'.encode()
+
+    def _encoded_times(self, now_us: i64) -> bytes:
+        out = self._out
+        out.truncate(0)
+        out.write(b'","ts_ms":')
+        put_uint(out, now_us // _US_PER_MS)
+        out.write(b',"ts_us":')
+        put_uint(out, now_us)
+        out.write(b',"ts_ns":')
+        _put_ns(out, now_us)
+        out.write(b"}")
+        return out.getvalue()
+
+
+def _put_ns(out: BytesWriter, time_us: i64) -> None:
+    # A bad log holds times whose nanoseconds exceed 64 bits.
+    put_uint(out, time_us)
+    if time_us:
+        out.write(b"000")
