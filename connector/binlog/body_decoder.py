@@ -7,7 +7,7 @@ payload, which has table maps of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.checksum import (
     CHECKSUM_LENGTH,
@@ -18,13 +18,33 @@ from connector.binlog.checksum import (
 from connector.binlog.compressed_events import decompress_rows
 from connector.binlog.control_events import IgnorableEvent
 from connector.binlog.event_bodies import BODIES
-from connector.binlog.event_types import EventType, event_name
-from connector.binlog.header import EventHeader
-from connector.binlog.heartbeat_event import HEARTBEATS
+from connector.binlog.event_types import (
+    HEARTBEAT_LOG,
+    HEARTBEAT_LOG_V2,
+    PARTIAL_ROW_DATA,
+    PARTIAL_UPDATE_ROWS,
+    QUERY,
+    ROTATE,
+    START_ENCRYPTION,
+    TABLE_MAP,
+    TRANSACTION_PAYLOAD,
+    EventType,
+    event_name,
+)
+from connector.binlog.header import HEADER_LENGTH, EventHeader
+from connector.binlog.heartbeat_event import is_heartbeat
 from connector.binlog.partial_row_data import PartialRowDataEvent, RowsEventAssembler
 from connector.binlog.payload_decoder import PayloadDecoder
-from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsHead, RowsKind
-from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.rows_event import (
+    DUMMY_TABLE_ID,
+    STMT_END_F,
+    UPDATE,
+    RowsEvent,
+    RowsHead,
+    RowsKind,
+)
+from connector.binlog.statement_events import QUERY_HEADER_LENGTH
+from connector.binlog.table_maps import TableMaps
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
@@ -32,14 +52,14 @@ from connector.payload import PayloadReader
 if TYPE_CHECKING:
     from collections import Counter
 
-    from connector.binlog.event import EventBody
+    from mypy_extensions import i64
+
+    from connector.binlog.event import Event, EventBody
     from connector.binlog.format_description_event import FormatDescriptionEvent
+    from connector.binlog.table_map_event import TableMapEvent
 
 # Of an event of an unknown type, in the message: its header and the start of its body.
 _SHOWN_BYTES = 32
-
-# Table maps that are kept decoded; the one decoded first gives way.
-TABLE_MAPS_MAX = 1024
 
 # The kind of change, and the version of the event.
 _ROWS: dict[int, tuple[RowsKind, int]] = {
@@ -60,56 +80,103 @@ _ROWS: dict[int, tuple[RowsKind, int]] = {
     EventType.UPDATE_ROWS_COMPRESSED_EVENT: (RowsKind.UPDATE, 2),
     EventType.DELETE_ROWS_COMPRESSED_EVENT: (RowsKind.DELETE, 2),
 }
-_COMPRESSED_ROWS = range(
-    EventType.WRITE_ROWS_COMPRESSED_EVENT_V1, EventType.DELETE_ROWS_COMPRESSED_EVENT + 1
-)
+_COMPRESSED_ROWS_START: Final = 166
+_COMPRESSED_ROWS_END: Final = 171
 
 
+# What an event leaves for later ones: by its type code, nothing for most.
+_NOTHING: Final = 0
+_ROWS_FOLLOW: Final = 1
+_ROWS_HEAD: Final = 2
+_STATE: Final = 3  # of the decoder; and events of unknown types, which are not passed over unseen
+
+
+def _what_is_left(type_code: int) -> int:
+    if type_code == TABLE_MAP:
+        return _ROWS_FOLLOW
+    if type_code in _ROWS:
+        return _ROWS_HEAD
+    speaks_of_the_log = type_code in (
+        ROTATE,
+        HEARTBEAT_LOG,
+        HEARTBEAT_LOG_V2,
+        START_ENCRYPTION,
+        PARTIAL_ROW_DATA,
+    )
+    return _STATE if speaks_of_the_log or BODIES[type_code] is None else _NOTHING
+
+
+_LEFT: Final = bytes(_what_is_left(type_code) for type_code in range(256))
+
+
+@final
 class BodyDecoder:
     """Decodes the bodies of events in the order of a log."""
 
     def __init__(
-        self, log: FormatDescriptionEvent, *, mariadb: bool, ignored_events: Counter[int]
+        self,
+        log: FormatDescriptionEvent,
+        *,
+        mariadb: bool,
+        ignored_events: Counter[int],
+        known: TableMaps | None = None,
     ) -> None:
         """Expect bodies in the format `log`, and count unknown events that are let pass."""
+        self.has_plain_queries = log.post_header_length(QUERY) == QUERY_HEADER_LENGTH
         self._log = log
         self._mariadb = mariadb
         self._ignored_events = ignored_events
+        self._known = TableMaps(log, mariadb=mariadb) if known is None else known
         self._table_maps: dict[int, TableMapEvent] = {}
-        self._decoded_table_maps: dict[bytes, TableMapEvent] = {}
         self._fragments = RowsEventAssembler()
 
-    def decode(
-        self, header: EventHeader, body: PayloadReader, origin: tuple[str, int, str]
-    ) -> EventBody:
+    def receive(self, event: Event, body: PayloadReader) -> None:
+        """Take the next event of the log, and decode what it leaves for later ones.
+
+        Raises DecodeError for what cannot be read.
+        """
+        header = event.header
+        type_code = header.type_code
+        if (
+            self._fragments.pending
+            and type_code != PARTIAL_ROW_DATA
+            and not header.artificial
+            and not is_heartbeat(type_code)
+        ):
+            self._fragments.require_nothing_open()
+        left: i64 = _LEFT[type_code]
+        if left == _ROWS_FOLLOW:
+            table_map = self._known.decode(body)
+            _require_end(body)
+            self._table_maps[table_map.table_id] = table_map
+            event.decoded(table_map)
+        elif left == _ROWS_HEAD:
+            self._open_rows(event, type_code, body)
+        elif left == _STATE:
+            event.decoded(self.decode(event, body))
+
+    def decode(self, event: Event, body: PayloadReader) -> EventBody:
         """Decode what is between an event's header and its checksum.
 
-        `origin` is file, position and name for error messages. Raises DecodeError for a body that
-        cannot be read to its end.
+        Raises DecodeError for a body that cannot be read to its end.
         """
-        decoded = self._decode(header, body, origin)
-        if body.remaining:
-            reason = f"{body.remaining} bytes are left over behind its last field"
-            raise DecodeError(reason)
+        decoded = self._decode(event, body)
+        _require_end(body)
         return decoded
 
-    def _decode(
-        self, header: EventHeader, body: PayloadReader, origin: tuple[str, int, str]
-    ) -> EventBody:
+    def _decode(self, event: Event, body: PayloadReader) -> EventBody:
+        header = event.header
         type_code = header.type_code
-        if type_code == EventType.PARTIAL_ROW_DATA_EVENT:
-            return self._decode_fragment(body, origin)
-        if not header.artificial and type_code not in HEARTBEATS:
-            self._fragments.require_nothing_open()
-        if type_code == EventType.TABLE_MAP_EVENT:
-            return self._decode_table_map(body)
-        if type_code in _ROWS:
-            return self._decode_rows(type_code, body, origin)
-        if type_code == EventType.TRANSACTION_PAYLOAD_EVENT:
-            return self._decode_payload(header, body, origin)
-        decode = BODIES.get(type_code)
+        head = event.rows_head
+        if head is not None:
+            return self._decode_rows(event, type_code, head, event.table_map, body)
+        decode = BODIES[type_code]
         if decode is not None:
             return decode(body, header, self._log)
+        if type_code == PARTIAL_ROW_DATA:
+            return self._decode_fragment(event, body)
+        if type_code == TRANSACTION_PAYLOAD:
+            return self._decode_payload(event, body)
         if header.ignorable:
             self._ignored_events[type_code] += 1
             return IgnorableEvent.decode(body)
@@ -119,86 +186,99 @@ class BodyDecoder:
         )
         raise DecodeError(reason)
 
-    def _decode_table_map(self, body: PayloadReader) -> TableMapEvent:
-        raw = body.data[body.offset : body.end]
-        event = self._decoded_table_maps.get(raw)
-        if event is None:
-            event = TableMapEvent.decode(
-                body,
-                self._log.post_header_length(EventType.TABLE_MAP_EVENT),
-                mariadb=self._mariadb,
-                pre_ga=self._log.post_header_length(EventType.WRITE_ROWS_EVENT_V1) is None,
-            )
-            if len(self._decoded_table_maps) >= TABLE_MAPS_MAX:
-                del self._decoded_table_maps[next(iter(self._decoded_table_maps))]
-            self._decoded_table_maps[raw] = event
-        else:
-            body.skip(body.remaining)
-        self._table_maps[event.table_id] = event
-        return event
+    def _open_rows(self, event: Event, type_code: i64, body: PayloadReader) -> None:
+        """Read the head of a rows event, and find its table map while it is there."""
+        head = self._read_head(type_code, body)
+        event.rows_head = head
+        event.table_map = self._table_map_of(head)
+
+    def _read_head(self, type_code: i64, body: PayloadReader) -> RowsHead:
+        kind, version = _ROWS[type_code]
+        length = self._log.post_header_length(type_code)
+        return RowsHead.decode(body, length, kind=kind, version=version)
+
+    def _table_map_of(self, head: RowsHead) -> TableMapEvent | None:
+        """Return the table map of a rows event, None of one that only ends a statement."""
+        table_map = self._table_maps.get(head.table_id)
+        if table_map is None and head.table_id != DUMMY_TABLE_ID:
+            reason = f"no TABLE_MAP_EVENT of this statement describes table id {head.table_id}"
+            raise DecodeError(reason)
+        if head.flags & STMT_END_F:
+            self._table_maps.clear()
+        return table_map
 
     def _decode_rows(
-        self, type_code: int, body: PayloadReader, origin: tuple[str, int, str]
+        self,
+        event: Event,
+        type_code: i64,
+        head: RowsHead,
+        table_map: TableMapEvent | None,
+        body: PayloadReader,
     ) -> RowsEvent:
+        """Decode what is behind the head of a rows event."""
+        origin = (event.file, event.position, event.name)
         kind, version = _ROWS[type_code]
-        head = RowsHead.decode(
-            body, self._log.post_header_length(type_code), kind=kind, version=version
-        )
-        if type_code in _COMPRESSED_ROWS:
-            body = decompress_rows(body, update=kind is RowsKind.UPDATE)
-        table_map = self._table_maps.get(head.table_id)
         if table_map is None:
-            if head.table_id != DUMMY_TABLE_ID:
-                reason = f"no TABLE_MAP_EVENT of this statement describes table id {head.table_id}"
-                raise DecodeError(reason)
-            event = RowsEvent.dummy(head, kind, origin)
             body.skip(body.remaining)
-        else:
-            partial = type_code == EventType.PARTIAL_UPDATE_ROWS_EVENT
-            event = RowsEvent.decode(
-                body, head, kind, table_map, origin, partial=partial, pre_ga=version == 0
-            )
-        if event.stmt_end:
-            self._table_maps.clear()
-        return event
+            return RowsEvent.dummy(head, kind, origin)
+        if _COMPRESSED_ROWS_START <= type_code <= _COMPRESSED_ROWS_END:
+            body = decompress_rows(body, update=kind is UPDATE)
+        return RowsEvent.decode(
+            body,
+            head,
+            kind,
+            table_map,
+            origin,
+            partial=type_code == PARTIAL_UPDATE_ROWS,
+            pre_ga=version == 0,
+        )
 
-    def _decode_fragment(
-        self, body: PayloadReader, origin: tuple[str, int, str]
-    ) -> PartialRowDataEvent:
-        event = PartialRowDataEvent.decode(body)
-        whole = self._fragments.receive(event)
+    def _decode_fragment(self, event: Event, body: PayloadReader) -> PartialRowDataEvent:
+        fragment = PartialRowDataEvent.decode(body)
+        whole = self._fragments.receive(fragment)
         if whole is not None:
-            event.rows_event = self._decode_whole(whole, origin)
-        return event
+            fragment.rows_event = self._decode_whole(event, whole)
+        return fragment
 
-    def _decode_whole(self, data: bytes, origin: tuple[str, int, str]) -> RowsEvent:
-        """Decode a rows event that was put together from fragments."""
-        header = EventHeader.decode(PayloadReader(data))
+    def _decode_whole(self, event: Event, data: bytes) -> RowsEvent:
+        """Decode a rows event that was put together from fragments, of which `event` is the last.
+
+        The fragments have checksums of their own; whether the whole has one shows by itself.
+        """
+        body = PayloadReader(data)
+        header = EventHeader.decode(body)
         if header.type_code not in _ROWS or header.event_size != len(data):
             reason = (
                 f"the fragments make {len(data)} bytes that start a "
                 f"{event_name(header.type_code)} of {header.event_size}, not one whole rows event"
             )
             raise DecodeError(reason)
-        end = len(data)
         if self._log.checksum_algorithm is ChecksumAlgorithm.CRC32 and (
             computed_checksum(data) == stored_checksum(data)
         ):
-            # The fragments have checksums of their own; whether the whole has one shows by itself.
-            end -= CHECKSUM_LENGTH
-        body = PayloadReader(data, self._log.header_length, end)
-        return self._decode_rows(header.type_code, body, origin)
+            body.end -= CHECKSUM_LENGTH
+        body.skip(self._log.header_length - HEADER_LENGTH)
+        head = self._read_head(header.type_code, body)
+        table_map = self._table_map_of(head)
+        return self._decode_rows(event, header.type_code, head, table_map, body)
 
-    def _decode_payload(
-        self, header: EventHeader, body: PayloadReader, origin: tuple[str, int, str]
-    ) -> TransactionPayloadEvent:
-        file, position, _ = origin
-        next_position = position + header.event_size
+    def _decode_payload(self, event: Event, body: PayloadReader) -> TransactionPayloadEvent:
+        file, position = event.file, event.position
+        next_position = position + event.header.event_size
 
         def new_decoder() -> PayloadDecoder:
             bodies = BodyDecoder(
-                self._log, mariadb=self._mariadb, ignored_events=self._ignored_events
+                self._log,
+                mariadb=self._mariadb,
+                ignored_events=self._ignored_events,
+                known=self._known,
             )
             return PayloadDecoder(bodies, self._log.header_length, file, position, next_position)
 
         return TransactionPayloadEvent.decode(body, file, position, new_decoder)
+
+
+def _require_end(body: PayloadReader) -> None:
+    if body.remaining:
+        reason = f"{body.remaining} bytes are left over behind its last field"
+        raise DecodeError(reason)

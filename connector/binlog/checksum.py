@@ -5,15 +5,22 @@ https://dev.mysql.com/doc/refman/8.4/en/replication-options-binary-log.html#sysv
 
 from __future__ import annotations
 
-import zlib
 from enum import IntEnum
+from typing import Final
+
+from isal import isal_zlib
 
 from connector.binlog.header import LOG_EVENT_BINLOG_IN_USE_F
 from connector.errors import DecodeError
 
-CHECKSUM_LENGTH = 4
+CHECKSUM_LENGTH: Final = 4
 
 _FLAGS_OFFSET = 17
+
+# Of bytes with their own CRC32 behind them, whatever they are.
+_RESIDUE: Final = 0x2144_DF1C
+
+crc32: Final = isal_zlib.crc32
 
 
 class ChecksumAlgorithm(IntEnum):
@@ -31,7 +38,7 @@ def stored_checksum(data: bytes) -> int:
 
 def computed_checksum(data: bytes) -> int:
     """Return the CRC32 of an event's bytes before its checksum."""
-    return zlib.crc32(memoryview(data)[:-CHECKSUM_LENGTH])
+    return crc32(memoryview(data)[:-CHECKSUM_LENGTH])
 
 
 def computed_format_checksum(data: bytes) -> int:
@@ -42,7 +49,13 @@ def computed_format_checksum(data: bytes) -> int:
     head = bytearray(data[: _FLAGS_OFFSET + 1])
     head[_FLAGS_OFFSET] &= ~LOG_EVENT_BINLOG_IN_USE_F
     rest = memoryview(data)[_FLAGS_OFFSET + 1 : -CHECKSUM_LENGTH]
-    return zlib.crc32(rest, zlib.crc32(head))
+    return crc32(rest, crc32(head))
+
+
+def require_intact(data: bytes) -> None:
+    """Raise DecodeError unless the CRC32 of an event is what its last four bytes say."""
+    if crc32(data) != _RESIDUE:
+        require_checksum(computed_checksum(data), stored_checksum(data))
 
 
 def require_checksum(computed: int, stored: int) -> None:

@@ -11,6 +11,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binl
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING, final
 
 from connector.binlog.body_decoder import BodyDecoder
 from connector.binlog.checksum import (
@@ -19,29 +20,32 @@ from connector.binlog.checksum import (
     computed_checksum,
     computed_format_checksum,
     require_checksum,
+    require_intact,
     stored_checksum,
 )
 from connector.binlog.control_events import RotateEvent
 from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.event import Event, EventBody
-from connector.binlog.event_types import EventType, event_name
+from connector.binlog.event import Event
+from connector.binlog.event_types import (
+    FORMAT_DESCRIPTION,
+    ROTATE,
+    START_ENCRYPTION,
+    event_name,
+)
 from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
-from connector.binlog.heartbeat_event import HEARTBEATS, HeartbeatEvent
+from connector.binlog.heartbeat_event import HeartbeatEvent, is_heartbeat
 from connector.binlog.log_place import FIRST_POSITION, UNNAMED_LOG, LogPlace
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
 from connector.errors import DecodeError, EventError, LogRefused
 from connector.payload import PayloadReader
 
-# They have a place in the file, unless they are made up.
-_PLACED = (
-    EventType.FORMAT_DESCRIPTION_EVENT,
-    EventType.ROTATE_EVENT,
-    EventType.START_ENCRYPTION_EVENT,
-)
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 
+@final
 class EventDecoder:
     """Decodes the events of one log, in order, from a file or from a server."""
 
@@ -82,57 +86,87 @@ class EventDecoder:
         Raises EventError when that is not possible, and LogRefused when the log is encrypted from
         here on; the decoder must not be used after it.
         """
-        place = self._place
-        file = place.file
-        if self._encrypted is not None:
-            raise LogRefused(file or UNNAMED_LOG, self._encrypted.refusal)
-        position = place.position
-        name = "an event header"
-        try:
-            header = EventHeader.decode(PayloadReader(data), self._version)
-            header.type_code = self._renumbered.get(header.type_code, header.type_code)
-            name = event_name(header.type_code)
-            # Nothing in the header is believed before its checksum.
-            checksum = self._checksum(header, data)
-            occupies = self._occupies(header)
-            position = position if self._counted else place.start_of(header, occupies=occupies)
-            body = self._decode_body(header, data, checksum, (file, position, name))
-        except DecodeError as error:
-            raise EventError(file or UNNAMED_LOG, position, name, str(error)) from error
-        next_position = position + header.event_size if occupies else position
-        self._move(header, body, next_position)
-        if isinstance(body, StartEncryptionEvent) and not header.ignorable:
-            # A server that decrypts what follows for a replica says so by the flag.
-            self._encrypted = body
-        return Event(file, position, next_position, header, body, data, checksum)
+        event = self.open(data)
+        _ = event.body
+        return event
 
-    def _checksum(self, header: EventHeader, data: bytes) -> int | None:
-        """Return the event's checksum after verifying it, None when the log has none."""
+    def open(self, data: bytes) -> Event:
+        """Take one whole event as `decode` does, but leave its body to whoever looks at it.
+
+        What it leaves for later events is decoded here. Raises what `decode` does, for bodies
+        that are not decoded here only where they are used.
+        """
+        place = self._place
+        if self._encrypted is not None:
+            raise LogRefused(place.file or UNNAMED_LOG, self._encrypted.refusal)
+        position = place.position
+        type_code: i64 = -1
+        try:
+            reader = PayloadReader(data)
+            header = EventHeader.decode(reader, self._version)
+            if self._renumbered:
+                header.type_code = self._renumbered.get(header.type_code, header.type_code)
+            type_code = header.type_code
+            # Nothing in the header is believed before its checksum.
+            checksummed = self._verified(header, data)
+            occupies = self._counted or self._occupies(header)
+            if not self._counted:
+                position = place.start_of(header, occupies=occupies)
+            next_position = position + header.event_size if occupies else position
+            bodies = self._bodies
+            event = Event(
+                place.file,
+                position,
+                next_position,
+                header,
+                None,
+                data,
+                checksummed=checksummed,
+                bodies=bodies,
+                reader=reader,
+            )
+            if type_code == FORMAT_DESCRIPTION and self._is_description(header):
+                event.decoded(self._format)
+            else:
+                if checksummed:
+                    reader.end -= CHECKSUM_LENGTH
+                if self._header_rest and type_code != ROTATE:
+                    reader.skip(self._header_rest)
+                bodies.receive(event, reader)
+        except DecodeError as error:
+            name = "an event header" if type_code < 0 else event_name(type_code)
+            raise EventError(place.file or UNNAMED_LOG, position, name, str(error)) from error
+        place.position = next_position
+        if type_code == START_ENCRYPTION:
+            self._take_encryption(event)
+        elif not self._counted and (type_code == ROTATE or not occupies):
+            self._move(event, occupies=occupies)
+        return event
+
+    def _verified(self, header: EventHeader, data: bytes) -> bool:
+        """Return whether the event has a checksum, which is verified."""
         if header.event_size != len(data):
             reason = f"its header says {header.event_size} bytes, but {len(data)} came"
             raise DecodeError(reason)
-        if self._is_description(header):
+        is_format = header.type_code == FORMAT_DESCRIPTION
+        if is_format and self._is_description(header):
             self._use_format(self._decode_format(data))
             self._described = True
             self._version = BinlogVersion.V4
         if not self._described:
-            return _checksum_before_format(header, data)
-        if self._format.checksum_algorithm is not ChecksumAlgorithm.CRC32:
-            return None
+            return _has_checksum_before_format(header, data)
+        if not self._has_checksums:
+            return False
         if len(data) < HEADER_LENGTH + CHECKSUM_LENGTH:
             reason = f"{len(data)} bytes do not hold a header and a checksum"
             raise DecodeError(reason)
-        checksum = stored_checksum(data)
-        if self._verify_checksum and header.type_code != EventType.FORMAT_DESCRIPTION_EVENT:
-            require_checksum(computed_checksum(data), checksum)
-        return checksum
+        if self._verify_checksum and not is_format:
+            require_intact(data)
+        return True
 
     def _is_description(self, header: EventHeader) -> bool:
         """Return whether this starts format v4, as may happen behind a ROTATE_EVENT of v3."""
-        return (
-            header.type_code == EventType.FORMAT_DESCRIPTION_EVENT
-            and self._version is not BinlogVersion.V1
-        )
+        return header.type_code == FORMAT_DESCRIPTION and self._version is not BinlogVersion.V1
 
     def _decode_format(self, data: bytes) -> FormatDescriptionEvent:
         event = FormatDescriptionEvent.decode(PayloadReader(data, HEADER_LENGTH))
@@ -142,56 +176,50 @@ class EventDecoder:
 
     def _use_format(self, described: FormatDescriptionEvent) -> None:
         self._format = described
+        self._has_checksums = described.checksum_algorithm is ChecksumAlgorithm.CRC32
+        # Of every header but a ROTATE_EVENT's, behind the fields that are known.
+        self._header_rest = described.header_length - (
+            V1_HEADER_LENGTH if self._version is BinlogVersion.V1 else HEADER_LENGTH
+        )
         self._renumbered = described.renumbered_types
         mariadb = described.mariadb if self._mariadb is None else self._mariadb
         self._bodies = BodyDecoder(described, mariadb=mariadb, ignored_events=self.ignored_events)
 
-    def _decode_body(
-        self,
-        header: EventHeader,
-        data: bytes,
-        checksum: int | None,
-        origin: tuple[str, int, str],
-    ) -> EventBody:
-        type_code = header.type_code
-        if self._is_description(header):
-            return self._format
-        start = V1_HEADER_LENGTH if self._version is BinlogVersion.V1 else HEADER_LENGTH
-        end = len(data) if checksum is None else len(data) - CHECKSUM_LENGTH
-        body = PayloadReader(data, start, end)
-        if type_code != EventType.ROTATE_EVENT:
-            body.skip(self._format.header_length - start)
-        return self._bodies.decode(header, body, origin)
+    def _take_encryption(self, event: Event) -> None:
+        body = event.body
+        if isinstance(body, StartEncryptionEvent) and not event.header.ignorable:
+            # A server that decrypts what follows for a replica says so by the flag.
+            self._encrypted = body
 
-    def _move(self, header: EventHeader, body: EventBody, next_position: int) -> None:
-        """Expect the next event behind this one, or where this one says."""
-        self._place.position = next_position
-        if self._counted:
-            return
+    def _move(self, event: Event, *, occupies: bool) -> None:
+        """Expect the next event where this one says."""
+        body = event.body
         if isinstance(body, RotateEvent):
             self._place = LogPlace(body.next_file, body.next_position)
         elif isinstance(body, HeartbeatEvent) and body.exact:
             self._place = LogPlace(body.file, body.position)
-        elif header.log_pos and not self._occupies(header):
+        elif event.header.log_pos and not occupies:
             # A heartbeat, or MariaDB's artificial GTID list: the server has skipped up to there.
-            self._place.advance_to(header.log_pos)
+            self._place.advance_to(event.header.log_pos)
 
     def _occupies(self, header: EventHeader) -> bool:
         """Return whether the event is in the file, not made up for the replica.
 
         A server that starts in the middle of a file sends what the file starts with without places.
         """
-        if self._counted:
-            return True
-        if header.artificial or header.type_code in HEARTBEATS:
+        if header.artificial or is_heartbeat(header.type_code):
             return False
-        return header.log_pos != 0 or header.type_code not in _PLACED
+        return header.log_pos != 0 or not _has_place(header.type_code)
 
 
-def _checksum_before_format(header: EventHeader, data: bytes) -> int | None:
-    """Return the checksum of the ROTATE_EVENT that some servers send with one, some without."""
-    if header.type_code != EventType.ROTATE_EVENT:
+def _has_place(type_code: i64) -> bool:
+    """Return whether events of this type have a place in the file, unless they are made up."""
+    return type_code in (FORMAT_DESCRIPTION, ROTATE, START_ENCRYPTION)
+
+
+def _has_checksum_before_format(header: EventHeader, data: bytes) -> bool:
+    """Return whether a ROTATE_EVENT has a checksum, which some servers send and some do not."""
+    if header.type_code != ROTATE:
         reason = "no FORMAT_DESCRIPTION_EVENT came before it, which every log starts with"
         raise DecodeError(reason)
-    checksum = stored_checksum(data)
-    return checksum if computed_checksum(data) == checksum else None
+    return computed_checksum(data) == stored_checksum(data)

@@ -1,10 +1,10 @@
-"""An event: where it is in the log, its header, and its body."""
+"""An event: where it is in the log, its header, and its body, decoded when somebody looks at it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog.checksum import stored_checksum
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.control_events import (
     IgnorableEvent,
@@ -14,6 +14,7 @@ from connector.binlog.control_events import (
     StopEvent,
 )
 from connector.binlog.encryption_event import StartEncryptionEvent
+from connector.binlog.event_types import QUERY, event_name
 from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
@@ -26,6 +27,7 @@ from connector.binlog.load_events import (
     ExecLoadEvent,
     LoadEvent,
 )
+from connector.binlog.log_place import UNNAMED_LOG
 from connector.binlog.mariadb_events import (
     AnnotateRowsEvent,
     BinlogCheckpointEvent,
@@ -38,6 +40,7 @@ from connector.binlog.statement_events import (
     ExecuteLoadQueryEvent,
     QueryEvent,
     RowsQueryEvent,
+    thread_id_of,
 )
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import (
@@ -48,9 +51,15 @@ from connector.binlog.transaction_events import (
 )
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
+from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.body_decoder import BodyDecoder
     from connector.binlog.header import EventHeader
+    from connector.binlog.rows_event import RowsHead
+    from connector.payload import PayloadReader
 
 EventBody = (
     AnnotateRowsEvent
@@ -93,14 +102,142 @@ EventBody = (
 )
 
 
-@dataclass(slots=True)
-class Event:
-    """One event of a log."""
+_BEGIN: Final = b"BEGIN"
 
-    file: str  # the log it is in; "" before the stream has named it
-    position: int  # of its first byte in the file, our own 64-bit count
-    next_position: int  # of the first byte behind it; equal to `position` when artificial
-    header: EventHeader
-    body: EventBody
-    data: bytes  # the whole event as in the file, with header and checksum
-    checksum: int | None = None  # CRC32; None without
+
+@final
+class Event:
+    """One event of a log.
+
+    `table_map` describes the rows that the event changes; it is None for an event of another type,
+    and for one without rows that only ends a statement.
+    """
+
+    __slots__ = (
+        "_bodies",
+        "_body",
+        "_checksummed",
+        "_number",
+        "_reader",
+        "data",
+        "file",
+        "header",
+        "next_position",
+        "position",
+        "rows_head",
+        "table_map",
+    )
+
+    def __init__(
+        self,
+        file: str,
+        position: int,
+        next_position: int,
+        header: EventHeader,
+        body: EventBody | None,
+        data: bytes,
+        *,
+        checksummed: bool = False,
+        bodies: BodyDecoder | None = None,
+        reader: PayloadReader | None = None,
+        number: i64 = 0,
+    ) -> None:
+        """State the facts; where `body` is None, `bodies` decodes it from `reader` when it is used.
+
+        `number` counts the events inside of a TRANSACTION_PAYLOAD_EVENT, from 1.
+        """
+        self.file = file  # the log it is in; "" before the stream has named it
+        self.position = position  # of its first byte in the file, our own 64-bit count
+        # Of the first byte behind it; equal to `position` when artificial.
+        self.next_position = next_position
+        self.header = header
+        self.data = data  # the whole event as in the file, with header and checksum
+        self.table_map: TableMapEvent | None = None
+        self.rows_head: RowsHead | None = None
+        self._body = body
+        self._bodies = bodies
+        self._reader = reader
+        self._number: i64 = number
+        self._checksummed = checksummed
+
+    @property
+    def body(self) -> EventBody:
+        """What the event says, decoded at the first use.
+
+        Raises EventError when it cannot be read to its end.
+        """
+        body = self._body
+        return self._decode() if body is None else body
+
+    @property
+    def checksum(self) -> int | None:
+        """The CRC32 that it carries; None without."""
+        return stored_checksum(self.data) if self._checksummed else None
+
+    @property
+    def name(self) -> str:
+        """How messages call it: by its type, and by its number inside of a compressed one."""
+        name = event_name(self.header.type_code)
+        if self._number:
+            return f"{name} (event {self._number} of a TRANSACTION_PAYLOAD_EVENT)"
+        return name
+
+    @property
+    def begin_thread_id(self) -> i64:
+        """Of a BEGIN, the session; -1 of every other event. The body need not be decoded for it."""
+        if self.header.type_code != QUERY:
+            return -1
+        bodies = self._bodies
+        reader = self._reader
+        if bodies is not None and reader is not None and bodies.has_plain_queries:
+            return thread_id_of(reader, _BEGIN)
+        body = self.body
+        if isinstance(body, QueryEvent) and body.query_bytes == _BEGIN:
+            return body.thread_id
+        return -1
+
+    def decoded(self, body: EventBody) -> None:
+        """Take the body, which had to be decoded at once."""
+        self._body = body
+        self._bodies = None
+        self._reader = None
+
+    def error(self, reason: str) -> EventError:
+        """Return what to raise where this event cannot be read."""
+        return EventError(self.file or UNNAMED_LOG, self.position, self.name, reason)
+
+    def in_file(self, file: str) -> Event:
+        """Return the same event in a log of another name."""
+        return self._copy(file, self.body)
+
+    def with_body(self, body: EventBody) -> Event:
+        """Return the same event with another view on its body."""
+        return self._copy(self.file, body)
+
+    def _copy(self, file: str, body: EventBody) -> Event:
+        event = Event(
+            file,
+            self.position,
+            self.next_position,
+            self.header,
+            body,
+            self.data,
+            checksummed=self._checksummed,
+            number=self._number,
+        )
+        event.table_map = self.table_map
+        return event
+
+    def _decode(self) -> EventBody:
+        bodies = self._bodies
+        reader = self._reader
+        assert bodies is not None
+        assert reader is not None
+        start = reader.offset
+        try:
+            body = bodies.decode(self, reader)
+        except DecodeError as error:
+            reader.offset = start
+            raise self.error(str(error)) from error
+        self.decoded(body)
+        return body

@@ -59,14 +59,14 @@ if TYPE_CHECKING:
     from connector.binlog.header import EventHeader
     from connector.payload import PayloadReader
 
-    BodyDecoder = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], EventBody]
+    ReadBody = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], EventBody]
 
 
 def _decode_compressed_query(body: PayloadReader, post_header_length: int | None) -> QueryEvent:
     return QueryEvent.decode(decompress_query(body, post_header_length), post_header_length)
 
 
-BODIES: dict[int, BodyDecoder] = {
+_BODIES: dict[int, ReadBody] = {
     EventType.START_EVENT_V3: lambda body, _, __: StartEventV3.decode(body),
     EventType.QUERY_EVENT: lambda body, _, log: QueryEvent.decode(
         body, log.post_header_length(EventType.QUERY_EVENT)
@@ -137,3 +137,6 @@ BODIES: dict[int, BodyDecoder] = {
         body, log.post_header_length(EventType.QUERY_COMPRESSED_EVENT)
     ),
 }
+
+# The same, by type code; None for a type that is not read here.
+BODIES: list[ReadBody | None] = [_BODIES.get(type_code) for type_code in range(256)]

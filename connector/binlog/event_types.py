@@ -7,6 +7,24 @@ https://mariadb.com/kb/en/2-binlog-event-header/
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
+
+# The events that nearly all of a log consists of, and those that say where the log is: as plain
+# numbers for whoever looks at the type of each event.
+QUERY: Final = 2
+ROTATE: Final = 4
+FORMAT_DESCRIPTION: Final = 15
+XID: Final = 16
+TABLE_MAP: Final = 19
+HEARTBEAT_LOG: Final = 27
+GTID_LOG: Final = 33
+ANONYMOUS_GTID_LOG: Final = 34
+PARTIAL_UPDATE_ROWS: Final = 39
+TRANSACTION_PAYLOAD: Final = 40
+HEARTBEAT_LOG_V2: Final = 41
+MARIADB_GTID: Final = 162
+START_ENCRYPTION: Final = 164
+PARTIAL_ROW_DATA: Final = 172
 
 
 class EventType(IntEnum):
@@ -14,9 +32,9 @@ class EventType(IntEnum):
 
     UNKNOWN_EVENT = 0
     START_EVENT_V3 = 1
-    QUERY_EVENT = 2
+    QUERY_EVENT = QUERY
     STOP_EVENT = 3
-    ROTATE_EVENT = 4
+    ROTATE_EVENT = ROTATE
     INTVAR_EVENT = 5
     LOAD_EVENT = 6
     SLAVE_EVENT = 7
@@ -27,11 +45,11 @@ class EventType(IntEnum):
     NEW_LOAD_EVENT = 12
     RAND_EVENT = 13
     USER_VAR_EVENT = 14
-    FORMAT_DESCRIPTION_EVENT = 15
-    XID_EVENT = 16
+    FORMAT_DESCRIPTION_EVENT = FORMAT_DESCRIPTION
+    XID_EVENT = XID
     BEGIN_LOAD_QUERY_EVENT = 17
     EXECUTE_LOAD_QUERY_EVENT = 18
-    TABLE_MAP_EVENT = 19
+    TABLE_MAP_EVENT = TABLE_MAP
     PRE_GA_WRITE_ROWS_EVENT = 20
     PRE_GA_UPDATE_ROWS_EVENT = 21
     PRE_GA_DELETE_ROWS_EVENT = 22
@@ -39,28 +57,28 @@ class EventType(IntEnum):
     UPDATE_ROWS_EVENT_V1 = 24
     DELETE_ROWS_EVENT_V1 = 25
     INCIDENT_EVENT = 26
-    HEARTBEAT_LOG_EVENT = 27
+    HEARTBEAT_LOG_EVENT = HEARTBEAT_LOG
     IGNORABLE_LOG_EVENT = 28
     ROWS_QUERY_LOG_EVENT = 29
     WRITE_ROWS_EVENT = 30
     UPDATE_ROWS_EVENT = 31
     DELETE_ROWS_EVENT = 32
-    GTID_LOG_EVENT = 33
-    ANONYMOUS_GTID_LOG_EVENT = 34
+    GTID_LOG_EVENT = GTID_LOG
+    ANONYMOUS_GTID_LOG_EVENT = ANONYMOUS_GTID_LOG
     PREVIOUS_GTIDS_LOG_EVENT = 35
     TRANSACTION_CONTEXT_EVENT = 36
     VIEW_CHANGE_EVENT = 37
     XA_PREPARE_LOG_EVENT = 38
-    PARTIAL_UPDATE_ROWS_EVENT = 39
-    TRANSACTION_PAYLOAD_EVENT = 40
-    HEARTBEAT_LOG_EVENT_V2 = 41
+    PARTIAL_UPDATE_ROWS_EVENT = PARTIAL_UPDATE_ROWS
+    TRANSACTION_PAYLOAD_EVENT = TRANSACTION_PAYLOAD
+    HEARTBEAT_LOG_EVENT_V2 = HEARTBEAT_LOG_V2
     GTID_TAGGED_LOG_EVENT = 42
 
     ANNOTATE_ROWS_EVENT = 160
     BINLOG_CHECKPOINT_EVENT = 161
-    GTID_EVENT = 162
+    GTID_EVENT = MARIADB_GTID
     GTID_LIST_EVENT = 163
-    START_ENCRYPTION_EVENT = 164
+    START_ENCRYPTION_EVENT = START_ENCRYPTION
     QUERY_COMPRESSED_EVENT = 165
     WRITE_ROWS_COMPRESSED_EVENT_V1 = 166
     UPDATE_ROWS_COMPRESSED_EVENT_V1 = 167
@@ -68,12 +86,17 @@ class EventType(IntEnum):
     WRITE_ROWS_COMPRESSED_EVENT = 169
     UPDATE_ROWS_COMPRESSED_EVENT = 170
     DELETE_ROWS_COMPRESSED_EVENT = 171
-    PARTIAL_ROW_DATA_EVENT = 172
+    PARTIAL_ROW_DATA_EVENT = PARTIAL_ROW_DATA
 
 
 def event_name(type_code: int) -> str:
     """Return the constant's name, or `event type n` for a number without one."""
-    return _NAMES.get(type_code) or f"event type {type_code}"
+    if 0 <= type_code < _CODES:
+        return _NAMES[type_code]
+    return f"event type {type_code}"
 
 
-_NAMES: dict[int, str] = {event_type.value: event_type.name for event_type in EventType}
+# A type code has one byte.
+_CODES: Final = 256
+_CONSTANTS: dict[int, str] = {event_type.value: event_type.name for event_type in EventType}
+_NAMES: Final = [_CONSTANTS.get(code, f"event type {code}") for code in range(_CODES)]

@@ -126,10 +126,11 @@ class FormatDescriptionEvent:
     def post_header_length(self, type_code: int) -> int | None:
         """Return the length of a type's fixed part, None for a type that is not described."""
         number = type_code
-        for old, new in self.renumbered_types.items():
-            if new == type_code:
-                number = old
-                break
+        if self.renumbered_types:
+            for old, new in self.renumbered_types.items():
+                if new == type_code:
+                    number = old
+                    break
         if 0 < number <= len(self.post_header_lengths):
             return self.post_header_lengths[number - 1]
         return None

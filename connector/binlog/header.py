@@ -15,8 +15,10 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i16_le, read_i32_le
+from mypy_extensions import i64
 
 from connector.binlog.version import BinlogVersion
 
@@ -25,22 +27,24 @@ if TYPE_CHECKING:
 
 # The header of format v4 has this length in FORMAT_DESCRIPTION and ROTATE for ever; the others
 # have the length that FORMAT_DESCRIPTION states.
-HEADER_LENGTH = 19
+HEADER_LENGTH: Final = 19
 # The header of format v1, which has neither log_pos nor flags.
-V1_HEADER_LENGTH = 13
+V1_HEADER_LENGTH: Final = 13
 
-_LAYOUT = Struct("<IBIIIH")
-_V1_LAYOUT = Struct("<IBII")
+_U16: Final = 0xFFFF
+_U32: Final = 0xFFFF_FFFF
+_V1: Final = BinlogVersion.V1
 
 # In FORMAT_DESCRIPTION_EVENT: the file was not closed, or is still being written.
-LOG_EVENT_BINLOG_IN_USE_F = 0x0001
+LOG_EVENT_BINLOG_IN_USE_F: Final = 0x0001
 # The server made the event up for this replica; it is not in the file.
-LOG_EVENT_ARTIFICIAL_F = 0x0020
+LOG_EVENT_ARTIFICIAL_F: Final = 0x0020
 # A reader that does not know the event may go on without it.
-LOG_EVENT_IGNORABLE_F = 0x0080
+LOG_EVENT_IGNORABLE_F: Final = 0x0080
 
 
-@dataclass(slots=True)
+@final
+@dataclass(slots=True, init=False)
 class EventHeader:
     """What every event says about itself."""
 
@@ -52,17 +56,44 @@ class EventHeader:
     log_pos: int
     flags: int  # 0 in v1
 
-    @classmethod
-    def decode(
-        cls, reader: PayloadReader, version: BinlogVersion = BinlogVersion.V4
-    ) -> EventHeader:
+    def __init__(
+        self,
+        timestamp: int,
+        type_code: int,
+        server_id: int,
+        event_size: int,
+        log_pos: int,
+        flags: int,
+    ) -> None:
+        """State the fields in their order; written out, because it runs for every event."""
+        self.timestamp = timestamp
+        self.type_code = type_code
+        self.server_id = server_id
+        self.event_size = event_size
+        self.log_pos = log_pos
+        self.flags = flags
+
+    @staticmethod
+    def decode(reader: PayloadReader, version: BinlogVersion = BinlogVersion.V4) -> EventHeader:
         """Decode the first bytes of an event: 19, or 13 in v1."""
-        if version is BinlogVersion.V1:
-            timestamp, type_code, server_id, event_size = _V1_LAYOUT.unpack(
-                reader.read_bytes(V1_HEADER_LENGTH)
-            )
-            return cls(timestamp, type_code, server_id, event_size, log_pos=0, flags=0)
-        return cls(*_LAYOUT.unpack(reader.read_bytes(HEADER_LENGTH)))
+        data = reader.data
+        log_pos: i64 = 0
+        flags: i64 = 0
+        if version is _V1:
+            start = reader.take(V1_HEADER_LENGTH)
+        else:
+            start = reader.take(HEADER_LENGTH)
+            log_pos = i64(read_i32_le(data, start + 13)) & _U32
+            flags = i64(read_i16_le(data, start + 17)) & _U16
+        type_code: i64 = data[start + 4]
+        return EventHeader(
+            i64(read_i32_le(data, start)) & _U32,
+            type_code,
+            i64(read_i32_le(data, start + 5)) & _U32,
+            i64(read_i32_le(data, start + 9)) & _U32,
+            log_pos,
+            flags,
+        )
 
     @property
     def artificial(self) -> bool:

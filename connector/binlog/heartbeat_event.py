@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import decode_file_name
-from connector.binlog.event_types import EventType
+from connector.binlog.event_types import HEARTBEAT_LOG, HEARTBEAT_LOG_V2
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
-    from connector.binlog.header import EventHeader
+    from mypy_extensions import i64
 
-# They may come between any two events of a dump, and are in no file.
-HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
+    from connector.binlog.header import EventHeader
 
 _END = 0
 _FILE = 1
@@ -63,3 +62,8 @@ class HeartbeatEvent:
             reason = "the heartbeat lacks its file or its position"
             raise DecodeError(reason)
         return cls(file, position, exact=True)
+
+
+def is_heartbeat(type_code: i64) -> bool:
+    """Return whether events of this type may come between any two of a dump, and are in no file."""
+    return type_code in (HEARTBEAT_LOG, HEARTBEAT_LOG_V2)

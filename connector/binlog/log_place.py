@@ -17,20 +17,22 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
     from connector.binlog.header import EventHeader
 
 # Of the first event, behind the four bytes that start a file.
-FIRST_POSITION = 4
+FIRST_POSITION: Final = 4
 
 # How messages call the log before the server has named it.
 UNNAMED_LOG = "stream"
 
-_WRAP = 1 << 32
+_WRAP: Final = 1 << 32
+_LOW_BITS: Final = _WRAP - 1
 
 
+@final
 class LogPlace:
     """Where the next event starts."""
 
@@ -48,7 +50,10 @@ class LogPlace:
         """
         if header.log_pos == 0 or not occupies:
             return self.position
-        return self._lift(header.log_pos - header.event_size)
+        low_bits = header.log_pos - header.event_size & _LOW_BITS
+        position = self.position
+        # Nearly always: directly behind the event before it.
+        return position if position & _LOW_BITS == low_bits else self._lift(low_bits)
 
     def advance_to(self, low_bits: int) -> None:
         """Expect the next event at the position that has these low 32 bits."""

@@ -73,6 +73,11 @@ class RowsEventAssembler:
         self._size = 0  # bytes of the fragments so far
         self._original_size: int | None = None  # bytes that all have together, where it is said
 
+    @property
+    def pending(self) -> bool:
+        """Whether fragments of a rows event are still to come."""
+        return bool(self._fragments)
+
     def receive(self, event: PartialRowDataEvent) -> bytes | None:
         """Return the rows event with the last fragment, else None.
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.binlog.event import Event
-from connector.binlog.event_types import EventType, event_name
-from connector.binlog.header import EventHeader
-from connector.binlog.log_place import UNNAMED_LOG
-from connector.errors import DecodeError, EventError
+from connector.binlog.event_types import EventType
+from connector.binlog.header import HEADER_LENGTH, EventHeader
+from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
@@ -45,18 +44,28 @@ class PayloadDecoder:
         self._position = position
         self._next_position = next_position
 
-    def decode(self, data: bytes, number: int) -> Event:
-        """Decode the `number`th event, from 1; raises EventError that names it."""
-        header = EventHeader.decode(PayloadReader(data))
-        name = f"{event_name(header.type_code)} (event {number} of a TRANSACTION_PAYLOAD_EVENT)"
+    def open(self, data: bytes, number: int) -> Event:
+        """Open the `number`th event, from 1; raises EventError that names it."""
+        reader = PayloadReader(data)
+        header = EventHeader.decode(reader)
+        event = Event(
+            self._file,
+            self._position,
+            self._next_position,
+            header,
+            None,
+            data,
+            bodies=self._bodies,
+            reader=reader,
+            number=number,
+        )
         try:
             _require_allowed_inside(header.type_code)
-            body = PayloadReader(data)
-            body.skip(self._header_length)
-            decoded = self._bodies.decode(header, body, (self._file, self._position, name))
+            reader.skip(self._header_length - HEADER_LENGTH)
+            self._bodies.receive(event, reader)
         except DecodeError as error:
-            raise EventError(self._file or UNNAMED_LOG, self._position, name, str(error)) from error
-        return Event(self._file, self._position, self._next_position, header, decoded, data)
+            raise event.error(str(error)) from error
+        return event
 
 
 def _require_allowed_inside(type_code: int) -> None:

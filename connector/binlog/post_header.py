@@ -13,16 +13,19 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from connector.payload import PayloadReader
 
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
-def read_post_header(body: PayloadReader, length: int | None, known: int) -> PayloadReader:
+
+def read_post_header(body: PayloadReader, length: int | None, known: i64) -> PayloadReader:
     """Read `length` bytes and return a cursor over the first `known` of them.
 
     None means that the log does not describe the type: it has the known length.
     """
-    if length is None:
-        length = known
-    start = body.offset
-    body.skip(length)
-    return PayloadReader(body.data, start, start + min(length, known))
+    described: i64 = known if length is None else length
+    start = body.take(described)
+    return PayloadReader(body.data, start, start + min(described, known))

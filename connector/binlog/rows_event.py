@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.columns.json_patch import apply_json_diffs
 from connector.binlog.extra_row_info import ExtraRowInfo
@@ -34,19 +34,21 @@ from connector.payload import PayloadReader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mypy_extensions import i64
+
     from connector.binlog.column import Column
     from connector.binlog.row_plan import RowPlan
     from connector.binlog.values import Value
 
 # The last rows event of a statement: the table maps before it are of no further use.
-STMT_END_F = 0x0001
+STMT_END_F: Final = 0x0001
 
 # Names no table: the event only ends a statement.
-DUMMY_TABLE_ID = 0xFF_FFFF
+DUMMY_TABLE_ID: Final = 0xFF_FFFF
 
-_EXTRA_LENGTH_BYTES = 2
-_POST_HEADER_LENGTHS = (8, 8, 10)  # by version
-_EXTRA_ROW_INFO_VERSION = 2
+_EXTRA_LENGTH_BYTES: Final = 2
+_POST_HEADER_LENGTHS: Final = bytes((8, 8, 10))  # by version
+_EXTRA_ROW_INFO_VERSION: Final = 2
 
 _PRE_GA = (
     "rows as servers before 5.1.18 wrote them hold the null bytes of the server's own record, and "
@@ -62,6 +64,15 @@ class RowsKind(Enum):
     DELETE = "delete"
 
 
+# Members of an Enum are looked up by name each time; these are not.
+INSERT: Final = RowsKind.INSERT
+UPDATE: Final = RowsKind.UPDATE
+DELETE: Final = RowsKind.DELETE
+
+# What nearly every event has; it must not be changed.
+_NO_EXTRA: Final = ExtraRowInfo()
+
+
 @dataclass(slots=True)
 class Row:
     """One changed row: the columns before and after, in the order of the table.
@@ -73,35 +84,41 @@ class Row:
     after: list[Value] | None
 
 
-@dataclass(slots=True)
+@final
+@dataclass(slots=True, init=False)
 class RowsHead:
     """What a rows event says before its bitmaps; enough to find its table map."""
 
-    table_id: int
-    flags: int
+    table_id: i64
+    flags: i64
     extra_row_info: ExtraRowInfo  # nothing before v2
 
-    @classmethod
+    def __init__(self, table_id: i64, flags: i64, extra_row_info: ExtraRowInfo) -> None:
+        """State the fields in their order."""
+        self.table_id = table_id
+        self.flags = flags
+        self.extra_row_info = extra_row_info
+
+    @staticmethod
     def decode(
-        cls,
-        body: PayloadReader,
-        post_header_length: int | None = None,
-        *,
-        kind: RowsKind,
-        version: int,
+        body: PayloadReader, post_header_length: int | None = None, *, kind: RowsKind, version: i64
     ) -> RowsHead:
         """Decode the first part of an event body."""
-        head = read_post_header(body, post_header_length, _POST_HEADER_LENGTHS[version])
+        known: i64 = _POST_HEADER_LENGTHS[version]
+        head = read_post_header(body, post_header_length, known)
         table_id = read_table_id(head, post_header_length)
         flags = head.read_uint16()
         if version < _EXTRA_ROW_INFO_VERSION:
-            return cls(table_id, flags, ExtraRowInfo())
-        extra = PayloadReader(body.read_bytes(head.read_uint16() - _EXTRA_LENGTH_BYTES))
-        info = ExtraRowInfo.decode(extra, update=kind is RowsKind.UPDATE)
-        return cls(table_id, flags, info)
+            return RowsHead(table_id, flags, _NO_EXTRA)
+        length = head.read_uint16() - _EXTRA_LENGTH_BYTES
+        if not length:
+            return RowsHead(table_id, flags, _NO_EXTRA)
+        extra = PayloadReader(body.read_bytes(length))
+        return RowsHead(table_id, flags, ExtraRowInfo.decode(extra, update=kind is UPDATE))
 
 
-@dataclass(slots=True)
+@final
+@dataclass(slots=True, init=False)
 class RowsEvent:
     """Changed rows of one table; `rows()` decodes them."""
 
@@ -115,14 +132,46 @@ class RowsEvent:
     position: int
     event_name: str
     _data: bytes
-    _start: int  # of the first row in `_data`
-    _end: int
-    partial: bool = False  # a PARTIAL_UPDATE_ROWS_EVENT
-    refused: str | None = None  # why the rows cannot be read, where that is known beforehand
+    _start: i64  # of the first row in `_data`
+    _end: i64
+    partial: bool  # a PARTIAL_UPDATE_ROWS_EVENT
+    refused: str | None  # why the rows cannot be read, where that is known beforehand
 
-    @classmethod
+    def __init__(
+        self,
+        kind: RowsKind,
+        table_map: TableMapEvent,
+        flags: int,
+        extra_row_info: ExtraRowInfo,
+        before_columns_present: bytes | None,
+        after_columns_present: bytes | None,
+        file: str,
+        position: int,
+        event_name: str,
+        _data: bytes,
+        _start: i64,
+        _end: i64,
+        partial: bool = False,
+        refused: str | None = None,
+    ) -> None:
+        """State the fields in their order."""
+        self.kind = kind
+        self.table_map = table_map
+        self.flags = flags
+        self.extra_row_info = extra_row_info
+        self.before_columns_present = before_columns_present
+        self.after_columns_present = after_columns_present
+        self.file = file
+        self.position = position
+        self.event_name = event_name
+        self._data = _data
+        self._start = _start
+        self._end = _end
+        self.partial = partial
+        self.refused = refused
+
+    @staticmethod
     def decode(
-        cls,
         body: PayloadReader,
         head: RowsHead,
         kind: RowsKind,
@@ -141,22 +190,26 @@ class RowsEvent:
                 f"{table_map.schema}.{table_map.table} has {columns}"
             )
             raise DecodeError(reason)
-        bitmap_length = (count + 7) // 8
-        present = body.read_bytes(bitmap_length)
-        before = None if kind is RowsKind.INSERT else present
-        after = None if kind is RowsKind.DELETE else present
-        if kind is RowsKind.UPDATE and not pre_ga:
-            after = body.read_bytes(bitmap_length)
-        start = body.offset
-        body.skip(body.remaining)
-        return cls(
+        before: bytes | None = None
+        after: bytes | None = None
+        present = table_map.read_bitmap(body)
+        if kind is not INSERT:
+            before = present
+        if kind is not DELETE:
+            after = present
+        if kind is UPDATE and not pre_ga:
+            after = table_map.read_bitmap(body)
+        start = body.take(body.remaining)
+        return RowsEvent(
             kind,
             table_map,
             head.flags,
             head.extra_row_info,
             before,
             after,
-            *origin,
+            origin[0],
+            origin[1],
+            origin[2],
             body.data,
             start,
             body.end,
@@ -164,21 +217,23 @@ class RowsEvent:
             _PRE_GA if pre_ga else None,
         )
 
-    @classmethod
-    def dummy(cls, head: RowsHead, kind: RowsKind, origin: tuple[str, int, str]) -> RowsEvent:
+    @staticmethod
+    def dummy(head: RowsHead, kind: RowsKind, origin: tuple[str, int, str]) -> RowsEvent:
         """Return the event without rows that only ends a statement."""
         nothing = TableMapEvent(head.table_id, 0, "", "", [])
-        return cls(
+        return RowsEvent(
             kind,
             nothing,
             head.flags,
             head.extra_row_info,
             None,
             None,
-            *origin,
-            _data=b"",
-            _start=0,
-            _end=0,
+            origin[0],
+            origin[1],
+            origin[2],
+            b"",
+            0,
+            0,
         )
 
     @property
@@ -196,6 +251,10 @@ class RowsEvent:
         """Bytes of all images: more than the event has where it is compressed or in fragments."""
         return self._end - self._start
 
+    def images(self) -> PayloadReader:
+        """Return a cursor over the images of all rows."""
+        return PayloadReader(self._data, self._start, self._end)
+
     def rows(self, *, apply_diffs: bool = False) -> Iterator[Row]:
         """Decode the rows one after the other, in their order.
 
@@ -210,15 +269,18 @@ class RowsEvent:
             else:
                 yield from self._rows()
         except DecodeError as error:
-            table = f"{self.table_map.schema}.{self.table_map.table}"
-            reason = f"table {table}, {error}"
-            raise EventError(self.file, self.position, self.event_name, reason) from error
+            raise self.unreadable(error) from error
+
+    def unreadable(self, error: DecodeError) -> EventError:
+        """Return what to raise where `error` is why a row cannot be read."""
+        reason = f"table {self.table_map.schema}.{self.table_map.table}, {error}"
+        return EventError(self.file, self.position, self.event_name, reason)
 
     def _rows(self) -> Iterator[Row]:
         if self.refused is not None:
             raise DecodeError(self.refused)
         plan = self.table_map.row_plan
-        image = PayloadReader(self._data, self._start, self._end)
+        image = self.images()
         before = _places(plan, self.before_columns_present)
         after = _places(plan, self.after_columns_present)
         if not before and not after and not self.partial:

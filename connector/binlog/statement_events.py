@@ -20,6 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
+from typing import Final
+
+from librt.strings import read_i16_le, read_i32_le
+from mypy_extensions import i64
 
 from connector.binlog.character_sets import decode_leniently
 from connector.binlog.collations import charset_of
@@ -27,6 +31,11 @@ from connector.binlog.post_header import read_post_header
 from connector.binlog.status_variables import StatusVariables
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
+
+# Of the fixed part of a QUERY, as every server of format v4 writes it.
+QUERY_HEADER_LENGTH: Final = 13
+_SCHEMA_LENGTH_OFFSET: Final = 8
+_VARIABLES_LENGTH_OFFSET: Final = 11
 
 _QUERY_HEADER = Struct("<IIBHH")
 _LOAD_HEADER = Struct("<IIIB")
@@ -74,6 +83,24 @@ class QueryEvent:
     def updated_databases(self) -> list[str] | None:
         """The databases that the statement touched, where the server lists them."""
         return self.status_variables.updated_databases
+
+
+def thread_id_of(body: PayloadReader, query: bytes) -> i64:
+    """Return the session of a QUERY whose text is `query`, -1 of one with another.
+
+    The body has a fixed part of QUERY_HEADER_LENGTH, and stays to be read.
+    """
+    data = body.data
+    start = body.offset
+    end = body.end
+    if end - start < QUERY_HEADER_LENGTH:
+        return -1
+    schema_length: i64 = data[start + _SCHEMA_LENGTH_OFFSET]
+    variables_length = i64(read_i16_le(data, start + _VARIABLES_LENGTH_OFFSET)) & 0xFFFF
+    text = start + QUERY_HEADER_LENGTH + variables_length + schema_length + 1
+    if end - text != len(query) or data[text:end] != query:
+        return -1
+    return i64(read_i32_le(data, start)) & 0xFFFF_FFFF
 
 
 class DuplicateHandling(IntEnum):

@@ -15,6 +15,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType
@@ -24,11 +25,12 @@ from connector.binlog.row_plan import RowPlan
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
 
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
 _POST_HEADER_LENGTH = 8
 # The post-header of servers (5.1.4 and older) whose table ids have four bytes.
 _SHORT_POST_HEADER_LENGTH = 6
-_SHORT_TABLE_ID_LENGTH = 4
-_TABLE_ID_LENGTH = 6
 
 _METADATA_LENGTHS: dict[int, int] = {
     ColumnType.DECIMAL: 0,
@@ -85,6 +87,9 @@ class TableMapEvent:
     columns: list[Column]
     has_metadata: bool = True  # false: nothing but the types is known of the columns
     metadata_fields: tuple[int, ...] = ()  # types of the optional metadata, in its order
+    # The body that it was decoded from, where it is kept for others with the same bytes.
+    raw: bytes = field(default=b"", repr=False, compare=False)
+    _bitmap: bytes = field(default=b"", repr=False, compare=False)  # read last
     _row_plan: RowPlan | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -131,6 +136,21 @@ class TableMapEvent:
         """Types of the optional metadata that was skipped, because they are newer than this."""
         return tuple(field for field in self.metadata_fields if field not in KNOWN_FIELDS)
 
+    def read_bitmap(self, body: PayloadReader) -> bytes:
+        """Read one bit for each column; one that is as the last one was is the same object."""
+        length: i64 = len(self.columns) + 7 >> 3
+        start = body.take(length)
+        data = body.data
+        last = self._bitmap
+        at: i64 = 0
+        if len(last) == length:
+            while at < length and data[start + at] == last[at]:
+                at += 1
+        if at < length:
+            last = data[start : start + length]
+            self._bitmap = last
+        return last
+
     @property
     def row_plan(self) -> RowPlan:
         """The steps that read a row image, made at the first use.
@@ -142,10 +162,10 @@ class TableMapEvent:
         return self._row_plan
 
 
-def read_table_id(head: PayloadReader, post_header_length: int | None) -> int:
+def read_table_id(head: PayloadReader, post_header_length: int | None) -> i64:
     """Read the table id at the start of the fixed part of a table map or a rows event."""
     short = post_header_length == _SHORT_POST_HEADER_LENGTH
-    return head.read_uint(_SHORT_TABLE_ID_LENGTH if short else _TABLE_ID_LENGTH)
+    return head.read_uint32() if short else head.read_uint48()
 
 
 def _read_name(body: PayloadReader) -> str:

@@ -52,10 +52,10 @@ class CompressionType(IntEnum):
 
 
 class InnerDecoder(Protocol):
-    """Decodes the events of one payload, in order."""
+    """Opens the events of one payload, in order."""
 
-    def decode(self, data: bytes, number: int) -> Event:
-        """Decode the `number`th event, from 1."""
+    def open(self, data: bytes, number: int) -> Event:
+        """Open the `number`th event, from 1."""
         ...
 
 
@@ -130,16 +130,20 @@ class TransactionPayloadEvent:
         They have the file and the positions of this event, and no checksum. Raises EventError that
         counts the events from 1 for one that cannot be read.
         """
-        events = self._events()
+        events = map(_decoded, self.opened())
         return events if self.view is None else self.view(events)
 
-    def _events(self) -> Iterator[Event]:
+    def opened(self) -> Iterator[Event]:
+        """Decompress the events; each body is decoded at its first use. `view` does not matter.
+
+        Raises EventError as `events` does.
+        """
         decoder = self._new_decoder()
         number = 0
         try:
             for data in self._split():
                 number += 1
-                yield decoder.decode(data, number)
+                yield decoder.open(data, number)
         except EventError:
             raise
         except (DecodeError, zstandard.ZstdError) as error:
@@ -172,6 +176,11 @@ class TransactionPayloadEvent:
         if self.compression is CompressionType.NONE:
             return BytesIO(payload)
         return zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True)
+
+
+def _decoded(event: Event) -> Event:
+    _ = event.body
+    return event
 
 
 def _read(source: BytesIO | zstandard.ZstdDecompressionReader, length: int) -> bytes:

@@ -163,7 +163,7 @@ class Selection:
                 yield from selection.select(each)
 
         narrowed = replace(body, view=view)
-        return replace(event, body=narrowed) if any(True for _ in narrowed.events()) else None
+        return event.with_body(narrowed) if any(True for _ in narrowed.events()) else None
 
 
 class _Transaction:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.body_decoder import TABLE_MAPS_MAX
 from connector.binlog.column_types import ColumnType
 from connector.binlog.control_events import IgnorableEvent, RotateEvent, StopEvent
 from connector.binlog.decoder import EventDecoder
@@ -12,6 +11,7 @@ from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsKind
 from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.table_maps import TABLE_MAPS_MAX
 from connector.binlog.transaction_events import XidEvent
 from connector.errors import EventError
 from tests.binlog.log_bytes import (
@@ -213,7 +213,7 @@ def test_the_number_of_kept_table_maps_is_bounded() -> None:
     log = decoder()
     for number in range(TABLE_MAPS_MAX + 10):
         log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT], table_id=number)))
-    assert len(log._bodies._decoded_table_maps) == TABLE_MAPS_MAX
+    assert len(log._bodies._known._decoded) == TABLE_MAPS_MAX
 
 
 def test_the_dummy_table_id_only_ends_the_statement() -> None:

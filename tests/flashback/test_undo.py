@@ -95,7 +95,7 @@ def test_the_name_of_a_file_cannot_end_its_comment(mysql_log: SourceLog) -> None
     with Spool() as spool:
         undo = Undo(spool)
         for event in mysql_log.events():
-            undo.receive(replace(event, file="f\nDROP TABLE t;"))
+            undo.receive(event.in_file("f\nDROP TABLE t;"))
         lines = "\n".join(undo.statements()).split("\n")
     assert [line for line in lines if "DROP" in line and not line.startswith("-- ")] == []
 
@@ -272,7 +272,7 @@ def test_rows_that_a_rollback_may_have_left_are_refused(
     mysql_log.execute("INSERT INTO t VALUES (1, 'a')")
     gtid, begin, table_map, rows, xid = mysql_log.events()
     assert isinstance(begin.body, QueryEvent)
-    rollback = replace(xid, body=replace(begin.body, query=query))
+    rollback = xid.with_body(replace(begin.body, query=query))
     with pytest.raises(UnsupportedChange) as caught:
         undone([gtid, begin, table_map, rows, rollback])
     assert str(caught.value) == (
@@ -291,10 +291,10 @@ def test_a_prepared_xa_transaction_is_refused_and_one_of_one_phase_is_not(
     *events, xid = mysql_log.events()
     name = XaXid(1, b"x", b"")
     with pytest.raises(UnsupportedChange) as caught:
-        undone([*events, replace(xid, body=XaPrepareEvent(False, name))])
+        undone([*events, xid.with_body(XaPrepareEvent(False, name))])
     assert str(caught.value) == (
         f"{xid.file}:{xid.position}: cannot undo an XA transaction, whose outcome stands elsewhere "
         "in the log: select changes behind it alone (--start-position), or other tables"
     )
-    statements = undone([*events, replace(xid, body=XaPrepareEvent(True, name))])
+    statements = undone([*events, xid.with_body(XaPrepareEvent(True, name))])
     assert statements == ["BEGIN;", f"DELETE FROM {t} WHERE `id` = 1 LIMIT 1;", "COMMIT;"]

@@ -55,10 +55,10 @@ class Ledger:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._accounts: dict[int, Account] = {}
         initialise = PayloadReader.__init__
-        take = PayloadReader._take
+        take = PayloadReader.take
 
         def noted_init(
-            reader: PayloadReader, data: bytes, offset: int = 0, end: int | None = None
+            reader: PayloadReader, data: bytes, offset: int = 0, end: int = -1
         ) -> None:
             initialise(reader, data, offset, end)
             caller = sys._getframe(1)
@@ -84,7 +84,7 @@ class Ledger:
             return start
 
         monkeypatch.setattr(PayloadReader, "__init__", noted_init)
-        monkeypatch.setattr(PayloadReader, "_take", noted_take)
+        monkeypatch.setattr(PayloadReader, "take", noted_take)
 
     def read(self, data: bytes, start: int, end: int) -> None:
         """Note what was read without a reader."""

@@ -38,7 +38,7 @@ ZERO = {
 # What is passed over has been looked at in another way.
 LOOKED_AT = {
     # Compared with the bytes of a table map that was decoded before.
-    "body_decoder.BodyDecoder._decode_table_map",
+    "table_maps.TableMaps.decode",
     # Decompressed; the events inside have accounts of their own.
     "transaction_payload.TransactionPayloadEvent.decode",
     # The type code of the logical clock, which was peeked at.

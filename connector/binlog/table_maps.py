@@ -1,0 +1,64 @@
+"""Table maps are decoded once: a server writes the same bytes in front of each change of a table.
+
+Equal bytes give the same object, so that what is derived from it, such as the plan to read rows,
+is made once, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.binlog.event_types import TABLE_MAP, EventType
+from connector.binlog.table_map_event import TableMapEvent
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.format_description_event import FormatDescriptionEvent
+    from connector.payload import PayloadReader
+
+# Table maps that are kept decoded; the one decoded first gives way.
+TABLE_MAPS_MAX: Final = 1024
+
+# Places for the latest table maps, by the lowest bits of the table id, which a server counts up.
+_LATEST: Final = 64
+_LATEST_MASK: Final = _LATEST - 1
+
+
+@final
+class TableMaps:
+    """The table maps of one format of a log."""
+
+    def __init__(self, log: FormatDescriptionEvent, *, mariadb: bool) -> None:
+        """Expect table maps in the format `log`."""
+        self._post_header_length = log.post_header_length(TABLE_MAP)
+        self._pre_ga = log.post_header_length(EventType.WRITE_ROWS_EVENT_V1) is None
+        self._mariadb = mariadb
+        self._latest: list[TableMapEvent | None] = [None] * _LATEST
+        self._decoded: dict[bytes, TableMapEvent] = {}
+
+    def decode(self, body: PayloadReader) -> TableMapEvent:
+        """Return the table map in the body, which is decoded when it is not known.
+
+        Raises DecodeError for one that cannot be read.
+        """
+        raw = body.data[body.offset : body.end]
+        # The lowest byte of the table id; what is shorter cannot be decoded.
+        place: i64 = raw[0] & _LATEST_MASK if raw else 0
+        latest = self._latest[place]
+        if latest is not None and latest.raw == raw:
+            body.skip(len(raw))
+            return latest
+        table_map = self._decoded.get(raw)
+        if table_map is None:
+            table_map = TableMapEvent.decode(
+                body, self._post_header_length, mariadb=self._mariadb, pre_ga=self._pre_ga
+            )
+            table_map.raw = raw
+            if len(self._decoded) >= TABLE_MAPS_MAX:
+                del self._decoded[next(iter(self._decoded))]
+            self._decoded[raw] = table_map
+        else:
+            body.skip(len(raw))
+        self._latest[place] = table_map
+        return table_map
