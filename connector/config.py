@@ -93,7 +93,7 @@ class KafkaSettings(Section):
     partitions: Annotated[int, Field(ge=1, le=10000)] = 3
     replication_factor: Annotated[int, Field(ge=1, le=32767)] = 1
     retention_hours: Annotated[int, Field(ge=-1)] = 168
-    compression: Literal["lz4", "gzip", "none"] = "lz4"
+    compression: Literal["lz4", "zstd", "gzip", "none"] = "lz4"
     record_bytes_max: Annotated[int, Field(ge=1024, le=2**31 - 1)] = 16 * 1024 * 1024
     tombstones: bool = True
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0

@@ -1,0 +1,231 @@
+"""How batches reach a real broker: whole or record by record, and what happens to lost ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.record.default_records import DefaultRecordBatchBuilder
+from structlog.testing import capture_logs
+
+from connector.config import KafkaSettings
+from connector.envelope.progress import Progress
+from connector.errors import SinkRefused, SinkUnavailable
+from connector.sink.delivery import BatchDelivery, RecordDelivery
+from connector.sink.kafka import KafkaSink
+from tests.integration.harness import read_committed, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from local_stack import KafkaBroker
+
+    Open = Callable[..., KafkaSink]
+
+pytestmark = pytest.mark.kafka
+
+PROGRESS = Progress(
+    flavour="mysql",
+    gtid_set="",
+    file="binlog.000001",
+    position=4,
+    epoch=1,
+    seq="",
+    server_uuid="u",
+    instance="a",
+    host="there",
+    pid=77,
+    committed_at_ms=1,
+)
+WARNING = (
+    "records are sent one by one, which is slow: this release of kafka-python does not take record "
+    "batches as 3.0 does"
+)
+
+
+@pytest.fixture
+def prefix() -> str:
+    return f"way{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
+    sinks = []
+
+    def opened(in_flight_bytes_max: int = 1 << 20, **changed: object) -> KafkaSink:
+        settings = KafkaSettings.model_validate(
+            {
+                "bootstrap_servers": [kafka_broker.endpoint.bootstrap],
+                "topic_prefix": prefix,
+                "request_timeout_seconds": 10,
+            }
+            | changed
+        )
+        sinks.append(KafkaSink(settings, "pipe", "a", in_flight_bytes_max))
+        return sinks[-1]
+
+    yield opened
+    for sink in sinks:
+        sink.close()
+
+
+def publish(sink: KafkaSink, prefix: str, numbers: range, size: int = 100) -> None:
+    for number in numbers:
+        sink.target.take(
+            f"{prefix}.db.t",
+            b'{"id":%d}' % number,
+            b'"' + b"x" * size + b'"',
+            b"\x02\x0ecdc.seq\x4c%038d" % number,
+            1_700_000_000_000 + number,
+        )
+
+
+def keys(broker: KafkaBroker, prefix: str) -> list[int]:
+    return sorted(one.key["id"] for one in read_committed(broker.endpoint, prefix))
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd", "gzip", "none"])
+def test_whole_batches_are_delivered_with_every_compression(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, compression: str
+) -> None:
+    with capture_logs() as logs:
+        sink = open_sink(compression=compression)
+    assert not logs
+    assert isinstance(sink._producer._delivery, BatchDelivery)
+    publish(sink, prefix, range(500))
+    sink.commit(PROGRESS)
+    assert keys(kafka_broker, prefix) == list(range(500))
+    assert sink.in_flight_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.producer.producer_batch.ProducerBatch",
+        "kafka.producer.transaction_manager.TransactionManager.classify_batch_error",
+    ],
+)
+def test_records_go_one_by_one_where_the_client_lacks_a_name(
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.delattr(name)
+    with capture_logs() as logs:
+        sink = open_sink()
+    assert [(one["log_level"], one["event"]) for one in logs] == [("warning", WARNING)]
+    assert isinstance(sink._producer._delivery, RecordDelivery)
+    publish(sink, prefix, range(30), size=100_000)
+    assert sink.in_flight_bytes <= 1 << 20
+    sink.commit(PROGRESS)
+    publish(sink, prefix, range(30, 40))
+    sink.abort()
+    publish(sink, prefix, range(40, 50))
+    sink.commit(PROGRESS)
+    seen = read_committed(kafka_broker.endpoint, prefix)
+    assert sorted(one.key["id"] for one in seen) == [*range(30), *range(40, 50)]
+    assert all(one.headers == {"cdc.seq": f"{one.key['id']:038d}"} for one in seen)
+    assert sink.recover() == (PROGRESS, [])
+
+
+def test_records_go_one_by_one_where_the_client_encodes_otherwise(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = DefaultRecordBatchBuilder.append
+
+    def append_later(self: Any, offset: int, timestamp_ms: int, *rest: Any) -> Any:
+        return append(self, offset, timestamp_ms + 1, *rest)
+
+    monkeypatch.setattr(DefaultRecordBatchBuilder, "append", append_later)
+    with capture_logs() as logs:
+        sink = open_sink()
+    assert [(one["event"], one["error"]) for one in logs] == [
+        (WARNING, "ValueError: it encodes a batch differently")
+    ]
+    publish(sink, prefix, range(10))
+    sink.commit(PROGRESS)
+    assert keys(kafka_broker, prefix) == list(range(10))
+
+
+def test_batches_that_a_topic_does_not_take_are_split(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker
+) -> None:
+    create_topic(kafka_broker, f"{prefix}.db.t", record_bytes=2000)
+    sink = open_sink(compression="none", in_flight_bytes_max=50_000)
+    publish(sink, prefix, range(1000))
+    sink.commit(PROGRESS)
+    assert keys(kafka_broker, prefix) == list(range(1000))
+    publish(sink, prefix, range(1000, 2000))
+    sink.commit(PROGRESS)
+    assert keys(kafka_broker, prefix) == list(range(2000))
+
+
+def test_a_record_that_a_topic_does_not_take_is_refused(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker
+) -> None:
+    create_topic(kafka_broker, f"{prefix}.db.t", record_bytes=2000)
+    sink = open_sink(compression="none")
+    publish(sink, prefix, range(10))
+    publish(sink, prefix, range(10, 11), size=3000)
+    with pytest.raises(SinkRefused) as caught:
+        sink.commit(PROGRESS)
+    assert str(caught.value).endswith(
+        ": cannot commit a transaction: a record is larger than Kafka takes: raise "
+        "kafka.record_bytes_max, and max.message.bytes of the topic where it existed before"
+    )
+    sink.abort()
+    assert keys(kafka_broker, prefix) == []
+
+
+def test_what_was_not_committed_may_be_dropped_while_it_is_under_way(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker
+) -> None:
+    sink = open_sink()
+    publish(sink, prefix, range(100), size=20_000)
+    sink.abort()
+    publish(sink, prefix, range(100, 110))
+    sink.commit(PROGRESS)
+    assert keys(kafka_broker, prefix) == list(range(100, 110))
+
+
+def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker
+) -> None:
+    sink = open_sink(request_timeout_seconds=1, transaction_timeout_seconds=60)
+    publish(sink, prefix, range(5))
+    sink.target.flush()
+    wait_until(lambda: sink.in_flight_bytes == 0, lambda: "the first batches are not acknowledged")
+    sink._producer._accumulator.config["delivery_timeout_ms"] = 1500
+    # While the broker stands still, the batches that come now can only expire.
+    os.kill(kafka_broker.pid, signal.SIGSTOP)
+    try:
+        publish(sink, prefix, range(5, 10))
+        sink.target.flush()
+        time.sleep(3)
+    finally:
+        os.kill(kafka_broker.pid, signal.SIGCONT)
+    with pytest.raises(SinkUnavailable):
+        sink.commit(PROGRESS)
+    sink.close()
+    assert open_sink().recover() == (None, [])
+    assert keys(kafka_broker, prefix) == []
+
+
+def create_topic(broker: KafkaBroker, topic: str, record_bytes: int) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=broker.endpoint.bootstrap)
+    try:
+        description = {
+            "num_partitions": 1,
+            "replication_factor": 1,
+            "configs": {"max.message.bytes": str(record_bytes)},
+        }
+        admin.create_topics({topic: description}, wait_for_metadata=True)
+    finally:
+        admin.close()
