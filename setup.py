@@ -11,6 +11,8 @@ import os
 import runpy
 import sys
 import sysconfig
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -93,20 +95,23 @@ def _generate_c() -> list[Extension]:
     options = ["--config-file=", "--ignore-missing-imports"]
     paths = [path.relative_to(_PROJECT).as_posix() for path in _SOURCES]
     _say(f"compiling {len(paths)} modules, which takes a minute or two")
+    told = StringIO()
     try:
-        extensions = mypycify(
-            [*options, *paths],
-            opt_level="2",
-            debug_level="0",
-            group_name=_NATIVE_MODULE.removesuffix("__mypyc"),
-        )
+        with redirect_stdout(told):
+            extensions = mypycify(
+                [*options, *paths],
+                opt_level="2",
+                debug_level="0",
+                group_name=_NATIVE_MODULE.removesuffix("__mypyc"),
+            )
     except SystemExit as error:
+        _say(told.getvalue())
         reason = f"mypyc refuses a module (exit code {error.code})"
         raise _CannotCompileError(reason) from None
     for extension in extensions:
         # A warning of a newer C compiler is no reason to be slow.
-        extension.extra_compile_args.remove("-Werror")
-        extension.extra_compile_args += _C_FLAGS
+        flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
+        extension.extra_compile_args = [*flags, *_C_FLAGS]
     return extensions
 
 
