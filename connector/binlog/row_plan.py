@@ -36,6 +36,8 @@ from connector.errors import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mypy_extensions import i64
+
     from connector.binlog.column import Column
     from connector.binlog.columns.column_reader import ColumnReader
     from connector.payload import PayloadReader
@@ -121,6 +123,13 @@ class RowPlan:
 
         Raises DecodeError that names the column.
         """
+        return self._read_image(image, places, self.partial_readers(image))
+
+    def partial_readers(self, image: PayloadReader) -> list[ColumnReader]:
+        """Read what stands before the row image in a partial one; return what reads its columns.
+
+        That is a JsonDiffsReader for each document of which it has the changes. Raises DecodeError.
+        """
         options = image.read_lenenc()
         if options > _PARTIAL_JSON:
             reason = f"value options {options:#x} are not known: upgrade the connector"
@@ -133,7 +142,21 @@ class RowPlan:
             for number, place in enumerate(self._json_places):
                 if partial >> number & 1:
                     readers[place] = json_diffs.json_diffs_reader(self._columns[place])
-        return self._read_image(image, places, readers)
+        return readers
+
+    def skip_image(self, image: PayloadReader, places: list[int]) -> None:
+        """Move behind one row image that holds the columns at `places`.
+
+        Raises DecodeError that names the column.
+        """
+        self._skip_image(image, places, self.readers)
+
+    def skip_partial_image(self, image: PayloadReader, places: list[int]) -> None:
+        """Move behind an after image of a PARTIAL_UPDATE_ROWS_EVENT.
+
+        Raises DecodeError that names the column.
+        """
+        self._skip_image(image, places, self.partial_readers(image))
 
     def _read_image(
         self, image: PayloadReader, places: list[int], readers: list[ColumnReader]
@@ -150,6 +173,23 @@ class RowPlan:
             reason = f"{describe(self._columns[place], place)}: {error}"
             raise DecodeError(reason) from error
         return values
+
+    def _skip_image(
+        self, image: PayloadReader, places: list[int], readers: list[ColumnReader]
+    ) -> None:
+        data = image.data
+        nulls = image.take((len(places) + 7) >> 3)
+        number: i64 = 0  # of the columns that the image holds
+        place = 0
+        try:
+            for place in places:
+                bits: i64 = data[nulls + (number >> 3)]
+                if not bits >> (number & 7) & 1:
+                    readers[place].skip(image)
+                number += 1
+        except DecodeError as error:
+            reason = f"{describe(self._columns[place], place)}: {error}"
+            raise DecodeError(reason) from error
 
 
 # The one value option: binlog_row_value_options=PARTIAL_JSON.

@@ -251,9 +251,61 @@ class RowsEvent:
         """Bytes of all images: more than the event has where it is compressed or in fragments."""
         return self._end - self._start
 
+    @property
+    def plan(self) -> RowPlan:
+        """What reads the images; raises DecodeError where nothing can."""
+        if self.refused is not None:
+            raise DecodeError(self.refused)
+        return self.table_map.row_plan
+
     def images(self) -> PayloadReader:
         """Return a cursor over the images of all rows."""
         return PayloadReader(self._data, self._start, self._end)
+
+    def has_lone_row(self) -> bool:
+        """Return whether there is one row, although its images take no bytes.
+
+        That is an INSERT of nothing but defaults with binlog_row_image=MINIMAL. Raises DecodeError
+        where no row can be read.
+        """
+        plan = self.plan
+        if (
+            self.partial
+            or _places(plan, self.before_columns_present)
+            or _places(plan, self.after_columns_present)
+        ):
+            return False
+        if self._start < self._end:
+            reason = f"{self.rows_length} bytes of rows, but no column is present"
+            raise DecodeError(reason)
+        return len(self.table_map.columns) > 0
+
+    def count(self) -> int:
+        """Return how many rows there are; their values are not looked at.
+
+        Raises EventError for a row whose end cannot be found.
+        """
+        try:
+            return self._count()
+        except DecodeError as error:
+            raise self.unreadable(error) from error
+
+    def _count(self) -> i64:
+        count: i64 = 1 if self.has_lone_row() else 0
+        plan = self.plan
+        image = self.images()
+        before = _places(plan, self.before_columns_present)
+        after = _places(plan, self.after_columns_present)
+        while image.offset < image.end:
+            if before is not None:
+                plan.skip_image(image, before)
+            if after is not None:
+                if self.partial:
+                    plan.skip_partial_image(image, after)
+                else:
+                    plan.skip_image(image, after)
+            count += 1
+        return count
 
     def rows(self, *, apply_diffs: bool = False) -> Iterator[Row]:
         """Decode the rows one after the other, in their order.
@@ -277,20 +329,13 @@ class RowsEvent:
         return EventError(self.file, self.position, self.event_name, reason)
 
     def _rows(self) -> Iterator[Row]:
-        if self.refused is not None:
-            raise DecodeError(self.refused)
-        plan = self.table_map.row_plan
+        lone = self.has_lone_row()
+        plan = self.plan
         image = self.images()
         before = _places(plan, self.before_columns_present)
         after = _places(plan, self.after_columns_present)
-        if not before and not after and not self.partial:
-            # An INSERT of nothing but defaults with binlog_row_image=MINIMAL takes no bytes.
-            if image.remaining:
-                reason = f"{image.remaining} bytes of rows, but no column is present"
-                raise DecodeError(reason)
-            if self.table_map.columns:
-                yield self._read_row(plan, image, before, after)
-        while image.offset < image.end:
+        while lone or image.offset < image.end:
+            lone = False
             yield self._read_row(plan, image, before, after)
 
     def _read_row(
@@ -307,14 +352,18 @@ class RowsEvent:
         assert before is not None
         assert after is not None
         cells = zip(self.table_map.columns, before, after, strict=True)
-        return Row(before, [_applied(cell[0], n, *cell[1:]) for n, cell in enumerate(cells)])
+        return Row(before, [applied_diffs(cell[0], n, *cell[1:]) for n, cell in enumerate(cells)])
 
 
 def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
     return None if columns_present is None else plan.places(columns_present)
 
 
-def _applied(column: Column, place: int, before: Value, after: Value) -> Value:
+def applied_diffs(column: Column, place: int, before: Value, after: Value) -> Value:
+    """Return the document after, of one before and the `JsonDiffs` after it; else what is after.
+
+    Raises DecodeError that names the column where they do not fit.
+    """
     if not isinstance(after, JsonDiffs) or before is ABSENT:
         return after
     if not isinstance(before, str):

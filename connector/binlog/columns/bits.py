@@ -67,6 +67,10 @@ class BitReader(PrintedReader):
         """Append the number."""
         put_ascii(out, str(self.read(image)))
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(self._length)
+
 
 @final
 class EnumReader(ColumnReader):
@@ -91,6 +95,10 @@ class EnumReader(ColumnReader):
     def read_index(self, image: PayloadReader) -> i64:
         """Return the index, and move behind it."""
         return image.read_uint8() if self.length == 1 else image.read_uint16()
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(self._length)
 
 
 @final
@@ -129,3 +137,7 @@ class SetReader(ColumnReader):
             reason = f"a SET with {len(labels)} labels holds a higher bit"
             raise DecodeError(reason)
         return mask
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(self._length)

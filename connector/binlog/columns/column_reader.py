@@ -24,6 +24,13 @@ class ColumnReader(ABC):
         Raises DecodeError for bytes that are no value of the column's type.
         """
 
+    @abstractmethod
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value, whatever its bytes are.
+
+        Raises TruncatedPayload where it is not whole.
+        """
+
 
 class PrintedReader(ColumnReader):
     """A column whose values are what the server prints for them: numbers, dates, documents."""

@@ -80,7 +80,9 @@ class DecimalReader(PrintedReader):
         self._scale: i64 = scale
         self._length: i64 = _part_length(whole_digits) + _part_length(scale)
         first_digits = whole_digits % _GROUP_DIGITS if whole_digits else scale
-        self._highest_bit: i64 = 1 << (8 * _group_length(first_digits or _GROUP_DIGITS) - 1)
+        self._highest_bit: i64 = _POSITIVE
+        # In C, a literal would be shifted in 32 bits.
+        self._highest_bit <<= 8 * _group_length(first_digits or _GROUP_DIGITS) - 8
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the number: no zeros in front, all digits of the scale behind the point."""
@@ -164,6 +166,10 @@ class DecimalReader(PrintedReader):
             low = -low if negative else low
             write_i64_le(out, low)
             write_i64_le(out, low >> _SIGN_BIT)
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(self._length)
 
 
 def _group(data: bytes, at: i64, digits: i64, inverted: i64) -> i64:

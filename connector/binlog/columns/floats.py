@@ -73,6 +73,10 @@ class FloatReader(PrintedReader):
         """Append the number with the fewest digits that read back to the same 32 bits."""
         put_float32(out, image.data, image.take(_FLOAT32_LENGTH))
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(_FLOAT32_LENGTH)
+
 
 @final
 class DoubleReader(PrintedReader):
@@ -88,6 +92,10 @@ class DoubleReader(PrintedReader):
         """Append the number with the fewest digits that read back to it, as JSON has numbers."""
         number = require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
         out.write(dumps(number))
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(FLOAT64_LENGTH)
 
 
 def float32_text(value: float) -> str:
@@ -142,7 +150,8 @@ def _round_half_even(numerator: i64, shift: i64) -> i64:
     """Return `numerator` / 2**`shift` as the nearest integer."""
     floor = numerator >> shift
     twice_rest = (numerator - (floor << shift)) << 1
-    one = i64(1) << shift
+    one: i64 = 1  # in C, a literal would be shifted in 32 bits
+    one <<= shift
     if twice_rest > one or (twice_rest == one and floor & 1):
         return floor + 1
     return floor

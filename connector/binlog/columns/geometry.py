@@ -48,3 +48,7 @@ class GeometryReader(ColumnReader):
     def read_stored(self, image: PayloadReader) -> PayloadReader:
         """Return the next value's SRID and WKB, and move behind it."""
         return PayloadReader(image.read_bytes(image.read_length(self._prefix)))
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(image.read_length(self._prefix))

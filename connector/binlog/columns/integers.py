@@ -80,6 +80,10 @@ class IntegerReader(PrintedReader):
             return image.read_uint16() if self.unsigned else image.read_int16()
         return image.read_uint24() if self.unsigned else image.read_int24()
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(self.length)
+
 
 @final
 class YearReader(PrintedReader):
@@ -94,6 +98,10 @@ class YearReader(PrintedReader):
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the year; the year 0000 has one digit, as a number has."""
         put_uint(out, _year(image))
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(1)
 
 
 def _year(image: PayloadReader) -> i64:

@@ -90,6 +90,10 @@ class JsonReader(PrintedReader):
         """Append the document."""
         put_json(out, image.read_bytes(image.read_length(self._prefix)))
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(image.read_length(self._prefix))
+
 
 @final
 class TypedArrayReader(PrintedReader):
@@ -100,6 +104,10 @@ class TypedArrayReader(PrintedReader):
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the array."""
         put_json(out, image.read_bytes(image.read_uint32()))
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(image.read_uint32())
 
 
 def json_text(document: bytes) -> str:

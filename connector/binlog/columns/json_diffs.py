@@ -53,6 +53,10 @@ class JsonDiffsReader(ColumnReader):
             diffs.append(_read_diff(stored))
         return JsonDiffs(tuple(diffs))
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(image.read_length(self._prefix))
+
 
 def _read_diff(stored: PayloadReader) -> JsonDiff:
     code = stored.read_uint8()

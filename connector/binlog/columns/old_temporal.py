@@ -34,6 +34,10 @@ _SIX_DIGITS: Final = 1_000_000
 _HOUR_MAX: Final = 23
 _DAY_MAX: Final = 31
 
+_TIMESTAMP_LENGTH: Final = 4
+_DATETIME_LENGTH: Final = 8
+_TIME_LENGTH: Final = 3
+
 _MINUS: Final = 45
 _SPACE: Final = 32
 
@@ -66,6 +70,10 @@ class TimestampReader(PrintedReader):
         """Append the date and time."""
         put_timestamp(out, image.read_uint32())
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(_TIMESTAMP_LENGTH)
+
 
 @final
 class DatetimeReader(PrintedReader):
@@ -90,6 +98,10 @@ class DatetimeReader(PrintedReader):
         out.append(u8(_SPACE))
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(_DATETIME_LENGTH)
+
 
 @final
 class TimeReader(PrintedReader):
@@ -106,3 +118,7 @@ class TimeReader(PrintedReader):
         minutes = packed // _TWO_DIGITS
         hour = minutes // _TWO_DIGITS
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, packed - minutes * _TWO_DIGITS)
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(_TIME_LENGTH)

@@ -110,6 +110,10 @@ class CharacterReader(ColumnReader):
         text = self.text_of(data)
         return data if text is None else text
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(image.read_length(self.prefix))
+
 
 @final
 class StringReader(CharacterReader):

@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     from connector.binlog.column import Column
     from connector.payload import PayloadReader
 
-_DATETIME2_OFFSET: Final = 0x80_0000_0000
-_TIME2_OFFSET: Final = 0x80_0000
+_DATETIME2_ZERO: Final = 0x80_0000_0000
+_TIME2_ZERO: Final = 0x80_0000
 
+_DATE_LENGTH: Final = 3
 _TIMESTAMP2_LENGTH: Final = 4
 _DATETIME2_LENGTH: Final = 5
 _TIME2_LENGTH: Final = 3
@@ -84,6 +85,10 @@ class DateReader(PrintedReader):
         packed = image.read_uint24()
         put_date(out, packed >> 9, packed >> 5 & 0xF, packed & 0x1F)
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(_DATE_LENGTH)
+
 
 @final
 class Timestamp2Reader(PrintedReader):
@@ -100,12 +105,17 @@ class Timestamp2Reader(PrintedReader):
         """Append the date and time."""
         seconds = image.read_big(_TIMESTAMP2_LENGTH)
         fraction = image.read_big(self._fraction_length)
-        if fraction:
+        # An odd count of digits is stored times ten.
+        if fraction >= (10 if self._digits & 1 else 1):
             # The zero value has no fraction; MariaDB stores the first second of 1970.
             put_utc(out, seconds)
         else:
             put_timestamp(out, seconds)
         put_fraction(out, fraction, self._digits)
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(_TIMESTAMP2_LENGTH + self._fraction_length)
 
 
 @final
@@ -121,32 +131,43 @@ class Datetime2Reader(PrintedReader):
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the date and time."""
-        packed = image.read_big(_DATETIME2_LENGTH) - _DATETIME2_OFFSET
+        packed = image.read_big(_DATETIME2_LENGTH) - _DATETIME2_ZERO
         if packed < 0:
             reason = "a DATETIME is negative"
             raise DecodeError(reason)
         put_packed_datetime(out, packed)
         put_fraction(out, image.read_big(self._fraction_length), self._digits)
 
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(_DATETIME2_LENGTH + self._fraction_length)
+
 
 @final
 class Time2Reader(PrintedReader):
     """A TIME(f): `-838:59:59.000000`."""
 
-    __slots__ = ("_digits", "_fraction_length")
+    __slots__ = ("_digits", "_fraction_bits", "_length", "_zero")
 
     def __init__(self, digits: int) -> None:
         """Raise DecodeError when `digits` after the second are more than a server allows."""
         self._digits: i64 = require_fraction(digits)
-        self._fraction_length: i64 = fraction_length(self._digits)
+        self._fraction_bits: i64 = 8 * fraction_length(self._digits)
+        self._length: i64 = _TIME2_LENGTH + fraction_length(self._digits)
+        self._zero: i64 = _TIME2_ZERO
+        self._zero <<= self._fraction_bits  # in C, a literal would be shifted in 32 bits
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the time."""
-        fraction_bits = self._fraction_length << 3
-        packed = image.read_big(_TIME2_LENGTH + self._fraction_length)
-        packed -= i64(_TIME2_OFFSET) << fraction_bits
+        fraction_bits = self._fraction_bits
+        packed = image.read_big(self._length) - self._zero
         if packed < 0:
             out.append(u8(_MINUS))
             packed = -packed
-        put_packed_time(out, packed >> fraction_bits)
-        put_fraction(out, packed & ((i64(1) << fraction_bits) - 1), self._digits)
+        whole = packed >> fraction_bits
+        put_packed_time(out, whole)
+        put_fraction(out, packed - (whole << fraction_bits), self._digits)
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(self._length)

@@ -69,3 +69,7 @@ class VectorReader(PrintedReader):
             reason = f"a VECTOR of {len(stored)} bytes is not a row of 32-bit floats"
             raise DecodeError(reason)
         return stored
+
+    def skip(self, image: PayloadReader) -> None:
+        """Move behind the next value."""
+        image.skip(image.read_length(self._prefix))
