@@ -8,7 +8,7 @@ GTIDs resumes by, and what the order of changes continues from.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.envelope.order import TransactionOrder
@@ -18,6 +18,8 @@ from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.source.start import StartPoint
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from connector.changes.transaction import Committed
     from connector.source.mysql_server import ServerIdentity
 
@@ -33,6 +35,7 @@ class Instance:
     pid: int
 
 
+@final
 class Standing:
     """The place behind the last committed transaction of one stream."""
 
@@ -43,7 +46,7 @@ class Standing:
         self._identity = identity
         self._gtid_set = point.gtid_set.copy() if point.gtid_set is not None else None
         self._file = point.file
-        self._position = point.position
+        self._position: i64 = point.position
         self._seq = last.seq if last is not None else ""
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
@@ -54,24 +57,30 @@ class Standing:
             )
         )
 
-    def advance(self, committed: Committed, seq: str) -> None:
-        """Stand behind a transaction that is complete; `seq` is "" when nothing was published."""
+    def advance(self, committed: Committed) -> None:
+        """Stand behind a transaction that is complete."""
         gtid = committed.transaction.gtid
-        match gtid, self._gtid_set:
-            case (Gtid(), GtidSet() as gtid_set):
+        gtid_set = self._gtid_set
+        if isinstance(gtid, Gtid):
+            if isinstance(gtid_set, GtidSet):
                 gtid_set.add(gtid)
-            case (MariadbGtid(), MariadbGtidSet() as gtid_set):
-                gtid_set.add(gtid)
-            case _:
-                pass
+        elif isinstance(gtid, MariadbGtid) and isinstance(gtid_set, MariadbGtidSet):
+            gtid_set.add(gtid)
         self._file = committed.file
         self._position = committed.next_position
-        self._seq = seq or self._seq
 
     def progress(
-        self, instance: Instance, added_columns: dict[str, list[AddedColumn]], now_ms: int
+        self,
+        instance: Instance,
+        seq: str,
+        added_columns: dict[str, list[AddedColumn]],
+        now_ms: int,
     ) -> Progress:
-        """Return the record that says so."""
+        """Return the record that says so.
+
+        `seq` is of the last transaction that was published; "" where there is none since the start.
+        """
+        self._seq = seq or self._seq
         return Progress(
             flavour=self._identity.flavour,
             gtid_set=None if self._gtid_set is None else str(self._gtid_set),

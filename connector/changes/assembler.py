@@ -18,9 +18,9 @@ followed rows.
 
 from __future__ import annotations
 
-from enum import Enum, auto
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, final
 
+from connector.binlog.control_events import IgnorableEvent
 from connector.binlog.event_types import event_name
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
 from connector.binlog.mariadb_events import (
@@ -31,10 +31,11 @@ from connector.binlog.mariadb_events import (
 from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
-from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
+from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
-from connector.changes.added_columns import added_columns
+from connector.changes.ddl import statement_changes
+from connector.changes.event_meaning import ABOUT_ROWS, GTID, MEANING_OF_TYPE, QUERY, ROWS, XID
 from connector.changes.refusals import (
     NO_MIXING,
     PLAIN_TRANSACTIONS,
@@ -43,154 +44,179 @@ from connector.changes.refusals import (
     unsupported_event,
 )
 from connector.changes.statement import Statement, StatementKind, classify
-from connector.changes.transaction import (
-    Change,
-    Committed,
-    RowsChange,
-    StatementChange,
-    Transaction,
-)
+from connector.changes.transaction import ChangeReceiver, Committed, RowsChange, Transaction
 from connector.errors import ProtocolError, UnsupportedChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from mypy_extensions import i64
 
     from connector.binlog.event import Event
+    from connector.binlog.table_map_event import TableMapEvent
     from connector.changes.table_filter import TableFilter
     from connector.gtid import Gtid, MariadbGtid
 
-MICROSECONDS = 1_000_000
+MICROSECONDS: Final = 1_000_000
+
+# Where the stream is with respect to transactions.
+_OUTSIDE: Final = 0
+_OPENED: Final = 1  # behind a GTID event that does not imply BEGIN
+_INSIDE: Final = 2
+
+_NO_BEGIN: Final = -1
 
 
-class State(Enum):
-    """Where the stream is with respect to transactions."""
-
-    OUTSIDE = auto()
-    OPENED = auto()  # behind a GTID event that does not imply BEGIN
-    INSIDE = auto()
-
-
+@final
 class TransactionAssembler:
     """Groups the events of one stream; tables that are not followed only count."""
 
-    def __init__(self, tables: TableFilter, *, lower_case_names: bool = False) -> None:
-        """Hand on changes of `tables` only.
+    def __init__(
+        self, tables: TableFilter, receiver: ChangeReceiver, *, lower_case_names: bool = False
+    ) -> None:
+        """Hand on changes of `tables` only, to `receiver`.
 
         With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
         however a statement writes them.
         """
         self._tables = tables
+        self._receiver = receiver
         self._lower_case_names = lower_case_names
-        self._state = State.OUTSIDE
+        self._state: i64 = _OUTSIDE
         self._transaction: Transaction | None = None
-        self._event_number = 0
+        self._event_number: i64 = 0
         self._has_rows = False
         # ALTER TABLE in two phases (MariaDB): the statement is not in force, it only may be.
         self._without_effect = False
         # XA transactions that are prepared and hold no followed rows.
         self._prepared: set[str] = set()
+        # Of the rows event before: nearly always, the next one is of the same table.
+        self._table_map: TableMapEvent | None = None
+        self._table_is_followed = False
 
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction has begun and not ended."""
-        return self._state is not State.OUTSIDE
+        return self._state != _OUTSIDE
 
-    def receive(self, event: Event) -> Iterator[Change]:
-        """Take the next event and yield what it completes.
+    def receive(self, event: Event) -> None:
+        """Take the next event and hand on what it completes.
 
-        Raises UnsupportedChange for a change that cannot be carried, ProtocolError for an order
-        of events that no server writes.
+        Most events are told by their type, so that no more of them is decoded than is needed.
+        Raises UnsupportedChange for a change that cannot be carried, ProtocolError for an order of
+        events that no server writes, EventError for an event that cannot be read.
         """
+        meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
+        if meaning == ROWS:
+            if self._is_followed(event, event.table_map):
+                rows = event.body
+                assert isinstance(rows, RowsEvent)
+                self._rows(event, rows)
+        elif meaning == XID:
+            self._commit(event)
+        elif meaning == GTID:
+            self._open(event)
+        elif meaning == QUERY and (thread_id := event.begin_thread_id) != _NO_BEGIN:
+            self._begin_inside(event, thread_id)
+        elif meaning != ABOUT_ROWS:
+            self._receive_body(event)
+
+    def _receive_body(self, event: Event) -> None:
         body = event.body
-        if isinstance(body, RowsEvent):
-            yield from self._rows(event, body)
-        elif isinstance(body, XidEvent):
-            yield self._commit(event)
-        elif isinstance(body, QueryEvent):
-            yield from self._query(event, body)
+        if isinstance(body, QueryEvent):
+            self._query(event, body)
         elif isinstance(body, TransactionPayloadEvent):
             for inside in body.events():
-                yield from self.receive(inside)
+                self.receive(inside)
         elif isinstance(body, PartialRowDataEvent):
-            if body.rows_event is not None:
-                yield from self._rows(event, body.rows_event)
+            rows = body.rows_event
+            if rows is not None and self._is_followed(event, rows.table_map):
+                self._rows(event, rows)
         elif isinstance(body, XaPrepareEvent):
-            yield self._prepare(event, body)
-        elif isinstance(body, (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent, MariadbGtidEvent)):
-            self._open(event, body)
+            self._prepare(event, body)
+        elif isinstance(body, IgnorableEvent):
+            self._receiver.skipped(event)
         else:
-            self._pass(event)
+            refusal = unsupported_event(body, self._tables)
+            if refusal is not None:
+                self._refuse(event, *refusal)
 
-    def _pass(self, event: Event) -> None:
-        refusal = unsupported_event(event.body, self._tables)
-        if refusal is not None:
-            self._refuse(event, *refusal)
-
-    def _open(
-        self,
-        event: Event,
-        body: GtidEvent | GtidTaggedEvent | AnonymousGtidEvent | MariadbGtidEvent,
-    ) -> None:
-        if self._transaction is not None and self._state is not State.OUTSIDE:
+    def _open(self, event: Event) -> None:
+        opened = self._transaction
+        if opened is not None and self._state != _OUTSIDE:
             reason = (
                 f"{event.file}:{event.position}: a transaction starts inside the one that started "
-                f"at {self._transaction.file}:{self._transaction.position} and has not ended"
+                f"at {opened.file}:{opened.position} and has not ended"
             )
             raise ProtocolError(reason)
-        gtid = None if isinstance(body, AnonymousGtidEvent) else body.gtid
-        committed_us = event.header.timestamp * MICROSECONDS
-        if not isinstance(body, MariadbGtidEvent):
-            committed_us = body.original_commit_timestamp or committed_us
-        self._begin(event, gtid, committed_us)
-        self._state = State.OPENED
+        body = event.body
+        committed_us: i64 = event.header.timestamp * MICROSECONDS
         if isinstance(body, MariadbGtidEvent):
+            self._begin(event, body.gtid, committed_us)
             self._without_effect = (
                 body.flags_extra & (FL_START_ALTER_E1 | FL_ROLLBACK_ALTER_E1) != 0
             )
-            if not body.standalone:
-                self._state = State.INSIDE
+            self._state = _OPENED if body.standalone else _INSIDE
+            return
+        assert isinstance(body, (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent))
+        original_us = body.original_commit_timestamp
+        if original_us:
+            committed_us = original_us
+        self._begin(
+            event, None if isinstance(body, AnonymousGtidEvent) else body.gtid, committed_us
+        )
+        self._state = _OPENED
 
-    def _begin(self, event: Event, gtid: Gtid | MariadbGtid | None, committed_us: int) -> None:
+    def _begin(self, event: Event, gtid: Gtid | MariadbGtid | None, committed_us: i64) -> None:
         self._transaction = Transaction(
-            file=event.file,
-            position=event.position,
-            gtid=gtid,
-            committed_us=committed_us,
-            server_id=event.header.server_id,
+            event.file, event.position, gtid, committed_us, event.header.server_id
         )
         self._event_number = 0
         self._has_rows = False
         self._without_effect = False
 
-    def _rows(self, event: Event, body: RowsEvent) -> Iterator[Change]:
-        transaction = self._require_transaction(event)
-        number = self._count()
-        table = body.table_map
-        if self._tables.follows(table.schema, table.table):
-            self._has_rows = True
-            yield RowsChange(transaction, number, event, body)
+    def _begin_without_gtid(self, event: Event) -> None:
+        if self._state == _OUTSIDE:
+            self._begin(event, None, event.header.timestamp * MICROSECONDS)
 
-    def _query(self, event: Event, body: QueryEvent) -> Iterator[Change]:
+    def _begin_inside(self, event: Event, thread_id: i64) -> None:
+        self._begin_without_gtid(event)
+        self._require_transaction(event).thread_id = thread_id
+        self._state = _INSIDE
+
+    def _is_followed(self, event: Event, table_map: TableMapEvent | None) -> bool:
+        """Count a rows event, and return whether it changes rows of a table that is followed."""
+        self._require_transaction(event)
+        self._event_number += 1
+        if table_map is None:
+            # It only ends a statement.
+            return False
+        if table_map is not self._table_map:
+            self._table_is_followed = self._tables.follows(table_map.schema, table_map.table)
+            self._table_map = table_map
+        return self._table_is_followed
+
+    def _rows(self, event: Event, rows: RowsEvent) -> None:
+        self._has_rows = True
+        transaction = self._require_transaction(event)
+        self._receiver.rows(RowsChange(transaction, self._event_number - 1, event, rows))
+
+    def _query(self, event: Event, body: QueryEvent) -> None:
         statement = self._classify(body)
         kind = statement.kind
         if kind is StatementKind.BEGIN:
-            if self._state is State.OUTSIDE:
-                self._begin(event, None, event.header.timestamp * MICROSECONDS)
-            self._require_transaction(event).thread_id = body.thread_id
-            self._state = State.INSIDE
+            self._begin_inside(event, body.thread_id)
         elif kind is StatementKind.COMMIT:
-            yield self._commit(event)
+            self._commit(event)
         elif kind is StatementKind.ROLLBACK:
             if self._has_rows:
                 self._refuse(event, "a group of row changes that ends in ROLLBACK", NO_MIXING)
-            yield self._commit(event)
+            self._commit(event)
         elif kind is StatementKind.ROLLBACK_TO:
             if self._has_rows:
                 self._refuse(event, "ROLLBACK TO SAVEPOINT behind row changes", NO_MIXING)
         elif kind is StatementKind.XA:
-            yield from self._xa(event, body)
+            self._xa(event, body)
         elif kind is not StatementKind.SAVEPOINT:
-            yield from self._statement(event, body, statement)
+            self._statement(event, body, statement)
 
     def _classify(self, body: QueryEvent) -> Statement:
         statement = classify(body.query)
@@ -198,81 +224,61 @@ class TransactionAssembler:
             statement.tables = [(name[0].lower(), name[1].lower()) for name in statement.tables]
         return statement
 
-    def _xa(self, event: Event, body: QueryEvent) -> Iterator[Change]:
+    def _xa(self, event: Event, body: QueryEvent) -> None:
         """Take a statement as the server words it: `XA COMMIT X'6f6e65',X'',1`."""
         _, verb, xid = [*body.query.split(None, 2), "", ""][:3]
         if verb == "START":
             self._require_transaction(event).thread_id = body.thread_id
-            self._state = State.INSIDE
+            self._state = _INSIDE
         elif verb in ("COMMIT", "ROLLBACK"):
             if verb == "COMMIT" and xid not in self._prepared:
                 self._refuse(
                     event, "XA COMMIT of rows that came before the stream began", XA_BEFORE
                 )
             self._prepared.discard(xid)
-            yield self._commit(event)
+            self._commit(event)
         elif verb != "END":
             self._refuse(event, f"XA {verb}", PLAIN_TRANSACTIONS)
 
-    def _prepare(self, event: Event, body: XaPrepareEvent) -> Committed:
+    def _prepare(self, event: Event, body: XaPrepareEvent) -> None:
         if not body.one_phase:
             if self._has_rows:
                 self._refuse(event, "an XA transaction", PLAIN_TRANSACTIONS)
             self._prepared.add(str(body.xid))
-        return self._commit(event)
+        self._commit(event)
 
-    def _statement(self, event: Event, body: QueryEvent, statement: Statement) -> Iterator[Change]:
-        if self._state is State.OUTSIDE:
-            self._begin(event, None, event.header.timestamp * MICROSECONDS)
+    def _statement(self, event: Event, body: QueryEvent, statement: Statement) -> None:
+        self._begin_without_gtid(event)
         transaction = self._require_transaction(event)
         transaction.thread_id = body.thread_id
-        number = self._count()
+        number = self._event_number
+        self._event_number = number + 1
         if self._without_effect:
-            yield self._commit(event)
+            self._commit(event)
             return
         refusal = unsupported(statement, body, self._tables)
         if refusal is not None:
             self._refuse(event, *refusal)
-        added = (
-            added_columns(statement, event.header.timestamp)
-            if statement.kind is StatementKind.ALTER_TABLE
-            else []
-        )
-        # The rows of a new table come as events.
-        changed = [] if statement.kind is StatementKind.CREATE_TABLE else statement.tables
-        for named_database, table in changed:
-            database = named_database or body.schema
-            if statement.kind is StatementKind.DROP_DATABASE:
-                if self._tables.may_follow_database(database):
-                    yield StatementChange(
-                        transaction, number, event, statement.kind, database, "", [], body.query
-                    )
-            elif self._tables.follows(database, table):
-                yield StatementChange(
-                    transaction, number, event, statement.kind, database, table, added, body.query
-                )
-        if self._state is not State.INSIDE:
-            yield self._commit(event)
+        for change in statement_changes(statement, body, self._tables, transaction, number, event):
+            self._receiver.statement(change)
+        if self._state != _INSIDE:
+            self._commit(event)
 
-    def _commit(self, event: Event) -> Committed:
+    def _commit(self, event: Event) -> None:
         transaction = self._require_transaction(event)
         self._transaction = None
-        self._state = State.OUTSIDE
-        return Committed(transaction, event.file, event.next_position)
-
-    def _count(self) -> int:
-        number = self._event_number
-        self._event_number += 1
-        return number
+        self._state = _OUTSIDE
+        self._receiver.committed(Committed(transaction, event.file, event.next_position))
 
     def _require_transaction(self, event: Event) -> Transaction:
-        if self._transaction is None:
+        transaction = self._transaction
+        if transaction is None:
             reason = (
                 f"{event.file}:{event.position}: {event_name(event.header.type_code)} outside of "
                 "a transaction; the stream must start at a transaction's first event"
             )
             raise ProtocolError(reason)
-        return self._transaction
+        return transaction
 
     def _refuse(self, event: Event, what: str, fix: str) -> NoReturn:
         transaction = self._transaction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from connector.errors import ConfigError
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 
 
+@final
 class TableFilter:
     """Decides, once for each table, whether its changes are published."""
 

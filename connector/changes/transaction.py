@@ -8,9 +8,13 @@ must drop them again unless `Committed` follows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
+
+from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from connector.binlog.event import Event
     from connector.binlog.rows_event import RowsEvent
     from connector.changes.added_columns import AddedColumn
@@ -18,31 +22,64 @@ if TYPE_CHECKING:
     from connector.gtid import Gtid, MariadbGtid
 
 
-@dataclass(slots=True)
+@final
 class Transaction:
     """A group of events that the source committed as one."""
 
-    file: str
-    position: int  # of the first event, our own 64-bit count
-    gtid: Gtid | MariadbGtid | None
-    committed_us: int  # when the original server committed, microseconds since the epoch
-    server_id: int
-    thread_id: int | None = None
+    __slots__ = (
+        "_id",
+        "committed_us",
+        "file",
+        "gtid",
+        "position",
+        "server_id",
+        "thread_id",
+    )
+
+    def __init__(
+        self,
+        file: str,
+        position: i64,
+        gtid: Gtid | MariadbGtid | None,
+        committed_us: i64,
+        server_id: i64,
+        thread_id: int | None = None,
+    ) -> None:
+        """Begin at `position` of `file`, the first event's, our own 64-bit count.
+
+        `committed_us` is when the original server committed, microseconds since the epoch.
+        """
+        self.file = file
+        self.position: i64 = position
+        self.gtid = gtid
+        self.committed_us: i64 = committed_us
+        self.server_id: i64 = server_id
+        self.thread_id = thread_id
+        self._id = ""
 
     @property
     def id(self) -> str:
         """The GTID, or `file:position` where the source has none."""
-        return str(self.gtid) if self.gtid is not None else f"{self.file}:{self.position}"
+        if not self._id:
+            gtid = self.gtid
+            self._id = str(gtid) if gtid is not None else f"{self.file}:{self.position}"
+        return self._id
 
 
-@dataclass(slots=True)
+@final
 class RowsChange:
     """Rows of one followed table, as one rows event holds them."""
 
-    transaction: Transaction
-    event_number: int  # counts the rows and QUERY events of the transaction, from 0
-    event: Event
-    rows: RowsEvent
+    __slots__ = ("event", "event_number", "rows", "transaction")
+
+    def __init__(
+        self, transaction: Transaction, event_number: i64, event: Event, rows: RowsEvent
+    ) -> None:
+        """`event_number` counts the rows and QUERY events of the transaction, from 0."""
+        self.transaction = transaction
+        self.event_number: i64 = event_number
+        self.event = event
+        self.rows = rows
 
 
 @dataclass(slots=True)
@@ -59,13 +96,34 @@ class StatementChange:
     query: str
 
 
-@dataclass(slots=True)
+@final
 class Committed:
     """The transaction is complete; `next_position` is the first byte behind it."""
 
-    transaction: Transaction
-    file: str
-    next_position: int
+    __slots__ = ("file", "next_position", "transaction")
+
+    def __init__(self, transaction: Transaction, file: str, next_position: i64) -> None:
+        """End `transaction` at `next_position` of `file`."""
+        self.transaction = transaction
+        self.file = file
+        self.next_position: i64 = next_position
 
 
-Change = RowsChange | StatementChange | Committed
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ChangeReceiver:
+    """Takes the pieces of transactions, in their order."""
+
+    def rows(self, change: RowsChange) -> None:
+        """Take changed rows."""
+        raise NotImplementedError
+
+    def statement(self, change: StatementChange) -> None:
+        """Take DDL."""
+        raise NotImplementedError
+
+    def committed(self, committed: Committed) -> None:
+        """Take the end of a transaction."""
+        raise NotImplementedError
+
+    def skipped(self, event: Event) -> None:
+        """Take note of an event of an unknown type, which its server flagged as ignorable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from uuid import UUID
 
 import pytest
@@ -42,12 +43,12 @@ from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
 from connector.binlog.transaction_payload import CompressionType, TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent, XaXid
-from connector.changes.assembler import TransactionAssembler
 from connector.changes.statement import StatementKind
 from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import Change, Committed, RowsChange, StatementChange
+from connector.changes.transaction import Committed, RowsChange, StatementChange
 from connector.errors import ProtocolError, UnsupportedChange
 from connector.gtid import Gtid, MariadbGtid
+from tests.changes.received import Change, changes_of
 
 SOURCE = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 CODES: dict[type, EventType] = {
@@ -94,16 +95,20 @@ def rows(table: str = "orders", schema: str = "shop") -> RowsEvent:
     )
 
 
+def event(body: EventBody, position: int, next_position: int, size: int) -> Event:
+    header = EventHeader(7, CODES[type(body)], 1, size, 0, 0)
+    made = Event("binlog.000001", position, next_position, header, body, b"")
+    made.table_map = body.table_map if isinstance(body, RowsEvent) else None
+    return made
+
+
 def receive(*bodies: EventBody, tables: tuple[str, ...] = ("shop.*",)) -> list[Change]:
     """Return what comes of events of 100 bytes each, from position 1000 on."""
-    assembler = TransactionAssembler(TableFilter(tables, ["shop.secret"]))
-    changes: list[Change] = []
-    for number, body in enumerate(bodies):
-        position = 1000 + 100 * number
-        header = EventHeader(7, CODES[type(body)], 1, 100, position + 100, 0)
-        event = Event("binlog.000001", position, position + 100, header, body, b"")
-        changes += assembler.receive(event)
-    return changes
+    events = [
+        event(body, position, position + 100, 100)
+        for position, body in zip(itertools.count(1000, 100), bodies, strict=False)
+    ]
+    return changes_of(events, TableFilter(tables, ["shop.secret"]))
 
 
 def refusal(*bodies: EventBody) -> str:
@@ -347,10 +352,8 @@ class Inside:
     def __init__(self, bodies: list[EventBody]) -> None:
         self.bodies = bodies
 
-    def decode(self, data: bytes, number: int) -> Event:
-        body = self.bodies[number - 1]
-        header = EventHeader(7, CODES[type(body)], 1, len(data), 0, 0)
-        return Event("binlog.000001", 1100, 1200, header, body, data)
+    def open(self, data: bytes, number: int) -> Event:
+        return event(self.bodies[number - 1], 1100, 1200, len(data))
 
 
 def test_compressed_rows_are_counted_as_if_they_were_not() -> None:

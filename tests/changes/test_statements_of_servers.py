@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.changes.assembler import TransactionAssembler
 from connector.changes.statement import StatementKind
 from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import Change, RowsChange, StatementChange
+from connector.changes.transaction import RowsChange, StatementChange
 from connector.errors import UnsupportedChange
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
+from tests.changes import received
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,11 +52,10 @@ def log(source: SourceLog) -> SourceLog:
     return source
 
 
-def changes_of(log: SourceLog, *statements: str) -> list[Change]:
+def changes_of(log: SourceLog, *statements: str) -> list[received.Change]:
     for statement in statements:
         log.execute(statement)
-    assembler = TransactionAssembler(TableFilter(["shop.*"]), lower_case_names=True)
-    return [change for event in log.events() for change in assembler.receive(event)]
+    return received.changes_of(log.events(), TableFilter(["shop.*"]), lower_case_names=True)
 
 
 def refusal(log: SourceLog, *statements: str) -> str:

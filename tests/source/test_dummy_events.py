@@ -9,12 +9,12 @@ import pytest
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
 from connector.binlog.statement_events import QueryEvent
-from connector.changes.assembler import TransactionAssembler
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import RowsChange
 from connector.source.mysql_server import MysqlServer
 from connector.source.replication_stream import ReplicationStream
 from connector.wire.commands import ComBinlogDump, DumpFlags
+from tests.changes.received import changes_of
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
@@ -56,7 +56,6 @@ def test_dummies_keep_the_places_of_what_they_stand_for_and_change_nothing(
     assert [e.position for e in whole if e.next_position > e.position] == [
         e.position for e in seen if e.next_position > e.position
     ]
-    assembler = TransactionAssembler(TableFilter(["d.*"], []))
-    changes = [change for event in seen for change in assembler.receive(event)]
+    changes = changes_of(seen, TableFilter(["d.*"], []))
     (rows,) = (change for change in changes if isinstance(change, RowsChange))
     assert [row.after for row in rows.rows.rows()] == [[1]]

@@ -1,0 +1,116 @@
+"""Events become records on their way to Kafka: all that is done for each event, in native code.
+
+::
+
+    EventStream ──▶ EventDecoder ──▶ TransactionAssembler ──▶ RecordEncoder ──▶ BatchingTarget
+
+The pipeline hands over what it has received and decides when to commit; nothing here waits for a
+peer but the target, and nothing reads a clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from connector.changes.assembler import TransactionAssembler
+from connector.changes.transaction import ChangeReceiver
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.decoder import EventDecoder
+    from connector.binlog.event import Event
+    from connector.changes.table_filter import TableFilter
+    from connector.changes.transaction import (
+        Committed,
+        RowsChange,
+        StatementChange,
+        Transaction,
+    )
+    from connector.envelope.encode import RecordEncoder
+    from connector.envelope.progress import Progress
+    from connector.resume import Instance, Standing
+    from connector.sink.record_batch import BatchingTarget
+    from connector.wire.event_stream import EventStream
+
+
+@final
+class DeliveryStream(ChangeReceiver):
+    """Takes the events of one stream, in its order, and keeps where it stands."""
+
+    def __init__(
+        self,
+        decoder: EventDecoder,
+        tables: TableFilter,
+        encoder: RecordEncoder,
+        target: BatchingTarget,
+        standing: Standing,
+        *,
+        lower_case_names: bool = False,
+    ) -> None:
+        """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
+
+        `lower_case_names` as in `TransactionAssembler`.
+        """
+        self._decoder = decoder
+        self._encoder = encoder
+        self._target = target
+        self._standing = standing
+        self._assembler = TransactionAssembler(tables, self, lower_case_names=lower_case_names)
+        self._now_us: i64 = 0
+        # The latest transaction of which there are records.
+        self._published: Transaction | None = None
+        # Complete source transactions that are not committed.
+        self.waiting: i64 = 0
+        # Events of unknown types that were let pass, until somebody takes note of them.
+        self.skipped_events: list[Event] = []
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a source transaction has begun and not ended."""
+        return self._assembler.in_transaction
+
+    def run(self, events: EventStream, batch_bytes_max: i64, now_us: i64) -> bool:
+        """Deliver the events that were received; return whether that were all.
+
+        False behind the end of a source transaction, when the batch has `batch_bytes_max` bytes of
+        records. `now_us` is the time of encoding, microseconds since the epoch. Raises
+        ProtocolError, EventError, LogRefused or UnsupportedChange, and what the target raises.
+        """
+        self._now_us = now_us
+        decoder = self._decoder
+        assembler = self._assembler
+        target = self._target
+        while True:
+            data = events.next_event()
+            if data is None:
+                return True
+            assembler.receive(decoder.open(data))
+            if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
+                return False
+
+    def progress(self, instance: Instance, now_ms: int) -> Progress:
+        """Return the record that says where the stream stands, between transactions."""
+        published = self._published
+        seq = "" if published is None else str(self._encoder.sequence(published))
+        return self._standing.progress(instance, seq, self._encoder.added_columns, now_ms)
+
+    def rows(self, change: RowsChange) -> None:
+        """Deliver changed rows."""
+        self._encoder.rows(change, self._now_us)
+
+    def statement(self, change: StatementChange) -> None:
+        """Deliver what DDL means to consumers."""
+        self._encoder.statement(change, self._now_us)
+
+    def committed(self, committed: Committed) -> None:
+        """Stand behind a transaction."""
+        transaction = committed.transaction
+        if self._encoder.has_published(transaction):
+            self._published = transaction
+        self._standing.advance(committed)
+        self.waiting += 1
+
+    def skipped(self, event: Event) -> None:
+        """Keep the event for whoever tells of it."""
+        self.skipped_events.append(event)

@@ -1,0 +1,41 @@
+"""What an assembler hands on, as a list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.changes.assembler import TransactionAssembler
+from connector.changes.transaction import ChangeReceiver, Committed, RowsChange, StatementChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from connector.binlog.event import Event
+    from connector.changes.table_filter import TableFilter
+
+Change = RowsChange | StatementChange | Committed
+
+
+class _Received(ChangeReceiver):
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+
+    def rows(self, change: RowsChange) -> None:
+        self.changes.append(change)
+
+    def statement(self, change: StatementChange) -> None:
+        self.changes.append(change)
+
+    def committed(self, committed: Committed) -> None:
+        self.changes.append(committed)
+
+
+def changes_of(
+    events: Iterable[Event], tables: TableFilter, *, lower_case_names: bool = False
+) -> list[Change]:
+    """Return what comes of `events`."""
+    received = _Received()
+    assembler = TransactionAssembler(tables, received, lower_case_names=lower_case_names)
+    for event in events:
+        assembler.receive(event)
+    return received.changes
