@@ -40,7 +40,9 @@ kill-test: setup
 	KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/test_kill.py $(ARGS)
 
 # Slow: guided by coverage; ARGS="json --seconds 600". The inputs that reach something new are kept.
-fuzz: setup
+# Coverage is that of the sources.
+fuzz: export CONNECTOR_COMPILED := off
+fuzz: $(INSTALLED)
 	$(VENV)/bin/python -m tests.fuzz $(or $(ARGS),all)
 
 # Starts every server of the local stack; ARGS="mysql-8.0 --theme xa", or ARGS=--expected.
@@ -50,7 +52,7 @@ golden: setup
 coverage-table: setup
 	$(VENV)/bin/python -m tests.golden.coverage
 
-lint: setup
+lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
