@@ -35,6 +35,8 @@ from connector.payload import PayloadReader
 _POINT_MIN = -14
 _POINT_MAX = 15
 _EXPONENT_MIN: Final = 1e15  # 10 ** _POINT_MAX
+# From here on up to there the shortest digits come without exponent, too.
+_PLAIN_MIN: Final = 1e-3
 
 _FRACTION_DIGITS: Final = 6
 _FRACTION_BITS: Final = 24
@@ -68,7 +70,8 @@ def put_double(out: BytesWriter, value: float) -> None:
     Raises DecodeError for an infinity or NaN, which JSON does not have.
     """
     text = dumps(require_finite(value))
-    if abs(value) < _EXPONENT_MIN and b"e" not in text:
+    size = abs(value)
+    if _PLAIN_MIN <= size < _EXPONENT_MIN or size == 0:
         out.write(text)
     else:
         put_ascii(out, _server_form(text.decode("ascii")))
