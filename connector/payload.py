@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from librt.strings import read_i16_le, read_i32_le, read_i64_le
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from connector.errors import DecodeError, TruncatedPayload
 
@@ -23,6 +23,7 @@ _WORD_LENGTH: Final = 8
 _WORD_RANGE: Final = 1 << 64
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class PayloadReader:
     """Reads MySQL's integers, strings and bitmaps from the front of `data[offset:end]`.

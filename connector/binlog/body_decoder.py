@@ -80,6 +80,9 @@ _ROWS: dict[int, tuple[RowsKind, int]] = {
     EventType.UPDATE_ROWS_COMPRESSED_EVENT: (RowsKind.UPDATE, 2),
     EventType.DELETE_ROWS_COMPRESSED_EVENT: (RowsKind.DELETE, 2),
 }
+# The same by type code, as native code finds it; where there are no rows, the version says nothing.
+_KINDS: Final = [_ROWS[code][0] if code in _ROWS else None for code in range(256)]
+_VERSIONS: Final = bytes([_ROWS[code][1] if code in _ROWS else 0 for code in range(256)])
 _COMPRESSED_ROWS_START: Final = 166
 _COMPRESSED_ROWS_END: Final = 171
 
@@ -106,7 +109,7 @@ def _what_is_left(type_code: int) -> int:
     return _STATE if speaks_of_the_log or BODIES[type_code] is None else _NOTHING
 
 
-_LEFT: Final = bytes(_what_is_left(type_code) for type_code in range(256))
+_LEFT: Final = bytes([_what_is_left(type_code) for type_code in range(256)])
 
 
 @final
@@ -193,7 +196,9 @@ class BodyDecoder:
         event.table_map = self._table_map_of(head)
 
     def _read_head(self, type_code: i64, body: PayloadReader) -> RowsHead:
-        kind, version = _ROWS[type_code]
+        kind = _KINDS[type_code]
+        assert kind is not None
+        version: i64 = _VERSIONS[type_code]
         length = self._log.post_header_length(type_code)
         return RowsHead.decode(body, length, kind=kind, version=version)
 
@@ -217,7 +222,8 @@ class BodyDecoder:
     ) -> RowsEvent:
         """Decode what is behind the head of a rows event."""
         origin = (event.file, event.position, event.name)
-        kind, version = _ROWS[type_code]
+        kind = _KINDS[type_code]
+        assert kind is not None
         if table_map is None:
             body.skip(body.remaining)
             return RowsEvent.dummy(head, kind, origin)
@@ -230,7 +236,7 @@ class BodyDecoder:
             table_map,
             origin,
             partial=type_code == PARTIAL_UPDATE_ROWS,
-            pre_ga=version == 0,
+            pre_ga=_VERSIONS[type_code] == 0,
         )
 
     def _decode_fragment(self, event: Event, body: PayloadReader) -> PartialRowDataEvent:

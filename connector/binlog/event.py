@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from mypy_extensions import i64, mypyc_attr
+
 from connector.binlog.checksum import stored_checksum
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.control_events import (
@@ -54,8 +56,6 @@ from connector.binlog.xa_event import XaPrepareEvent
 from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
-
     from connector.binlog.body_decoder import BodyDecoder
     from connector.binlog.header import EventHeader
     from connector.binlog.rows_event import RowsHead
@@ -105,6 +105,7 @@ EventBody = (
 _BEGIN: Final = b"BEGIN"
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Event:
     """One event of a log.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i16_le, read_i32_le
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog.version import BinlogVersion
 
@@ -43,6 +43,7 @@ LOG_EVENT_ARTIFICIAL_F: Final = 0x0020
 LOG_EVENT_IGNORABLE_F: Final = 0x0080
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 @dataclass(slots=True, init=False)
 class EventHeader:

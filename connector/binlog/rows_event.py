@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, final
 
+from mypy_extensions import i64, mypyc_attr
+
 from connector.binlog.columns.json_patch import apply_json_diffs
 from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.post_header import read_post_header
@@ -33,8 +35,6 @@ from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from mypy_extensions import i64
 
     from connector.binlog.column import Column
     from connector.binlog.row_plan import RowPlan
@@ -84,6 +84,7 @@ class Row:
     after: list[Value] | None
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 @dataclass(slots=True, init=False)
 class RowsHead:
@@ -117,6 +118,7 @@ class RowsHead:
         return RowsHead(table_id, flags, ExtraRowInfo.decode(extra, update=kind is UPDATE))
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 @dataclass(slots=True, init=False)
 class RowsEvent:
@@ -351,26 +353,29 @@ class RowsEvent:
         before, after = row.before, row.after
         assert before is not None
         assert after is not None
-        cells = zip(self.table_map.columns, before, after, strict=True)
-        return Row(before, [applied_diffs(cell[0], n, *cell[1:]) for n, cell in enumerate(cells)])
+        whole: list[Value] = []
+        try:
+            for cell in zip(before, after, strict=True):
+                whole.append(with_diffs_applied(*cell))
+        except DecodeError as error:
+            place = len(whole)
+            reason = f"{describe(self.table_map.columns[place], place)}: {error}"
+            raise DecodeError(reason) from error
+        return Row(before, whole)
 
 
 def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
     return None if columns_present is None else plan.places(columns_present)
 
 
-def applied_diffs(column: Column, place: int, before: Value, after: Value) -> Value:
+def with_diffs_applied(before: Value, after: Value) -> Value:
     """Return the document after, of one before and the `JsonDiffs` after it; else what is after.
 
-    Raises DecodeError that names the column where they do not fit.
+    Raises DecodeError where they do not fit.
     """
     if not isinstance(after, JsonDiffs) or before is ABSENT:
         return after
     if not isinstance(before, str):
-        reason = f"{describe(column, place)}: it has changes of a document, but none before them"
+        reason = "it has changes of a document, but none before them"
         raise DecodeError(reason)
-    try:
-        return apply_json_diffs(before, after)
-    except DecodeError as error:
-        reason = f"{describe(column, place)}: {error}"
-        raise DecodeError(reason) from error
+    return apply_json_diffs(before, after)

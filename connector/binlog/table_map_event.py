@@ -15,7 +15,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType
@@ -28,9 +28,9 @@ from connector.payload import PayloadReader
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-_POST_HEADER_LENGTH = 8
+_POST_HEADER_LENGTH: Final = 8
 # The post-header of servers (5.1.4 and older) whose table ids have four bytes.
-_SHORT_POST_HEADER_LENGTH = 6
+_SHORT_POST_HEADER_LENGTH: Final = 6
 
 _METADATA_LENGTHS: dict[int, int] = {
     ColumnType.DECIMAL: 0,
@@ -164,8 +164,8 @@ class TableMapEvent:
 
 def read_table_id(head: PayloadReader, post_header_length: int | None) -> i64:
     """Read the table id at the start of the fixed part of a table map or a rows event."""
-    short = post_header_length == _SHORT_POST_HEADER_LENGTH
-    return head.read_uint32() if short else head.read_uint48()
+    length: i64 = _POST_HEADER_LENGTH if post_header_length is None else post_header_length
+    return head.read_uint32() if length == _SHORT_POST_HEADER_LENGTH else head.read_uint48()
 
 
 def _read_name(body: PayloadReader) -> str:
