@@ -98,7 +98,7 @@ class EnumReader(ColumnReader):
 
     def skip(self, image: PayloadReader) -> None:
         """Move behind the next value."""
-        image.skip(self._length)
+        image.skip(self.length)
 
 
 @final

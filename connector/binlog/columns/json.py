@@ -228,7 +228,7 @@ class _Document:
         if length <= cursor.remaining:
             cursor.skip(length)
             return
-        while True:  # up to the one that is cut off
+        for _ in range(count):  # up to the one that is cut off
             cursor.skip(width)
             cursor.skip(_KEY_LENGTH)
 

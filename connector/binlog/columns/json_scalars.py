@@ -21,7 +21,6 @@ from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import require_finite
 from connector.binlog.columns.time_text import (
     put_fraction,
-    put_packed_date,
     put_packed_datetime,
     put_packed_time,
     require_fraction_fits,
@@ -42,6 +41,7 @@ _FRACTION_DIGITS: Final = 6
 _FRACTION_BITS: Final = 24
 _FRACTION_MASK: Final = (1 << _FRACTION_BITS) - 1
 _PACKED_LENGTH: Final = 8
+_CLOCK_LENGTH: Final = len(" hh:mm:ss")
 # The server's base64 breaks lines; in a JSON string the break is an escape.
 _BASE64_LINE = 76
 
@@ -129,13 +129,13 @@ def _put_packed(out: BytesWriter, column_type: i64, data: bytes) -> None:
     whole: i64 = abs(packed) >> _FRACTION_BITS
     fraction: i64 = abs(packed) & _FRACTION_MASK
     require_fraction_fits(fraction, _FRACTION_DIGITS)
-    if column_type == _DATE:
-        put_packed_date(out, whole)
-        return
     if column_type == _TIME:
         if packed < 0:
             out.append(u8(_MINUS))
         put_packed_time(out, whole)
     else:
         put_packed_datetime(out, whole)
-    put_fraction(out, fraction, _FRACTION_DIGITS)
+    if column_type == _DATE:
+        out.truncate(len(out) - _CLOCK_LENGTH)
+    else:
+        put_fraction(out, fraction, _FRACTION_DIGITS)

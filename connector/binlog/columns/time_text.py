@@ -101,19 +101,14 @@ def require_fraction_fits(stored: i64, digits: i64) -> None:
 
 def put_packed_datetime(out: BytesWriter, packed: i64) -> None:
     """Append the date and time in the 40 bits of a DATETIME2 without its sign."""
-    put_packed_date(out, packed)
-    out.append(u8(_SPACE))
-    put_packed_time(out, packed & 0x1_FFFF)
-
-
-def put_packed_date(out: BytesWriter, packed: i64) -> None:
-    """Append the date in the 40 bits of a DATETIME2 without its sign."""
     if packed >> 12 & 0x1F > _HOUR_MAX:
         reason = "a DATETIME has an hour above 23"
         raise DecodeError(reason)
     months = packed >> 22
     year = months // 13
     put_date(out, year, months - year * 13, packed >> 17 & 0x1F)
+    out.append(u8(_SPACE))
+    put_packed_time(out, packed & 0x1_FFFF)
 
 
 def put_packed_time(out: BytesWriter, packed: i64) -> None:
