@@ -42,6 +42,7 @@ COMPILED: Final = (
     "payload.py",
     "digits.py",
     "json_strings.py",
+    "event_source.py",
     "gtid/*.py",
     "binlog/**/*.py",
     "wire/event_stream.py",

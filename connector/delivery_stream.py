@@ -2,7 +2,7 @@
 
 ::
 
-    EventStream ──▶ EventDecoder ──▶ TransactionAssembler ──▶ RecordEncoder ──▶ BatchingTarget
+    EventSource ──▶ EventDecoder ──▶ TransactionAssembler ──▶ RecordEncoder ──▶ BatchingTarget
 
 The pipeline hands over what it has received and decides when to commit; nothing here waits for a
 peer but the target, and nothing reads a clock.
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     )
     from connector.envelope.encode import RecordEncoder
     from connector.envelope.progress import Progress
+    from connector.event_source import EventSource
     from connector.resume import Instance, Standing
     from connector.sink.record_batch import BatchingTarget
-    from connector.wire.event_stream import EventStream
 
 
 @final
@@ -70,8 +70,8 @@ class DeliveryStream(ChangeReceiver):
         """Whether a source transaction has begun and not ended."""
         return self._assembler.in_transaction
 
-    def run(self, events: EventStream, batch_bytes_max: i64, now_us: i64) -> bool:
-        """Deliver the events that were received; return whether that were all.
+    def run(self, events: EventSource, batch_bytes_max: i64, now_us: i64) -> bool:
+        """Deliver the events that are there; return whether that were all.
 
         False behind the end of a source transaction, when the batch has `batch_bytes_max` bytes of
         records. `now_us` is the time of encoding, microseconds since the epoch. Raises

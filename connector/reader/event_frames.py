@@ -19,6 +19,7 @@ from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
 from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.version import BinlogVersion, detect_version
 from connector.errors import EventError, LogRefused, LogTruncated
+from connector.event_source import EventSource
 from connector.reader.byte_source import MAGIC_LENGTH
 from connector.wire.event_stream import EVENT_BYTES_MAX
 
@@ -42,7 +43,7 @@ _TYPE_OFFSET = 4
 _SIZE = slice(9, 13)
 
 
-class EventFrames:
+class EventFrames(EventSource):
     """Splits one log, from its first event on."""
 
     def __init__(self, source: ByteSource) -> None:

@@ -23,6 +23,7 @@ from librt.strings import read_i32_le
 from mypy_extensions import i64
 
 from connector.errors import DecodeError, ProtocolError
+from connector.event_source import EventSource
 from connector.payload import PayloadReader
 from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, EofPacket, ErrPacket
 
@@ -38,7 +39,7 @@ _NONE: Final = -1
 
 
 @final
-class EventStream:
+class EventStream(EventSource):
     """Splits what the server sends after a dump command.
 
     Give it bytes with `feed`, take events with `next_event` until it returns None, and start over
