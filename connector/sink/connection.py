@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors
+from kafka.net.compat import KafkaNetClient
 
 from connector.errors import ConnectorError, SinkRefused, SinkUnavailable
 
 if TYPE_CHECKING:
     from connector.config import KafkaSettings
+
+_METADATA_BACKOFF_MS = 10
 
 _TOO_LARGE = (
     "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of "
@@ -59,6 +62,7 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
         "bootstrap_timeout_ms": int(settings.request_timeout_seconds * 1000),
         # The default backs off up to 30 s, which is how long a broker's restart would be felt.
         "reconnect_backoff_max_ms": 1000,
+        "kafka_client": _network_client,
     }
     if settings.sasl_mechanism is not None:
         password = settings.sasl_password
@@ -73,6 +77,17 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
         "ssl_keyfile": settings.ssl_key,
     }
     return arguments | {name: str(path) for name, path in files.items() if path is not None}
+
+
+def _network_client(**settings: Any) -> KafkaNetClient:
+    """Return a client that asks for metadata when they are needed.
+
+    The default is not before 100 ms after the last time, which each new client and each new topic
+    would wait for; no setting of the clients reaches this one.
+    """
+    client = KafkaNetClient(**settings)
+    client.cluster.config["retry_backoff_ms"] = _METADATA_BACKOFF_MS
+    return client
 
 
 def connector_error(
