@@ -36,7 +36,6 @@ from connector.payload import PayloadReader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.column import Column
     from connector.binlog.row_plan import RowPlan
     from connector.binlog.values import Value
 
@@ -354,11 +353,12 @@ class RowsEvent:
         assert before is not None
         assert after is not None
         whole: list[Value] = []
+        place = 0
         try:
-            for cell in zip(before, after, strict=True):
-                whole.append(with_diffs_applied(*cell))
+            for value in before:
+                whole.append(with_diffs_applied(value, after[place]))
+                place += 1
         except DecodeError as error:
-            place = len(whole)
             reason = f"{describe(self.table_map.columns[place], place)}: {error}"
             raise DecodeError(reason) from error
         return Row(before, whole)

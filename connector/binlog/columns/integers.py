@@ -93,17 +93,17 @@ class YearReader(PrintedReader):
 
     def read(self, image: PayloadReader) -> Value:
         """Return the year."""
-        return int(_year(image))
+        return int(self.read_year(image))
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the year; the year 0000 has one digit, as a number has."""
-        put_uint(out, _year(image))
+        put_uint(out, self.read_year(image))
+
+    def read_year(self, image: PayloadReader) -> i64:
+        """Return the year."""
+        stored = image.read_uint8()
+        return stored + _YEAR_BASE if stored else 0
 
     def skip(self, image: PayloadReader) -> None:
         """Move behind the next value."""
         image.skip(1)
-
-
-def _year(image: PayloadReader) -> i64:
-    stored = image.read_uint8()
-    return stored + _YEAR_BASE if stored else 0
