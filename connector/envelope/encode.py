@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
-from librt.strings import BytesWriter
-
 from connector.changes.statement import StatementKind
 from connector.envelope.added_default import with_added_default
 from connector.envelope.contract import SEQ_EVENT_DIGITS, SEQ_ROW_DIGITS, Sequence, row_topic
@@ -71,7 +69,6 @@ class RecordEncoder:
         self._topics: dict[str, str] = {}
         self._transaction: Transaction | None = None
         self._place: tuple[int, int, int] = (0, 0, 0)
-        self._scratch = BytesWriter()
 
     def rows(self, change: RowsChange, now_us: i64) -> None:
         """Write the records of a rows event; `now_us` is the time of encoding.
@@ -89,7 +86,7 @@ class RecordEncoder:
         events.begin(
             change.transaction, event, table.parts, self._place, change.event_number, now_us
         )
-        images = table.images(rows, self._scratch)
+        images = table.images(rows)
         kind = rows.kind
         number: i64 = 0
         while images.next_row():

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.envelope.record_headers import schema_header
 from connector.envelope.row_encoder import RowEncoder
-from connector.envelope.row_images import DecodedImages, RowImages, StoredImages
+from connector.envelope.row_images import DecodedImages, RowImages
 from connector.envelope.row_writer import RowWriter
 from connector.envelope.source_block import SourceTable
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from librt.strings import BytesWriter
     from mypy_extensions import i64
 
     from connector.binlog.rows_event import RowsEvent
@@ -53,7 +52,7 @@ class PublishedTable:
         self._encoder = RowEncoder(schema)
         self._writer: RowWriter | None = None
 
-    def images(self, rows: RowsEvent, scratch: BytesWriter) -> RowImages:
+    def images(self, rows: RowsEvent) -> RowImages:
         """Return the images of an event, straight from their bytes where that can be.
 
         Raises EventError for a column that cannot be read.
@@ -73,7 +72,8 @@ class PublishedTable:
                 writer = self._writer = RowWriter(self.table_map, self.schema)
             except DecodeError as error:
                 raise rows.unreadable(error) from error
-        return StoredImages(rows, writer, scratch)
+        writer.begin(rows)
+        return writer
 
 
 def _holds_all(columns_present: bytes | None, columns: i64) -> bool:

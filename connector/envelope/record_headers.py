@@ -27,22 +27,24 @@ from connector.envelope.contract import (
 from connector.envelope.record import put_header
 from connector.envelope.varint import put_varint
 
+_TRANSACTION: Final = HEADER_TXN.encode()
 
-def encode_header(name: str, value: str) -> bytes:
+
+def encode_header(name: bytes, value: bytes) -> bytes:
     """Return one header."""
     out = BytesWriter()
-    put_header(out, name.encode(), value.encode())
+    put_header(out, name, value)
     return out.getvalue()
 
 
 def schema_header(schema_id: str) -> bytes:
     """Return the header that names the column list of a row."""
-    return encode_header(HEADER_SCHEMA, schema_id)
+    return encode_header(HEADER_SCHEMA.encode(), schema_id.encode())
 
 
 def transaction_header(transaction_id: str) -> bytes:
     """Return the header that names the source transaction of a row."""
-    return encode_header(HEADER_TXN, transaction_id)
+    return encode_header(_TRANSACTION, transaction_id.encode())
 
 
 def _sequence_start(headers: i64) -> bytes:
@@ -59,7 +61,7 @@ _START: Final = _sequence_start(_HEADERS)
 # Both counts are one byte.
 _COUNT: Final = _START[0]
 _ONE_MORE: Final = _sequence_start(_HEADERS + 1)[0]
-_EMPTY: Final = encode_header(HEADER_OP, " ")
+_EMPTY: Final = encode_header(HEADER_OP.encode(), b" ")
 _OP: Final = _EMPTY[:-1]  # without the letter
 
 

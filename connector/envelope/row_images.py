@@ -1,13 +1,13 @@
-"""The row images of an event, one after the other, as JSON objects: from their bytes or by values.
+"""The row images of an event, one after the other, as JSON objects.
 
 An INSERT has an image after for each row, a DELETE one before, an UPDATE both in this order.
+`row_writer` makes them of their bytes; here is the way by values, for images that leave out columns
+and for changes of documents.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
-
-from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from connector.binlog.rows_event import Row, RowsEvent
     from connector.binlog.values import Value
     from connector.envelope.row_encoder import RowEncoder
-    from connector.envelope.row_writer import RowWriter
 
 
 class RowImages:
     """Takes the images of a rows event."""
 
+    __slots__ = ()
+
     def next_row(self) -> bool:
-        """Go to the next row, whose images must be taken; return whether there is one."""
+        """Go to the next row, and return whether there is one; the images before must be taken."""
         raise NotImplementedError
 
     def put(self, out: BytesWriter) -> None:
@@ -40,42 +41,13 @@ class RowImages:
 
 
 @final
-class StoredImages(RowImages):
-    """Images that hold every column, straight from their bytes."""
-
-    __slots__ = ("_image", "_rows", "_scratch", "_writer")
-
-    def __init__(self, rows: RowsEvent, writer: RowWriter, scratch: BytesWriter) -> None:
-        """Begin with the first row."""
-        self._rows = rows
-        self._writer = writer
-        self._image = rows.images()
-        self._scratch = scratch
-
-    def next_row(self) -> bool:
-        """Return whether bytes are left."""
-        return self._image.offset < self._image.end
-
-    def put(self, out: BytesWriter) -> None:
-        """Append the image without decoding it to values."""
-        try:
-            self._writer.put_image(self._image, out)
-        except DecodeError as error:
-            raise self._rows.unreadable(error) from error
-
-    def key(self, out: BytesWriter) -> bytes | None:
-        """Return the key out of what was written."""
-        return self._writer.key(out, self._scratch)
-
-
-@final
 class DecodedImages(RowImages):
-    """Images that need their values: changes of documents, or columns left out."""
+    """Images by way of their values."""
 
     __slots__ = ("_encoder", "_images", "_rows", "_values")
 
     def __init__(self, rows: RowsEvent, encoder: RowEncoder) -> None:
-        """Begin with the first row."""
+        """Begin before the first row."""
         self._rows: Iterator[Row] = rows.rows(apply_diffs=True)
         self._encoder = encoder
         self._images: list[list[Value]] = []  # of the row, the next one last

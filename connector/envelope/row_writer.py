@@ -1,30 +1,34 @@
-"""A row image becomes a JSON object without values in between, by steps composed once for a table.
+"""Row images become JSON without values in between, by steps that are composed once for a table.
 
-`RowEncoder` makes the same text of the values, which the images of partial updates need.
+`RowEncoder` makes the same text of values.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.row_plan import describe
-from connector.envelope.cell_writers import CellWriter, cell_writer
+from connector.envelope.cell_writers import cell_writer
+from connector.envelope.row_images import RowImages
 from connector.errors import DecodeError
 from connector.json_strings import quoted
+from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
-    from librt.strings import BytesWriter
-
+    from connector.binlog.rows_event import RowsEvent
     from connector.binlog.table_map_event import TableMapEvent
+    from connector.envelope.cell_writer import CellWriter
     from connector.envelope.table_schema import TableSchema
-    from connector.payload import PayloadReader
 
 _OPEN: Final = 0x7B
 _COMMA: Final = 0x2C
 _CLOSE: Final = 0x7D
 _NULL: Final = b"null"
+
+_NOTHING: Final = PayloadReader(b"")
 
 
 @final
@@ -42,10 +46,10 @@ class _Member:
 
 
 @final
-class RowWriter:
-    """Writes the rows of one table map whose images hold every column."""
+class RowWriter(RowImages):
+    """Writes the rows of one table map, of events whose images hold every column."""
 
-    __slots__ = ("_keys", "_members", "_nulls_length", "_table_map")
+    __slots__ = ("_image", "_key", "_keyed", "_members", "_nulls_length", "_rows", "_table_map")
 
     def __init__(self, table_map: TableMapEvent, schema: TableSchema) -> None:
         """Compose the steps of the columns.
@@ -61,15 +65,53 @@ class RowWriter:
             )
             for place, column in enumerate(schema.columns)
         ]
-        self._keys = [self._members[place] for place in schema.key_indexes]
+        self._keyed = [self._members[place] for place in schema.key_indexes]
         self._nulls_length: i64 = (len(self._members) + 7) // 8
+        self._key = BytesWriter()
+        self._rows: RowsEvent | None = None
+        self._image = _NOTHING
 
-    def put_image(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Take one row image, and append it as a JSON object.
+    def begin(self, rows: RowsEvent) -> None:
+        """Stand before the first row of an event."""
+        self._rows = rows
+        self._image = rows.images()
 
-        Raises DecodeError that names the column, UnsupportedChange for a value that the envelope
-        has no form for.
-        """
+    def next_row(self) -> bool:
+        """Return whether bytes are left."""
+        if self._image.offset < self._image.end:
+            return True
+        # The event may be large.
+        self._rows = None
+        self._image = _NOTHING
+        return False
+
+    def put(self, out: BytesWriter) -> None:
+        """Append the next image."""
+        try:
+            self._put_members(self._image, out)
+        except DecodeError as error:
+            assert self._rows is not None
+            raise self._rows.unreadable(error) from error
+
+    def key(self, out: BytesWriter) -> bytes | None:
+        """Return the key: a copy of the columns that were written."""
+        if not self._keyed:
+            return None
+        key = self._key
+        key.truncate(0)
+        before: i64 = _OPEN
+        for member in self._keyed:
+            key.append(u8(before))
+            at = member.start
+            end = member.end
+            while at < end:
+                key.append(out[at])
+                at += 1
+            before = _COMMA
+        key.append(u8(_CLOSE))
+        return key.getvalue()
+
+    def _put_members(self, image: PayloadReader, out: BytesWriter) -> None:
         data = image.data
         nulls = image.take(self._nulls_length)
         place: i64 = 0
@@ -88,20 +130,3 @@ class RowWriter:
             reason = f"{describe(self._table_map.columns[place], place)}: {error}"
             raise DecodeError(reason) from error
         out.append(u8(_CLOSE))
-
-    def key(self, out: BytesWriter, scratch: BytesWriter) -> bytes | None:
-        """Return the key of the row that was appended to `out` last; None without a primary key."""
-        if not self._keys:
-            return None
-        scratch.truncate(0)
-        before: i64 = _OPEN
-        for member in self._keys:
-            scratch.append(u8(before))
-            at = member.start
-            end = member.end
-            while at < end:
-                scratch.append(out[at])
-                at += 1
-            before = _COMMA
-        scratch.append(u8(_CLOSE))
-        return scratch.getvalue()

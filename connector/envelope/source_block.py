@@ -14,7 +14,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.digits import put_uint
-from connector.json_strings import quoted
+from connector.json_strings import QUOTE, quoted
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from connector.envelope.event_encoder import EnvelopeOptions
 
 _US_PER_MS: Final = 1000
+_UNKNOWN: Final = -1  # as a session's number
 
 
 @final
@@ -44,12 +45,11 @@ class SourceBlock:
         "_end",
         "_file",
         "_file_name",
-        "_gtid",
         "_now_us",
         "_out",
         "_start",
+        "_thread_id",
         "_times",
-        "_transaction",
         "_version",
     )
 
@@ -60,13 +60,12 @@ class SourceBlock:
             f'"name":"{options.prefix}","ts_ms":'
         ).encode()
         self._out = BytesWriter()
-        self._transaction: Transaction | None = None
         self._file_name = ""
-        self._file = b""
-        self._gtid = b""
+        self._file = _file("")
         self._now_us: i64 = -1
         self._start = b""
-        self._end = b""
+        self._thread_id: i64 = _UNKNOWN
+        self._end = _end(_UNKNOWN)
         self._times = b""
 
     def begin(
@@ -76,12 +75,13 @@ class SourceBlock:
         if now_us != self._now_us:
             self._now_us = now_us
             self._times = self._encoded_times(now_us)
-        if transaction is not self._transaction:
-            self._transaction = transaction
-            self._begin_transaction(transaction)
+        thread_id: i64 = _UNKNOWN if transaction.thread_id is None else transaction.thread_id
+        if thread_id != self._thread_id:
+            self._thread_id = thread_id
+            self._end = _end(thread_id)
         if event.file != self._file_name:
             self._file_name = event.file
-            self._file = b',"file":%b,"pos":' % quoted(event.file)
+            self._file = _file(event.file)
         committed_us: i64 = transaction.committed_us
         out = self._out
         out.truncate(0)
@@ -93,7 +93,12 @@ class SourceBlock:
         _put_ns(out, committed_us)
         out.write(table.table)
         put_uint(out, event.header.server_id)
-        out.write(self._gtid)
+        if transaction.gtid is None:
+            out.write(b',"gtid":null')
+        else:
+            out.write(b',"gtid":"')
+            out.write(transaction.id.encode())
+            out.append(u8(QUOTE))
         out.write(self._file)
         put_uint(out, event.position)
         out.write(b',"row":')
@@ -107,12 +112,6 @@ class SourceBlock:
         out.append(u8(op))
         out.write(self._times)
 
-    def _begin_transaction(self, transaction: Transaction) -> None:
-        gtid = "null" if transaction.gtid is None else f'"{transaction.id}"'
-        self._gtid = f',"gtid":{gtid}'.encode()
-        thread = "null" if transaction.thread_id is None else str(transaction.thread_id)
-        self._end = f',"thread":{thread},"query":null}},"transaction":null,"op":"'.encode()
-
     def _encoded_times(self, now_us: i64) -> bytes:
         out = self._out
         out.truncate(0)
@@ -124,6 +123,16 @@ class SourceBlock:
         _put_ns(out, now_us)
         out.write(b"}")
         return out.getvalue()
+
+
+def _file(name: str) -> bytes:
+    return b',"file":%b,"pos":' % quoted(name)
+
+
+def _end(thread_id: i64) -> bytes:
+    """Return what stands behind the number of the row, up to what happened to it."""
+    thread = "null" if thread_id == _UNKNOWN else str(thread_id)
+    return f',"thread":{thread},"query":null}},"transaction":null,"op":"'.encode()
 
 
 def _put_ns(out: BytesWriter, time_us: i64) -> None:
