@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.columns.column_reader import ColumnReader, PrintedReader
 from connector.binlog.values import EnumIndex
-from connector.digits import put_ascii
+from connector.digits import put_ascii, put_uint
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from connector.payload import PayloadReader
 
 _BITS_MAX: Final = 64
+_WORD_LENGTH: Final = 8
 _ENUM_LENGTHS = (1, 2)
 _SET_LENGTHS = range(1, 9)
 
@@ -61,11 +62,16 @@ class BitReader(PrintedReader):
 
     def read(self, image: PayloadReader) -> Value:
         """Return the number."""
+        if self._length < _WORD_LENGTH:
+            return int(image.read_big(self._length))
         return int.from_bytes(image.read_bytes(self._length), "big")
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the number."""
-        put_ascii(out, str(self.read(image)))
+        if self._length < _WORD_LENGTH:
+            put_uint(out, image.read_big(self._length))
+        else:
+            put_ascii(out, str(self.read(image)))
 
     def skip(self, image: PayloadReader) -> None:
         """Move behind the next value."""
