@@ -31,7 +31,8 @@ _LONGEST = 8  # bytes behind a first byte of 0xFF
 
 def read_varlen(reader: PayloadReader) -> int:
     """Read an unsigned integer of one to nine bytes."""
-    first = reader.read_uint8()
+    # An i64 would make one of what comes behind it, too.
+    first: int = reader.read_uint8()
     following = 0
     while first >> following & 1:
         following += 1

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from io import BytesIO
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import zstandard
 
@@ -41,7 +41,8 @@ _PAYLOAD_SIZE = 1
 _COMPRESSION_TYPE = 2
 _UNCOMPRESSED_SIZE = 3
 
-_SIZE = slice(9, 13)
+_SIZE_START: Final = 9
+_SIZE_END: Final = 13
 
 
 class CompressionType(IntEnum):
@@ -158,7 +159,7 @@ class TransactionPayloadEvent:
         left = self.uncompressed_size
         while left:
             head = _read(source, min(HEADER_LENGTH, left))
-            size = int.from_bytes(head[_SIZE], "little")
+            size = int.from_bytes(head[_SIZE_START:_SIZE_END], "little")
             if not HEADER_LENGTH <= size <= left:
                 reason = (
                     f"the next event says it has {size} bytes, but {left} of "

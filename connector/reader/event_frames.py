@@ -12,7 +12,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connector.binlog.event_types import event_name
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
@@ -40,7 +40,8 @@ _OTHER_MAGICS = {
 }
 
 _TYPE_OFFSET = 4
-_SIZE = slice(9, 13)
+_SIZE_START: Final = 9
+_SIZE_END: Final = 13
 
 
 class EventFrames(EventSource):
@@ -74,7 +75,7 @@ class EventFrames(EventSource):
             if self._pending:
                 raise self._truncated(self.header_length)
             return None
-        size = int.from_bytes(self._pending[_SIZE], "little")
+        size = int.from_bytes(self._pending[_SIZE_START:_SIZE_END], "little")
         if not self.header_length <= size <= EVENT_BYTES_MAX:
             raise self._cannot_be(size)
         if not self._fill(size):
