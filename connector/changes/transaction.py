@@ -7,7 +7,6 @@ must drop them again unless `Committed` follows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from mypy_extensions import mypyc_attr
@@ -82,18 +81,41 @@ class RowsChange:
         self.rows = rows
 
 
-@dataclass(slots=True)
+@final
 class StatementChange:
     """DDL on a followed table."""
 
-    transaction: Transaction
-    event_number: int
-    event: Event
-    kind: StatementKind
-    database: str
-    table: str
-    added_columns: list[AddedColumn]
-    query: str
+    __slots__ = (
+        "added_columns",
+        "database",
+        "event",
+        "event_number",
+        "kind",
+        "query",
+        "table",
+        "transaction",
+    )
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        event_number: i64,
+        event: Event,
+        kind: StatementKind,
+        database: str,
+        table: str,
+        added_columns: list[AddedColumn],
+        query: str,
+    ) -> None:
+        """Change `table`, or all of `database` where it is ""; `event_number` as in rows."""
+        self.transaction = transaction
+        self.event_number: i64 = event_number
+        self.event = event
+        self.kind = kind
+        self.database = database
+        self.table = table
+        self.added_columns = added_columns
+        self.query = query
 
 
 @final
