@@ -34,7 +34,7 @@ from local_stack.maven import fetch_jars
 from local_stack.process import log_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 # One broker, so one replica of everything; small, and quick to start and to stop.
@@ -62,11 +62,8 @@ BROKER_SETTINGS: Mapping[str, str] = {
     "num.network.threads": "2",
     "num.io.threads": "2",
 }
+SMALL_MEMORY = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 JVM_OPTIONS = (
-    "-Xms64m",
-    "-Xmx256m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
@@ -86,14 +83,17 @@ class KafkaBroker(ManagedServer):
         *,
         java: Path | None = None,
         settings: Mapping[str, str | None] | None = None,
+        memory: Sequence[str] = SMALL_MEMORY,
         cache: Cache | None = None,
     ) -> None:
         """Serve `directory`, with this `java` or the one that `java_runtime` finds.
 
         `settings` go over those of the broker, by their names in server.properties; None drops one.
+        `memory` are the options of the virtual machine that say how large and how fast it is.
         """
         super().__init__(directory)
         self._java = java
+        self._memory = tuple(memory)
         self._settings = dict(settings or {})
         self._cache = cache or Cache.of_environment()
         self._class_path = ""
@@ -109,7 +109,7 @@ class KafkaBroker(ManagedServer):
         data = self.directory / "data"
         if not data.exists():
             self._format(data, properties)
-        return [*self._call(*JVM_OPTIONS), "kafka.Kafka", str(properties)]
+        return [*self._call(*self._memory, *JVM_OPTIONS), "kafka.Kafka", str(properties)]
 
     def _reach(self, port: int) -> Endpoint | None:
         endpoint = Endpoint(HOST, port)
