@@ -53,6 +53,7 @@ COMPILED: Final = (
     "resume.py",
     "delivery_stream.py",
     "sink/record_batch.py",
+    "reader/arrow*.py",
     "reader/event_frames.py",
     "reader/transactions.py",
     "reader/row_change.py",

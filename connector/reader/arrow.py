@@ -21,41 +21,23 @@ https://arrow.apache.org/docs/python/generated/pyarrow.RecordBatch.html
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
-
-from connector.binlog.values import ABSENT
 from connector.changes.table_filter import TableFilter
-from connector.errors import ConfigError, DecodeError, EventError
-from connector.reader.arrow_types import arrow_type
-from connector.reader.row_change import column_names
+from connector.reader.arrow_rows import TableRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from connector.binlog.event import Event
-    from connector.binlog.rows_event import Row, RowsEvent
+    import pyarrow as pa
+    from mypy_extensions import i64
+
+    from connector.binlog.rows_event import RowsEvent
     from connector.binlog.table_map_event import TableMapEvent
-    from connector.binlog.values import Value
-    from connector.reader.arrow_types import Convert
     from connector.reader.transactions import Transaction
 
 # Of the images of the events whose rows are held.
 _BYTES_MAX = 64 * 1024 * 1024
-
-_CHANGE = [
-    pa.field("_op", pa.string(), nullable=False),
-    pa.field("_image", pa.string(), nullable=False),
-    pa.field("_file", pa.string(), nullable=False),
-    pa.field("_pos", pa.uint64(), nullable=False),
-    pa.field("_gtid", pa.string()),
-    pa.field("_timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
-    pa.field("_seq", pa.uint64(), nullable=False),
-    pa.field("_absent", pa.list_(pa.string())),
-]
-_CHANGE_NAMES = frozenset(field.name for field in _CHANGE)
 
 
 class ArrowBatch(NamedTuple):
@@ -78,48 +60,72 @@ def arrow_batches(
     Raises EventError for a value that Arrow cannot hold, ConfigError for a column whose name is one
     of the names above.
     """
-    followed = None if tables is None else TableFilter(tables)
-    held = _Held(dates_as_text=dates_as_text)
+    held = _Held(
+        None if tables is None else TableFilter(tables),
+        batch_rows=batch_rows,
+        dates_as_text=dates_as_text,
+    )
     for transaction in transactions:
-        gtid = None if transaction.gtid is None else str(transaction.gtid)
-        seq = 0
+        gtid = None if transaction.gtid is None else str(transaction.gtid).encode()
+        seq: i64 = 0
         for event, rows in transaction.rows_events():
-            table_map = rows.table_map
-            if followed is not None and not followed.follows(table_map.schema, table_map.table):
-                seq += sum(1 for _ in rows.rows())
+            table = held.table(rows)
+            if table is None:
+                seq += rows.count()
                 continue
-            table, altered = held.table(rows)
-            if altered is not None:
-                yield altered
-            table.begin(event, rows, gtid)
+            if held.altered is not None:
+                yield held.end_altered()
+            table.begin(event, rows, gtid, seq)
             held.bytes += rows.rows_length
-            for row in rows.rows(apply_diffs=True):
-                held.rows += table.append(row, seq)
-                seq += 1
-                if held.rows >= batch_rows or held.bytes >= _BYTES_MAX:
+            while table.more:
+                held.rows += table.read(held.room)
+                if held.full:
                     yield held.largest()
+            seq = table.seq
     yield from held.rest()
 
 
 class _Held:
     """The rows of all tables that are not in a batch yet."""
 
-    def __init__(self, *, dates_as_text: bool) -> None:
-        self.rows = 0
-        self.bytes = 0  # of the events that they are from
+    def __init__(
+        self, followed: TableFilter | None, *, batch_rows: int, dates_as_text: bool
+    ) -> None:
+        self.rows: i64 = 0  # as images
+        self.bytes: i64 = 0  # of the events that they are from
+        # Those of a table that has another definition now; they must be taken first.
+        self.altered: TableRows | None = None
+        self._followed = followed
+        self._batch_rows: i64 = batch_rows
         self._dates_as_text = dates_as_text
-        self._tables: dict[tuple[str, str], _TableRows] = {}
+        self._tables: dict[tuple[str, str], TableRows] = {}
+        self._latest_map: TableMapEvent | None = None
+        self._latest: TableRows | None = None
 
-    def table(self, rows: RowsEvent) -> tuple[_TableRows, ArrowBatch | None]:
-        """Return where `rows` go, and the batch of another definition of their table."""
+    @property
+    def full(self) -> bool:
+        """Whether a batch is due."""
+        return self.rows >= self._batch_rows or self.bytes >= _BYTES_MAX
+
+    @property
+    def room(self) -> i64:
+        """Images until a batch is due."""
+        return 0 if self.bytes >= _BYTES_MAX else self._batch_rows - self.rows
+
+    def table(self, rows: RowsEvent) -> TableRows | None:
+        """Return where `rows` go; None for a table that is not followed."""
         table_map = rows.table_map
-        name = (table_map.schema, table_map.table)
-        known = self._tables.get(name)
-        if known is not None and known.takes(table_map):
-            return known, None
-        altered = self._batch(known) if known is not None and known.count else None
-        table = self._tables[name] = _TableRows(rows, dates_as_text=self._dates_as_text)
-        return table, altered
+        if table_map is not self._latest_map:
+            self._latest = self._find(rows)
+            self._latest_map = table_map
+        return self._latest
+
+    def end_altered(self) -> ArrowBatch:
+        """Return the rows of the older definition."""
+        ended = self.altered
+        assert ended is not None
+        self.altered = None
+        return self._batch(ended)
 
     def largest(self) -> ArrowBatch:
         """Return the batch that frees the most."""
@@ -131,98 +137,22 @@ class _Held:
             if table.count:
                 yield self._batch(table)
 
-    def _batch(self, table: _TableRows) -> ArrowBatch:
+    def _find(self, rows: RowsEvent) -> TableRows | None:
+        table_map = rows.table_map
+        followed = self._followed
+        if followed is not None and not followed.follows(table_map.schema, table_map.table):
+            return None
+        name = (table_map.schema, table_map.table)
+        known = self._tables.get(name)
+        if known is not None and known.takes(table_map):
+            return known
+        table = TableRows(rows, dates_as_text=self._dates_as_text)
+        if known is not None and known.count:
+            self.altered = known
+        self._tables[name] = table
+        return table
+
+    def _batch(self, table: TableRows) -> ArrowBatch:
         self.rows -= table.count
         self.bytes -= table.bytes
-        return table.batch()
-
-
-class _TableRows:
-    """Rows of one table with one definition, by column."""
-
-    def __init__(self, rows: RowsEvent, *, dates_as_text: bool) -> None:
-        self._rows = rows  # of the event at hand
-        table_map = self._table_map = rows.table_map
-        self._names = column_names(table_map)
-        self._types: list[pa.DataType] = []
-        self._converts: list[Convert] = []
-        for name, column in zip(self._names, table_map.columns, strict=True):
-            if name in _CHANGE_NAMES:
-                reason = (
-                    f"table {table_map.schema}.{table_map.table} has a column {name}, as every "
-                    "batch has: leave the table out"
-                )
-                raise ConfigError(reason)
-            try:
-                kind, convert = arrow_type(column, dates_as_text=dates_as_text)
-            except DecodeError as error:
-                raise self._refused(name, error) from error
-            self._types.append(kind)
-            self._converts.append(convert)
-        self._clear()
-
-    def takes(self, table_map: TableMapEvent) -> bool:
-        """Return whether rows of this definition can be in the same batch."""
-        return table_map is self._table_map or table_map.columns == self._table_map.columns
-
-    def begin(self, event: Event, rows: RowsEvent, gtid: str | None) -> None:
-        """Expect rows of this event."""
-        self._rows = rows
-        timestamp = datetime.fromtimestamp(event.header.timestamp, UTC)
-        self._place = (event.file, event.position, gtid, timestamp)
-        self.bytes += rows.rows_length
-
-    def append(self, row: Row, seq: int) -> int:
-        """Add the images of a row, and return how many there are.
-
-        Raises EventError for a value that Arrow cannot hold.
-        """
-        before = self.count
-        if row.before is not None:
-            self._append("before", row.before, seq)
-        if row.after is not None:
-            self._append("after", row.after, seq)
-        return self.count - before
-
-    def batch(self) -> ArrowBatch:
-        """Return the rows, and forget them."""
-        fields = [*_CHANGE, *map(pa.field, self._names, self._types)]
-        changes = zip(*self._changes, strict=True)
-        arrays = [
-            pa.array(list(values), type=field.type)
-            for values, field in zip([*changes, *self._values], fields, strict=True)
-        ]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-        self._clear()
-        return ArrowBatch(self._table_map.schema, self._table_map.table, batch)
-
-    def _clear(self) -> None:
-        self.count = 0
-        self.bytes = 0  # of the events that they are from
-        self._changes: list[tuple[object, ...]] = []
-        self._values: list[list[Any]] = [[] for _ in self._names]
-
-    def _append(self, image: str, values: list[Value], seq: int) -> None:
-        absent = None
-        name = ""
-        try:
-            for name, value, convert, column in zip(
-                self._names, values, self._converts, self._values, strict=True
-            ):
-                if value is ABSENT:
-                    absent = [*(absent or ()), name]
-                    column.append(None)
-                elif value is None or convert is None:
-                    column.append(value)
-                else:
-                    column.append(convert(value))
-        except DecodeError as error:
-            raise self._refused(name, error) from error
-        self._changes.append((self._rows.kind.value, image, *self._place, seq, absent))
-        self.count += 1
-
-    def _refused(self, column: str, error: DecodeError) -> EventError:
-        rows = self._rows
-        table = f"{self._table_map.schema}.{self._table_map.table}"
-        reason = f"table {table}, column {column}: {error}"
-        return EventError(rows.file, rows.position, rows.event_name, reason)
+        return ArrowBatch(table.database, table.name, table.batch())

@@ -1,4 +1,4 @@
-"""The columns of a table become Arrow's types, and their values Arrow's values.
+"""The columns of a table become columns of Arrow: each has a type, and what builds its arrays.
 
 Every value is exact, or an error: what a type of Arrow cannot hold, such as the date 0000-00-00, is
 refused by name, unless dates are asked for as text.
@@ -25,23 +25,53 @@ https://arrow.apache.org/docs/python/api/datatypes.html
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from connector.binlog.values import EnumIndex, JsonDiffs
+from connector.binlog.column_types import ColumnType
+from connector.binlog.columns.bits import BitReader, EnumReader, SetReader
+from connector.binlog.columns.column_reader import PrintedReader
+from connector.binlog.columns.decimal import DecimalReader
+from connector.binlog.columns.floats import DoubleReader, FloatReader
+from connector.binlog.columns.geometry import GeometryReader
+from connector.binlog.columns.integers import IntegerReader, YearReader
+from connector.binlog.columns.strings import CharacterReader, StringReader
+from connector.binlog.columns.vector import VectorReader
 from connector.errors import DecodeError
+from connector.reader.arrow_nested import GeometryBuilder, VectorBuilder
+from connector.reader.arrow_numbers import (
+    DecimalBuilder,
+    DoubleBuilder,
+    FloatBuilder,
+    IntegerBuilder,
+    UnsignedBuilder,
+    YearBuilder,
+)
+from connector.reader.arrow_temporal import (
+    DateBuilder,
+    Datetime2Builder,
+    DatetimeBuilder,
+    Time2Builder,
+    TimeBuilder,
+    Timestamp2Builder,
+    TimestampBuilder,
+)
+from connector.reader.arrow_text import (
+    BytesBuilder,
+    ConvertedBuilder,
+    EnumBuilder,
+    PrintedBuilder,
+    SetBuilder,
+    Utf8Builder,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from connector.binlog.column import Column
-
-    # Makes an Arrow value of one that is not NULL; None where they are the same.
-    Convert = Callable[[Any], Any] | None
+    from connector.binlog.columns.column_reader import ColumnReader
+    from connector.reader.arrow_builder import ArrayBuilder
 
 _INTEGERS = {
     "tinyint": (pa.int8(), pa.uint8()),
@@ -50,53 +80,47 @@ _INTEGERS = {
     "int": (pa.int32(), pa.uint32()),
     "bigint": (pa.int64(), pa.uint64()),
 }
-_PLAIN = {
+_OTHERS = {
     "year": pa.uint16(),
     "bit": pa.uint64(),
     "float": pa.float32(),
     "double": pa.float64(),
-    "binary": pa.binary(),
-    "varbinary": pa.binary(),
-    "blob": pa.large_binary(),
-    "vector": pa.list_(pa.float32()),
-}
-_TEXTS = {
     "char": pa.string(),
     "varchar": pa.string(),
     "text": pa.large_string(),
     "json": pa.large_string(),
+    "binary": pa.binary(),
+    "varbinary": pa.binary(),
+    "blob": pa.large_binary(),
+    "time": pa.duration("us"),
+    "geometry": pa.struct([("srid", pa.uint32()), ("wkb", pa.large_binary())]),
+    "vector": pa.list_(pa.float32()),
 }
-_GEOMETRY = pa.struct([("srid", pa.uint32()), ("wkb", pa.large_binary())])
+_DATES = {
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
 _DECIMAL128_DIGITS_MAX = 38
 _DECIMAL_DIGITS_MAX = 65
-_TIME = re.compile(r"(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
 
 
-def arrow_type(column: Column, *, dates_as_text: bool) -> tuple[pa.DataType, Convert]:
-    """Return the type for a column, and what makes its values of those that were decoded.
+def arrow_type(column: Column, *, dates_as_text: bool) -> pa.DataType:
+    """Return the type for a column.
 
-    The function raises DecodeError for a value that the type cannot hold. Raises DecodeError for a
-    type without a form in Arrow.
+    Raises DecodeError for one without a form in Arrow.
     """
     kind = column.type_name
     if kind in _INTEGERS:
-        return _INTEGERS[kind][column.unsigned], None
-    if kind in _PLAIN:
-        return _PLAIN[kind], None
-    if kind in _TEXTS:
-        return _TEXTS[kind], _text
+        return _INTEGERS[kind][column.unsigned]
+    if kind in _OTHERS:
+        return _OTHERS[kind]
     if kind in ("enum", "set"):
-        if column.labels is None:
-            return pa.uint64(), _number
-        return pa.string(), _text
+        return pa.uint64() if column.labels is None else pa.string()
     if kind == "decimal":
-        return _decimal(column.precision or 0, column.scale or 0), Decimal
-    if kind == "geometry":
-        return _GEOMETRY, _geometry
-    if kind == "time":
-        return pa.duration("us"), _duration
+        return _decimal(column.precision or 0, column.scale or 0)
     if kind in _DATES:
-        return (pa.string(), None) if dates_as_text else _DATES[kind]
+        return pa.string() if dates_as_text else _DATES[kind]
     reason = f"its type {kind} has no form in Arrow"
     raise DecodeError(reason)
 
@@ -109,60 +133,65 @@ def _decimal(digits: int, scale: int) -> pa.DataType:
     return make(digits, scale)
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, EnumIndex):
-        reason = f"its value {value.index} has no label"
-    elif isinstance(value, JsonDiffs):
-        reason = "it has changes of a document, which the log does not have (binlog_row_image=FULL)"
-    else:
-        reason = "its value is not text of its character set"
-    raise DecodeError(reason)
+def array_builder(kind: pa.DataType, column: Column, reader: ColumnReader) -> ArrayBuilder:
+    """Return what gathers the values of a column, which `reader` reads, in arrays of its type."""
+    if isinstance(reader, CharacterReader):
+        return _text_builder(kind, column, reader)
+    if isinstance(reader, (EnumReader, SetReader)):
+        return _label_builder(kind, column, reader)
+    if isinstance(reader, BitReader):
+        return UnsignedBuilder(kind, ((column.length or 0) + 7) // 8, big_endian=True)
+    if isinstance(reader, GeometryReader):
+        return GeometryBuilder(kind, reader, column.metadata)
+    if isinstance(reader, VectorReader):
+        return VectorBuilder(kind, reader, column.metadata)
+    if isinstance(reader, DecimalReader):
+        return DecimalBuilder(kind, reader)
+    assert isinstance(reader, PrintedReader)
+    if kind in (pa.string(), pa.large_string()):
+        return PrintedBuilder(kind, reader)
+    if column.real_type in _TEMPORAL:
+        return _TEMPORAL[column.real_type](kind, reader, column.fraction or 0)
+    return _number_builder(kind, reader)
 
 
-def _number(value: Any) -> Any:
-    """Return an ENUM's index or a SET's mask; the index 0 needs no label to be the empty text."""
-    if isinstance(value, EnumIndex):
-        return value.index
-    return 0 if value == "" else value
+def _text_builder(kind: pa.DataType, column: Column, reader: CharacterReader) -> ArrayBuilder:
+    if isinstance(reader, StringReader):
+        if column.binary:
+            return BytesBuilder(kind, reader.prefix, reader.pad)
+        if reader.utf8:
+            return Utf8Builder(kind, reader.prefix)
+    return ConvertedBuilder(kind, reader, binary=column.binary)
 
 
-def _geometry(value: Any) -> dict[str, object]:
-    return {"srid": value.srid, "wkb": value.wkb}
+def _label_builder(
+    kind: pa.DataType, column: Column, reader: EnumReader | SetReader
+) -> ArrayBuilder:
+    if column.labels is None:
+        return UnsignedBuilder(kind, column.stored_length, big_endian=False)
+    if isinstance(reader, EnumReader):
+        return EnumBuilder(kind, reader)
+    return SetBuilder(kind, reader, column.stored_length)
 
 
-def _duration(value: str) -> timedelta:
-    match = _TIME.fullmatch(value)
-    assert match is not None
-    sign, hours, minutes, seconds, fraction = match.groups()
-    duration = timedelta(
-        hours=int(hours),
-        minutes=int(minutes),
-        seconds=int(seconds),
-        microseconds=int((fraction or "").ljust(6, "0")),
-    )
-    return -duration if sign else duration
+def _number_builder(kind: pa.DataType, reader: PrintedReader) -> ArrayBuilder:
+    if isinstance(reader, FloatReader):
+        return FloatBuilder(kind, reader)
+    if isinstance(reader, DoubleReader):
+        return DoubleBuilder(kind, reader)
+    if isinstance(reader, YearReader):
+        return YearBuilder(kind, reader)
+    assert isinstance(reader, IntegerReader)
+    return IntegerBuilder(kind, reader)
 
 
-def _date(value: str) -> date:
-    return _datetime(value).date()
-
-
-def _datetime(value: str) -> datetime:
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError:
-        reason = f"Arrow has no date {value}: ask for dates as text"
-        raise DecodeError(reason) from None
-
-
-def _timestamp(value: str) -> datetime:
-    return _datetime(value).replace(tzinfo=UTC)
-
-
-_DATES: dict[str, tuple[pa.DataType, Convert]] = {
-    "date": (pa.date32(), _date),
-    "datetime": (pa.timestamp("us"), _datetime),
-    "timestamp": (pa.timestamp("us", tz="UTC"), _timestamp),
+_TEMPORAL: dict[int, Callable[[pa.DataType, PrintedReader, int], ArrayBuilder]] = {
+    ColumnType.DATE: DateBuilder,
+    ColumnType.NEWDATE: DateBuilder,
+    ColumnType.TIMESTAMP2: Timestamp2Builder,
+    ColumnType.DATETIME2: Datetime2Builder,
+    ColumnType.TIME2: Time2Builder,
+    ColumnType.TIMESTAMP: TimestampBuilder,
+    ColumnType.DATETIME: DatetimeBuilder,
+    ColumnType.TIME: TimeBuilder,
 }
