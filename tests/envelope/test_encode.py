@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -243,3 +244,97 @@ def test_a_table_whose_columns_have_no_names_is_refused() -> None:
     assert str(caught.value).startswith(
         "binlog.000001:300: the log has no column names for table shop.t: "
     )
+
+
+def changed(kind: RowsKind, *ids: int) -> RowsChange:
+    """Return a delete of rows, or an update of pairs of them."""
+    change = inserted(table(), *ids)
+    rows = change.rows
+    rows.kind = kind
+    rows.before_columns_present = rows.after_columns_present
+    if kind is RowsKind.DELETE:
+        rows.after_columns_present = None
+    return change
+
+
+def test_an_update_has_both_images_and_one_key() -> None:
+    (_, record) = Encoder().rows(changed(RowsKind.UPDATE, 7, 7))
+    assert record.value is not None
+    value = json.loads(record.value)
+    assert (value["before"], value["after"], value["op"]) == ({"id": 7}, {"id": 7}, "u")
+    assert record.key == b'{"id":7}'
+    assert dict(record.headers)["cdc.op"] == b"u"
+
+
+def test_a_delete_is_followed_by_a_tombstone_with_its_headers() -> None:
+    (_, deleted, tombstone) = Encoder().rows(changed(RowsKind.DELETE, 7))
+    assert deleted.value is not None
+    value = json.loads(deleted.value)
+    assert (value["before"], value["after"], value["op"]) == ({"id": 7}, None, "d")
+    assert tombstone == deleted._replace(value=None)
+
+
+def test_a_pipeline_without_tombstones_writes_deletes_alone() -> None:
+    target = Collected()
+    options = replace(OPTIONS, tombstones=False)
+    encoder = RecordEncoder(options, TransactionOrder(), target)
+    encoder.rows(changed(RowsKind.DELETE, 7), NOW_US)
+    assert topics(target.records) == ["p.schema", "p.shop.t"]
+
+
+def test_a_row_that_gets_another_key_is_deleted_and_created() -> None:
+    (_, *records) = Encoder().rows(changed(RowsKind.UPDATE, 7, 8, 9, 9))
+    deleted, tombstone, created, updated = records
+    assert [record.key for record in records] == [
+        b'{"id":7}', b'{"id":7}', b'{"id":8}', b'{"id":9}',
+    ]  # fmt: skip
+    values = [json.loads(record.value or b"null") for record in records]
+    assert values[1] is None
+    assert [(value["before"], value["after"], value["op"], value["source"]["row"])
+            for value in values if value is not None] == [
+        ({"id": 7}, None, "d", 0), (None, {"id": 8}, "c", 0), ({"id": 9}, {"id": 9}, "u", 1),
+    ]  # fmt: skip
+    seq = b"000100000001000000015700000000"
+    shared = [("cdc.schema", dict(deleted.headers)["cdc.schema"]),
+              ("cdc.txn", f"{SOURCE}:5".encode())]  # fmt: skip
+    assert deleted.headers == tombstone.headers == [
+        ("cdc.seq", seq + b"00000000"), ("cdc.op", b"d"), *shared,
+        ("__debezium.newkey", b'{"id":8}'),
+    ]  # fmt: skip
+    assert created.headers == [
+        ("cdc.seq", seq + b"00000001"), ("cdc.op", b"c"), *shared,
+        ("__debezium.oldkey", b'{"id":7}'),
+    ]  # fmt: skip
+    assert updated.headers == [("cdc.seq", seq + b"00000002"), ("cdc.op", b"u"), *shared]
+
+
+def test_a_key_has_its_columns_in_the_order_of_the_key() -> None:
+    second = Column(ColumnType.TINY, 0, nullable=False, name="b", primary_key=1)
+    made = table("t", second)
+    made.columns[0].primary_key = 2
+    change = inserted(made)
+    change.rows._data = bytes.fromhex("00 07000000 05")
+    change.rows._end = 6
+    assert Encoder().rows(change)[1].key == b'{"b":5,"id":7}'
+
+
+def test_rows_of_a_table_without_a_primary_key_have_none() -> None:
+    made = table()
+    made.columns[0].primary_key = 0
+    change = changed(RowsKind.DELETE, 7)
+    change.rows.table_map = made
+    (_, deleted) = Encoder().rows(change)
+    assert deleted.key is None
+
+
+def test_a_large_row_leaves_nothing_in_the_next_one() -> None:
+    text = Column(ColumnType.BLOB, 4, nullable=True, name="x", collation=255)
+    change = inserted(table("t", text))
+    size = 2 * 1024 * 1024
+    change.rows._data = bytes.fromhex("00 07000000") + size.to_bytes(4, "little") + b"x" * size
+    change.rows._end = len(change.rows._data)
+    made = Encoder()
+    (_, record) = made.rows(change)
+    assert len(record.value or b"") > size
+    (_, small) = made.rows(inserted(table(), 8))
+    assert len(small.value or b"") < 1000
