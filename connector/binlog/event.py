@@ -161,6 +161,20 @@ class Event:
         self._number: i64 = number
         self._checksummed = checksummed
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same bytes at the same place, and say the same."""
+        return (
+            isinstance(other, Event)
+            and self.file == other.file
+            and self.position == other.position
+            and self.next_position == other.next_position
+            and self.data == other.data
+            and self.body == other.body
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.file or UNNAMED_LOG}:{self.position} {self.name}: {self._body!r}>"
+
     @property
     def body(self) -> EventBody:
         """What the event says, decoded at the first use.

@@ -13,7 +13,7 @@ import io
 import os
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import zstandard
 
@@ -46,6 +46,8 @@ class BinaryFile(Protocol):
         ...
 
 
+_Opened = TypeVar("_Opened", bound=io.IOBase)
+
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
 
 
@@ -59,14 +61,14 @@ class ByteSource:
         for bytes that are compressed more than once.
         """
         self.path: Path | None = None
-        self._owned: list[io.BufferedIOBase] = []
+        self._owned: list[io.IOBase] = []
         self._ahead = b""  # bytes that have been received,
         self._offset = 0  # up to here also read
         found: object = None
         file: BinaryFile
         if isinstance(source, (str, os.PathLike)):
             self.path = Path(source)
-            file = self._own(io.BufferedReader(io.FileIO(self.path), STEP_LENGTH))
+            file = self._own(io.FileIO(self.path))
             found = self.path.name
         elif isinstance(source, (bytes, bytearray, memoryview)):
             file = self._own(io.BytesIO(source))
@@ -96,6 +98,15 @@ class ByteSource:
         chunk = self._ahead[offset : offset + size]
         self._offset = offset + len(chunk)
         return chunk
+
+    def read_block(self) -> bytes:
+        """Return what comes next, as much as comes at a time; none at the end. Raises as `read`."""
+        if self._offset == len(self._ahead):
+            self._offset = 0
+            # Nothing is kept of it.
+            self._ahead = b""
+            return self._receive()
+        return self.read(len(self._ahead))
 
     def skip(self, count: int) -> int:
         """Go on `count` bytes further and return how many of them there were."""
@@ -129,7 +140,7 @@ class ByteSource:
         self._position += len(chunk)
         return chunk
 
-    def _own(self, file: io.BufferedIOBase) -> io.BufferedIOBase:
+    def _own(self, file: _Opened) -> _Opened:
         self._owned.append(file)
         return file
 

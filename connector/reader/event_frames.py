@@ -12,7 +12,10 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i32_le
+from mypy_extensions import i64
 
 from connector.binlog.event_types import event_name
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
@@ -40,12 +43,17 @@ _OTHER_MAGICS = {
 }
 
 _TYPE_OFFSET = 4
-_SIZE_START: Final = 9
+_SIZE_OFFSET: Final = 9
 _SIZE_END: Final = 13
+_U32: Final = 0xFFFF_FFFF
 
 
+@final
 class EventFrames(EventSource):
-    """Splits one log, from its first event on."""
+    """Splits one log, from its first event on.
+
+    Memory: a block of the log, and twice an event that does not lie in one while it is joined.
+    """
 
     def __init__(self, source: ByteSource) -> None:
         """Check what `source` starts with.
@@ -56,14 +64,17 @@ class EventFrames(EventSource):
         self.position = FIRST_POSITION
         self.version: BinlogVersion | None = None  # known with the first event
         self._source = source
-        self._pending = bytearray()  # of the next event
+        # Bytes every event's header has; the fewest that there are before the format is known.
+        self._header_length: i64 = V1_HEADER_LENGTH
+        self._block = b""  # bytes that have been received,
+        self._at: i64 = 0  # up to here also read
+        self._pending = bytearray()  # of the next event, from the blocks before
         _check_magic(source.name, source.head)
 
     @property
     def header_length(self) -> int:
         """Bytes of every event's header; the fewest that there are before the format is known."""
-        known = self.version is not None and self.version is not BinlogVersion.V1
-        return HEADER_LENGTH if known else V1_HEADER_LENGTH
+        return self._header_length
 
     def next_event(self) -> bytes | None:
         """Return the next event, None at the end of the log.
@@ -71,23 +82,24 @@ class EventFrames(EventSource):
         Raises LogTruncated where the log ends inside of an event; after it, and after None, the
         call may be repeated when the log has grown. Raises EventError for a size that cannot be.
         """
-        if not self._fill(self.header_length):
-            if self._pending:
-                raise self._truncated(self.header_length)
+        data = self.received_event()
+        return self._next_in_pieces() if data is None else data
+
+    def received_event(self) -> bytes | None:
+        """Return the next event where that takes no reading of the source, else None."""
+        block = self._block
+        start = self._at
+        available: i64 = len(block) - start
+        # Bytes that are pending begin an event; their block has been read to its end.
+        if self.version is None or available < self._header_length or self._pending:
             return None
-        size = int.from_bytes(self._pending[_SIZE_START:_SIZE_END], "little")
-        if not self.header_length <= size <= EVENT_BYTES_MAX:
-            raise self._cannot_be(size)
-        if not self._fill(size):
-            raise self._truncated(size)
-        data = bytes(self._pending)
-        if self.version is None:
-            self.version = detect_version(data)
-            if size < self.header_length:
-                raise self._cannot_be(size)
-        self._pending.clear()
+        size = i64(read_i32_le(block, start + _SIZE_OFFSET)) & _U32
+        if size < self._header_length or size > available:
+            return None
+        end = start + size
+        self._at = end
         self.position += size
-        return data
+        return block[start:end]
 
     def skip_to(self, position: int) -> None:
         """Go on at `position`, behind the events that were read.
@@ -95,29 +107,59 @@ class EventFrames(EventSource):
         Raises LogTruncated where the log ends before it.
         """
         needed = position - self.position
-        found = self._source.skip(needed)
+        received = min(needed, len(self._block) - self._at)
+        self._at += received
+        found = received + self._source.skip(needed - received)
         if found < needed:
             raise LogTruncated(self._source.name, self.position, needed, found)
         self.position = position
 
+    def _next_in_pieces(self) -> bytes | None:
+        if not self._fill(self._header_length):
+            if self._pending:
+                raise self._truncated(self._header_length)
+            return None
+        size = int.from_bytes(self._pending[_SIZE_OFFSET:_SIZE_END], "little")
+        if not self._header_length <= size <= EVENT_BYTES_MAX:
+            raise self._cannot_be(size)
+        if not self._fill(size):
+            raise self._truncated(size)
+        data = bytes(self._pending)
+        if self.version is None:
+            self.version = detect_version(data)
+            if self.version is not BinlogVersion.V1:
+                self._header_length = HEADER_LENGTH
+            if size < self._header_length:
+                raise self._cannot_be(size)
+        self._pending.clear()
+        self.position += size
+        return data
+
     def _fill(self, length: int) -> bool:
         """Read until `length` bytes are pending, and return whether there were so many."""
-        missing = length - len(self._pending)
-        while missing > 0:
-            try:
-                chunk = self._source.read(missing)
-            except LogTruncated:
-                # What is compressed goes on, but is not there.
-                raise self._truncated(length) from None
-            except EventError as error:
-                raise EventError(
-                    self._source.name, self.position, error.event_name, error.reason
-                ) from error
-            if not chunk:
-                return False
-            self._pending += chunk
-            missing -= len(chunk)
+        while len(self._pending) < length:
+            if self._at == len(self._block):
+                self._block = self._receive(length)
+                self._at = 0
+                if not self._block:
+                    return False
+            end = self._at + length - len(self._pending)
+            piece = self._block[self._at : end]
+            self._pending += piece
+            self._at += len(piece)
         return True
+
+    def _receive(self, length: int) -> bytes:
+        """Return the next block, of an event of which `length` bytes are needed; b"" at the end."""
+        try:
+            return self._source.read_block()
+        except LogTruncated:
+            # What is compressed goes on, but is not there.
+            raise self._truncated(length) from None
+        except EventError as error:
+            raise EventError(
+                self._source.name, self.position, error.event_name, error.reason
+            ) from error
 
     def _truncated(self, needed: int) -> LogTruncated:
         return LogTruncated(self._source.name, self.position, needed, len(self._pending))
@@ -125,7 +167,7 @@ class EventFrames(EventSource):
     def _cannot_be(self, size: int) -> EventError:
         name = event_name(self._pending[_TYPE_OFFSET])
         bound = (
-            f"less than the {self.header_length} of a header"
+            f"less than the {self._header_length} of a header"
             if size <= EVENT_BYTES_MAX
             else f"more than the {EVENT_BYTES_MAX} that an event can have"
         )

@@ -8,16 +8,16 @@ that kind are read, and the rest up to the position is skipped.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.control_events import RotateEvent
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.encryption_event import StartEncryptionEvent
+from connector.binlog.event_types import FORMAT_DESCRIPTION, TABLE_MAP
 from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.log_place import FIRST_POSITION
 from connector.binlog.mariadb_events import BinlogCheckpointEvent, MariadbGtidListEvent
 from connector.binlog.old_formats import format_before_description
-from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import PreviousGtidsEvent
 from connector.binlog.version import BinlogVersion
 from connector.errors import ConfigError, EventError, LogTruncated
@@ -40,9 +40,10 @@ _PREAMBLE = (
     RotateEvent,
     StartEncryptionEvent,
 )
-_POSITION_MASK = 0xFFFF_FFFF
+_POSITION_MASK: Final = 0xFFFF_FFFF
 
 
+@final
 class FileLog:
     """Reads one file; the events that describe it come first, wherever it starts to read."""
 
@@ -120,6 +121,16 @@ class FileLog:
                 raise self._advised(error) from error
             raise
 
+    def received_event(self) -> Event | None:
+        """Return the next event where that takes no reading of the file, else None.
+
+        Raises what `next_event` does.
+        """
+        if self._read or self._sought:
+            return None
+        data = self._frames.received_event()
+        return None if data is None else self._decode(data)
+
     def close(self) -> None:
         """Close the file, if it was opened here."""
         self._source.close()
@@ -132,15 +143,18 @@ class FileLog:
 
     def _decode(self, data: bytes) -> Event:
         event = self._decoder.decode(data)
-        if isinstance(event.body, FormatDescriptionEvent):
-            self.format = event.body
-        elif isinstance(event.body, TableMapEvent):
+        header = event.header
+        if header.type_code == TABLE_MAP:
             self._sought = False
-        if event.header.log_pos not in (0, event.next_position & _POSITION_MASK):
+        elif header.type_code == FORMAT_DESCRIPTION:
+            body = event.body
+            if isinstance(body, FormatDescriptionEvent):
+                self.format = body
+        if header.log_pos not in (0, event.next_position & _POSITION_MASK):
             if self._sought and self._places_are_certain and event.checksum is None:
                 # Bytes that look like an event.
                 reason = (
-                    f"its header says that it ends at {event.header.log_pos}, not at "
+                    f"its header says that it ends at {header.log_pos}, not at "
                     f"{event.next_position}"
                 )
                 raise EventError(self.name, event.position, "an event header", reason)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from connector.binlog.control_events import RotateEvent
 from connector.binlog.log_place import FIRST_POSITION
@@ -31,6 +30,7 @@ _POLL_SECONDS = 0.1
 _NUMBERED = re.compile(r"(.*\.)([0-9]+)")
 
 
+@final
 class FileSequence:
     """Reads files one behind the other."""
 
@@ -54,7 +54,8 @@ class FileSequence:
         self._verify_checksum = verify_checksum
         self._follow = follow
         self._idle_timeout_seconds = idle_timeout_seconds
-        self._closed = threading.Event()
+        self._closed = False
+        self._closing = threading.Event()  # ends a wait for more
         # Held while the file is read, so that nobody closes it meanwhile.
         self._reading = threading.RLock()
         self._later = list(sources[1:])
@@ -101,11 +102,17 @@ class FileSequence:
 
     def close(self) -> None:
         """End the iteration, also one that another thread waits for. Idempotent."""
-        self._closed.set()
+        self._closed = True
+        self._closing.set()
         with self._reading:
             self._log.close()
 
     def _next_event(self) -> Event | None:
+        if not self._closed:
+            # Nearly always: in what was read of the file before, which nobody can close.
+            event = self._log.received_event()
+            if event is not None:
+                return event
         while True:
             if not self._later and self._follow:
                 return self._next_followed()
@@ -116,7 +123,7 @@ class FileSequence:
 
     def _read(self) -> Event | None:
         with self._reading:
-            if not self._closed.is_set():
+            if not self._closed:
                 return self._log.next_event()
         if self._follow:
             return None
@@ -124,7 +131,7 @@ class FileSequence:
 
     def _open(self, source: Source) -> None:
         with self._reading:
-            if self._closed.is_set():
+            if self._closed:
                 return
             log = FileLog(source, verify_checksum=self._verify_checksum)
             self._log.close()
@@ -135,7 +142,7 @@ class FileSequence:
         """Return the next event as soon as it is there, None when it is no longer waited for."""
         path = self._followed_path()
         idle_since = time.monotonic()
-        while not self._closed.is_set():
+        while not self._closed:
             # Before the file is read: what it lacks then, it will never have.
             following = self._following(path)
             try:
@@ -146,17 +153,22 @@ class FileSequence:
                 event = None
             if event is not None:
                 return event
-            # The server may not have written the start of the next file yet.
-            with suppress(LogTruncated):
-                if following is not None:
-                    self._open(following)
-                    path = following
-                    continue
+            if following is not None and self._opened(following):
+                path = following
+                continue
             timeout = self._idle_timeout_seconds
             if timeout is not None and time.monotonic() - idle_since >= timeout:
                 return None
-            self._closed.wait(_POLL_SECONDS)
+            self._closing.wait(_POLL_SECONDS)
         return None
+
+    def _opened(self, following: Path) -> bool:
+        try:
+            self._open(following)
+        except LogTruncated:
+            # The server has not written the start of the next file yet.
+            return False
+        return True
 
     def _followed_path(self) -> Path:
         path = self._log.path
