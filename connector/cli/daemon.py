@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,12 +35,18 @@ def run(config: ConfigPath) -> None:
     """
 
     def stream() -> None:
-        from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
-        from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
-        from connector.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
+        # What is loaded now stays to the end: no need to look for garbage in it, now or later.
+        gc.disable()
+        try:
+            from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
+            from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+            from connector.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
 
-        settings = load_settings(config)
-        configure_logging(settings.log)
+            settings = load_settings(config)
+            configure_logging(settings.log)
+            gc.freeze()
+        finally:
+            gc.enable()
         supervise(settings)
 
     _exit_code_of(stream)
