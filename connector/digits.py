@@ -1,14 +1,16 @@
 """Numbers become decimal digits at the end of a `BytesWriter`.
 
 The text of a row is mostly digits: they go where they belong, the highest first, without a `str` or
-a format in between. Division is by constants alone, which machines do by multiplication.
+a format in between. Two, four or eight of them are made side by side in one word, by products that
+stand for the division of each part by 100 or 10, and are stored at once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mypy_extensions import i64, u8
+from librt.strings import write_i16_le, write_i32_le, write_i64_le
+from mypy_extensions import i16, i32, i64, u8
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 
 _ZERO: Final = 48
 _MINUS: Final = 45
+# Exact for numbers below 100, and below 10,000.
+_TENTH: Final = 103
+_TENTH_BITS: Final = 10
+_HUNDREDTH: Final = 10_486
+_HUNDREDTH_BITS: Final = 20
 # The one number of 64 bits without a positive counterpart.
 _INT64_MIN: Final = -(2**63)
 _WORD_RANGE: Final = 1 << 64
@@ -36,10 +43,14 @@ def put_uint(out: BytesWriter, value: i64) -> None:
             put_2(out, value - hundreds * 100)
         else:
             put_4(out, value)
-    else:
+    elif value < 100_000_000:
         high = value // 10_000
         put_uint(out, high)
         put_4(out, value - high * 10_000)
+    else:
+        high = value // 100_000_000
+        put_uint(out, high)
+        put_8(out, value - high * 100_000_000)
 
 
 def put_int(out: BytesWriter, value: i64) -> None:
@@ -63,21 +74,36 @@ def put_uint64(out: BytesWriter, value: i64) -> None:
 
 def put_2(out: BytesWriter, value: i64) -> None:
     """Append two digits of a number below 100."""
-    tens = value // 10
-    out.append(u8(_ZERO + tens))
-    out.append(u8(_ZERO + (value - tens * 10)))
+    tens = value * _TENTH >> _TENTH_BITS
+    write_i16_le(out, i16(tens | (value - tens * 10) << 8 | 0x3030))
 
 
 def put_4(out: BytesWriter, value: i64) -> None:
     """Append four digits of a number below 10,000."""
-    hundreds = value // 100
-    put_2(out, hundreds)
-    put_2(out, value - hundreds * 100)
+    hundreds = value * _HUNDREDTH >> _HUNDREDTH_BITS
+    pairs = hundreds | (value - hundreds * 100) << 16
+    tens = pairs * _TENTH >> _TENTH_BITS & 0x000F_000F
+    write_i32_le(out, i32(tens | (pairs - tens * 10) << 8 | 0x3030_3030))
+
+
+def put_8(out: BytesWriter, value: i64) -> None:
+    """Append eight digits of a number below 100,000,000."""
+    high = value // 10_000
+    fours = high | (value - high * 10_000) << 32
+    hundreds = fours * _HUNDREDTH >> _HUNDREDTH_BITS & 0x0000_007F_0000_007F
+    pairs = hundreds | (fours - hundreds * 100) << 16
+    tens = pairs * _TENTH >> _TENTH_BITS & 0x000F_000F_000F_000F
+    write_i64_le(out, tens | (pairs - tens * 10) << 8 | 0x3030_3030_3030_3030)
 
 
 def put_padded(out: BytesWriter, value: i64, digits: i64) -> None:
     """Append a number of at most `digits` digits, with zeros in front."""
-    if digits >= 4:
+    if digits >= 8:
+        high = value // 100_000_000
+        if digits > 8:
+            put_padded(out, high, digits - 8)
+        put_8(out, value - high * 100_000_000)
+    elif digits >= 4:
         high = value // 10_000
         if digits > 4:
             put_padded(out, high, digits - 4)

@@ -1,57 +1,51 @@
+"""Numbers as digits, compared with the formats of Python."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
-from connector.digits import put_2, put_4, put_ascii, put_int, put_padded, put_uint
+from connector.digits import put_2, put_4, put_8, put_int, put_padded, put_uint, put_uint64
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-INT64_MAX = 2**63 - 1
 
-
-def written(put: Callable[[BytesWriter, int], None], value: int) -> str:
+def text(put: Callable[..., None], *arguments: int) -> str:
     out = BytesWriter()
-    out.write(b"<")
-    put(out, value)
+    put(out, *arguments)
     return out.getvalue().decode()
 
 
-@given(st.integers(0, INT64_MAX))
-def test_a_number_is_its_digits(value: int) -> None:
-    assert written(put_uint, value) == f"<{value}"
+@given(st.integers(0, 2**63 - 1) | st.integers(0, 20).map(lambda digits: 10**digits - 1))
+@example(2**63 - 1)
+def test_a_number_has_no_zeros_in_front(value: int) -> None:
+    value %= 2**63
+    assert text(put_uint, value) == str(value)
 
 
-@given(st.integers(-(2**63), INT64_MAX))
-def test_a_number_has_its_sign(value: int) -> None:
-    assert written(put_int, value) == f"<{value}"
+@given(st.integers(-(2**63), 2**63 - 1))
+@example(-(2**63))
+def test_a_number_may_have_a_sign(value: int) -> None:
+    assert text(put_int, value) == str(value)
+    assert text(put_uint64, value) == str(value % 2**64)
 
 
-@pytest.mark.parametrize("value", [-(2**63), -1, 0, 9, 10, 99, 100, 999, 1000, 9999, 10_000])
-def test_the_bounds_of_each_form(value: int) -> None:
-    assert written(put_int, value) == f"<{value}"
+@given(st.integers(1, 18).flatmap(lambda n: st.tuples(st.integers(0, 10**n - 1), st.just(n))))
+def test_a_padded_number_has_zeros_in_front(padded: tuple[int, int]) -> None:
+    value, digits = padded
+    assert text(put_padded, value, digits) == f"{value:0{digits}d}"
 
 
-@given(st.integers(0, 18), st.data())
-def test_zeros_fill_the_digits_that_are_asked_for(digits: int, data: st.DataObject) -> None:
-    value = data.draw(st.integers(0, 10**digits - 1))
-    expected = f"{value:0{digits}d}" if digits else ""
-
-    assert written(lambda out, number: put_padded(out, number, digits), value) == f"<{expected}"
-
-
-@given(st.integers(0, 9999))
-def test_two_and_four_digits(value: int) -> None:
-    assert written(put_4, value) == f"<{value:04d}"
-    assert written(put_2, value % 100) == f"<{value % 100:02d}"
-
-
-def test_text_is_copied() -> None:
-    out = BytesWriter()
-    put_ascii(out, "2019-07-09")
-    assert out.getvalue() == b"2019-07-09"
+@pytest.mark.parametrize("value", range(100))
+def test_every_pair_of_digits_is_right_wherever_it_stands(value: int) -> None:
+    assert text(put_2, value) == f"{value:02d}"
+    for other in range(100):
+        four = value * 100 + other
+        assert text(put_4, four) == f"{four:04d}"
+        for eight in (four * 10_000 + 9_999 - four, four):
+            assert text(put_8, eight) == f"{eight:08d}"
