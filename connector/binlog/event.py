@@ -172,6 +172,9 @@ class Event:
             and self.body == other.body
         )
 
+    def __hash__(self) -> int:
+        return hash((self.file, self.position))
+
     def __repr__(self) -> str:
         return f"<{self.file or UNNAMED_LOG}:{self.position} {self.name}: {self._body!r}>"
 
