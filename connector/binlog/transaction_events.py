@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 from connector.errors import DecodeError
 from connector.gtid import GtidSet, gtid_of
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 # The flag of GTID events: the transaction may hold changes logged as statements.
 FLAG_MAY_HAVE_SBR = 0x01
 
-_UUID_LENGTH = 16
-_GTID_LENGTH = _UUID_LENGTH + 8
-_LOGICAL_TIMESTAMP = 2
+_UUID_LENGTH: Final = 16
+_GTID_LENGTH: Final = _UUID_LENGTH + 8
+_LOGICAL_TIMESTAMP: Final = 2
 _LOGICAL = Struct("<Bqq")
-_TIMESTAMP_LENGTH = 7
-_VERSION_LENGTH = 4
-_ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
-_ORIGINAL_VERSION_FOLLOWS = 1 << 31
-_TICKET_LENGTH = 8
+_TIMESTAMP_LENGTH: Final = 7
+_VERSION_LENGTH: Final = 4
+_ORIGINAL_TIMESTAMP_FOLLOWS: Final = 1 << 55
+_ORIGINAL_VERSION_FOLLOWS: Final = 1 << 31
+_TICKET_LENGTH: Final = 8
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class CommitFacts:
     """What the events below tell about a commit; None where the server did not write it."""
 
@@ -62,6 +62,61 @@ class CommitFacts:
     commit_group_ticket: int | None
     # Fields of newer versions; in 5.7.4 and older, which differ, all behind the GTID.
     rest: bytes = field(default=b"", kw_only=True)
+
+    def __init__(
+        self,
+        flags: int,
+        last_committed: int | None,
+        sequence_number: int | None,
+        immediate_commit_timestamp: int | None,
+        original_commit_timestamp: int | None,
+        transaction_length: int | None,
+        immediate_server_version: int | None,
+        original_server_version: int | None,
+        commit_group_ticket: int | None,
+        *,
+        rest: bytes = b"",
+    ) -> None:
+        """State the fields in their order."""
+        self.flags = flags
+        self.last_committed = last_committed
+        self.sequence_number = sequence_number
+        self.immediate_commit_timestamp = immediate_commit_timestamp
+        self.original_commit_timestamp = original_commit_timestamp
+        self.transaction_length = transaction_length
+        self.immediate_server_version = immediate_server_version
+        self.original_server_version = original_server_version
+        self.commit_group_ticket = commit_group_ticket
+        self.rest = rest
+
+    def read_facts(self, body: PayloadReader) -> None:
+        """Read what follows the GTID in the events that are not tagged.
+
+        Each server version appended a part.
+        """
+        if body.remaining and body.data[body.offset] == _LOGICAL_TIMESTAMP:
+            body.skip(1)
+            self.last_committed = body.read_int64()
+            self.sequence_number = body.read_int64()
+            if body.remaining:
+                immediate = original = body.read_uint(_TIMESTAMP_LENGTH)
+                if immediate & _ORIGINAL_TIMESTAMP_FOLLOWS:
+                    immediate ^= _ORIGINAL_TIMESTAMP_FOLLOWS
+                    original = body.read_uint(_TIMESTAMP_LENGTH)
+                self.immediate_commit_timestamp = immediate
+                self.original_commit_timestamp = original
+            if body.remaining:
+                self.transaction_length = body.read_lenenc()
+            if body.remaining:
+                version = original_version = body.read_uint32()
+                if version & _ORIGINAL_VERSION_FOLLOWS:
+                    version ^= _ORIGINAL_VERSION_FOLLOWS
+                    original_version = body.read_uint32()
+                self.immediate_server_version = version
+                self.original_server_version = original_version
+            if body.remaining >= _TICKET_LENGTH:
+                self.commit_group_ticket = body.read_uint64()
+        self.rest = body.read_rest()
 
     def encode_facts(self) -> bytes:
         """Return what follows the GTID in the events that are not tagged."""
@@ -107,7 +162,8 @@ def _pair(immediate: int | None, original: int | None, length: int, flag: int) -
     return (immediate | flag).to_bytes(length, "little") + original.to_bytes(length, "little")
 
 
-@dataclass(slots=True)
+@final
+@dataclass(slots=True, init=False)
 class GtidEvent(CommitFacts):
     """A transaction with a GTID begins.
 
@@ -116,13 +172,46 @@ class GtidEvent(CommitFacts):
 
     gtid: Gtid
 
-    @classmethod
-    def decode(cls, body: PayloadReader) -> GtidEvent:
+    def __init__(
+        self,
+        flags: int,
+        last_committed: int | None,
+        sequence_number: int | None,
+        immediate_commit_timestamp: int | None,
+        original_commit_timestamp: int | None,
+        transaction_length: int | None,
+        immediate_server_version: int | None,
+        original_server_version: int | None,
+        commit_group_ticket: int | None,
+        gtid: Gtid,
+        *,
+        rest: bytes = b"",
+    ) -> None:
+        """State the fields in their order."""
+        CommitFacts.__init__(
+            self,
+            flags,
+            last_committed,
+            sequence_number,
+            immediate_commit_timestamp,
+            original_commit_timestamp,
+            transaction_length,
+            immediate_server_version,
+            original_server_version,
+            commit_group_ticket,
+            rest=rest,
+        )
+        self.gtid = gtid
+
+    @staticmethod
+    def decode(body: PayloadReader) -> GtidEvent:
         """Decode the body of a GTID_LOG_EVENT."""
         flags = body.read_uint8()
         uuid = body.read_bytes(_UUID_LENGTH)
         gtid = gtid_of(uuid, require_gno(body.read_int64()))
-        return cls(flags, *_read_commit_facts(body), gtid, rest=body.read_rest())
+        event = GtidEvent(flags, None, None, None, None, None, None, None, None, gtid)
+        event.read_facts(body)
+        return event
 
     def encode(self) -> bytes:
         """Return the event body."""
@@ -131,64 +220,28 @@ class GtidEvent(CommitFacts):
         return head + self.encode_facts()
 
 
-@dataclass(slots=True)
+@final
+@dataclass(slots=True, init=False)
 class AnonymousGtidEvent(CommitFacts):
     """A transaction begins on a server with gtid_mode=OFF.
 
     https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
     """
 
-    @classmethod
-    def decode(cls, body: PayloadReader) -> AnonymousGtidEvent:
+    @staticmethod
+    def decode(body: PayloadReader) -> AnonymousGtidEvent:
         """Decode the body of an ANONYMOUS_GTID_LOG_EVENT."""
         flags = body.read_uint8()
         if any(body.read_bytes(_GTID_LENGTH)):
             reason = "it has a GTID, which an anonymous transaction has not"
             raise DecodeError(reason)
-        return cls(flags, *_read_commit_facts(body), rest=body.read_rest())
+        event = AnonymousGtidEvent(flags, None, None, None, None, None, None, None, None)
+        event.read_facts(body)
+        return event
 
     def encode(self) -> bytes:
         """Return the event body."""
         return bytes([self.flags]) + bytes(_GTID_LENGTH) + self.encode_facts()
-
-
-def _read_commit_facts(
-    body: PayloadReader,
-) -> tuple[
-    int | None, int | None, int | None, int | None, int | None, int | None, int | None, int | None
-]:
-    """Read what follows the GTID; each server version appended a part."""
-    last_committed = sequence_number = None
-    immediate = original = length = None
-    version = original_version = ticket = None
-    if body.remaining and body.data[body.offset] == _LOGICAL_TIMESTAMP:
-        body.skip(1)
-        last_committed = body.read_int(8)
-        sequence_number = body.read_int(8)
-        if body.remaining:
-            immediate = original = body.read_uint(_TIMESTAMP_LENGTH)
-            if immediate & _ORIGINAL_TIMESTAMP_FOLLOWS:
-                immediate ^= _ORIGINAL_TIMESTAMP_FOLLOWS
-                original = body.read_uint(_TIMESTAMP_LENGTH)
-        if body.remaining:
-            length = body.read_lenenc()
-        if body.remaining:
-            version = original_version = body.read_uint32()
-            if version & _ORIGINAL_VERSION_FOLLOWS:
-                version ^= _ORIGINAL_VERSION_FOLLOWS
-                original_version = body.read_uint32()
-        if body.remaining >= _TICKET_LENGTH:
-            ticket = body.read_uint64()
-    return (
-        last_committed,
-        sequence_number,
-        immediate,
-        original,
-        length,
-        version,
-        original_version,
-        ticket,
-    )
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The type of an event becomes what the event is to transactions, as a number, for all 256 types."""
+"""The type of an event becomes what it is to transactions, as a number, for all 256 types."""
 
 from __future__ import annotations
 
