@@ -57,6 +57,7 @@ COMPILED: Final = (
     "reader/event_frames.py",
     "reader/transactions.py",
     "reader/row_change.py",
+    "reader/row_changes.py",
 )
 NOT_COMPILED: Final = (
     "**/__init__.py",

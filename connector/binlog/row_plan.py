@@ -13,7 +13,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from connector.binlog.column_types import ColumnType, column_type_name
 from connector.binlog.columns import (
@@ -80,6 +80,7 @@ _READERS: dict[int, Callable[[Column], ColumnReader]] = {
 }
 
 
+@final
 class RowPlan:
     """Reads row images of one table; each column's reader is chosen once."""
 
@@ -158,17 +159,48 @@ class RowPlan:
         """
         self._skip_image(image, places, self.partial_readers(image))
 
-    def _read_image(
-        self, image: PayloadReader, places: list[int], readers: list[ColumnReader]
-    ) -> list[Value]:
-        present = len(places)
-        nulls = int.from_bytes(image.read_bytes((present + 7) // 8), "little")
-        values: list[Value] = [ABSENT] * len(readers)
+    def read_named_image(
+        self, image: PayloadReader, places: list[int], names: list[str]
+    ) -> dict[str, Value]:
+        """Read one row image by the names of the columns; those that are absent are not in it.
+
+        Raises DecodeError that names the column.
+        """
+        readers = self.readers
+        data = image.data
+        nulls = image.take((len(places) + 7) >> 3)
+        values: dict[str, Value] = {}
+        number: i64 = 0  # of the columns that the image holds
         place = 0
         try:
             for place in places:
-                values[place] = None if nulls & 1 else readers[place].read(image)
-                nulls >>= 1
+                bits: i64 = data[nulls + (number >> 3)]
+                if bits >> (number & 7) & 1:
+                    values[names[place]] = None
+                else:
+                    values[names[place]] = readers[place].read(image)
+                number += 1
+        except DecodeError as error:
+            reason = f"{describe(self._columns[place], place)}: {error}"
+            raise DecodeError(reason) from error
+        return values
+
+    def _read_image(
+        self, image: PayloadReader, places: list[int], readers: list[ColumnReader]
+    ) -> list[Value]:
+        data = image.data
+        nulls = image.take((len(places) + 7) >> 3)
+        values: list[Value] = [ABSENT] * len(readers)
+        number: i64 = 0  # of the columns that the image holds
+        place = 0
+        try:
+            for place in places:
+                bits: i64 = data[nulls + (number >> 3)]
+                if bits >> (number & 7) & 1:
+                    values[place] = None
+                else:
+                    values[place] = readers[place].read(image)
+                number += 1
         except DecodeError as error:
             reason = f"{describe(self._columns[place], place)}: {error}"
             raise DecodeError(reason) from error

@@ -13,8 +13,8 @@ with the first event that belongs to a statement. Nothing is refused here, unlik
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
+
 
 from connector.binlog.control_events import (
     IgnorableEvent,
@@ -47,29 +47,17 @@ from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.statement import StatementKind, classify
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
     from collections.abc import Iterator
 
     from connector.binlog.event import Event, EventBody
     from connector.gtid import Gtid, MariadbGtid
 
-# They belong to no transaction.
-_BETWEEN = (
-    BinlogCheckpointEvent,
-    FormatDescriptionEvent,
-    HeartbeatEvent,
-    IgnorableEvent,
-    IncidentEvent,
-    MariadbGtidListEvent,
-    PreviousGtidsEvent,
-    RotateEvent,
-    SlaveEvent,
-    StartEncryptionEvent,
-    StartEventV3,
-    StopEvent,
-)
-# The last event of a LOAD DATA that has no statement.
-_LOADED = (DeleteFileEvent, ExecLoadEvent, LoadEvent)
-_GTIDS = (AnonymousGtidEvent, GtidEvent, GtidTaggedEvent, MariadbGtidEvent)
+_BEGIN: Final = "BEGIN"
+
+_OUTSIDE: Final = 0
+_OPENED: Final = 1  # behind a GTID event that does not stand for BEGIN
+_INSIDE: Final = 2
 
 # The second word of XA statements that open a transaction, and of those that end nothing.
 _XA_START = ("START", "BEGIN")
@@ -90,13 +78,8 @@ def rows_of(body: EventBody) -> RowsEvent | None:
     return body if isinstance(body, RowsEvent) else None
 
 
-class _State(Enum):
-    OUTSIDE = auto()
-    OPENED = auto()  # behind a GTID event that does not stand for BEGIN
-    INSIDE = auto()
-
-
-@dataclass(slots=True)
+@final
+@dataclass(slots=True, init=False)
 class TransactionSpan:
     """Where a transaction lies, and when its statements ran."""
 
@@ -107,18 +90,36 @@ class TransactionSpan:
     first_timestamp: int  # seconds since the epoch, of the earliest event
     last_timestamp: int  # of the latest event
 
+    def __init__(
+        self,
+        file: str,
+        position: int,
+        next_position: int,
+        gtid: Gtid | MariadbGtid | None,
+        first_timestamp: int,
+        last_timestamp: int,
+    ) -> None:
+        """State the fields in their order; written out, because it runs for every transaction."""
+        self.file = file
+        self.position = position
+        self.next_position = next_position
+        self.gtid = gtid
+        self.first_timestamp = first_timestamp
+        self.last_timestamp = last_timestamp
+
     @property
     def id(self) -> str:
         """The GTID, or `file:position` where there is none."""
         return str(self.gtid) if self.gtid is not None else f"{self.file}:{self.position}"
 
 
+@final
 class TransactionBounds:
     """Follows the events of one log, with those inside of compressed transactions."""
 
     def __init__(self) -> None:
         """Start outside of a transaction."""
-        self._state = _State.OUTSIDE
+        self._state: i64 = _OUTSIDE
         self.span: TransactionSpan | None = None
 
     def receive(self, event: Event) -> bool:
@@ -127,20 +128,23 @@ class TransactionBounds:
         `span` is the transaction that the event belongs to, None for one between transactions.
         """
         body = event.body
-        if isinstance(body, _BETWEEN):
-            if self._state is _State.OUTSIDE:
+        if _is_between(body):
+            if self._state == _OUTSIDE:
                 self.span = None
             return False
-        if isinstance(body, _GTIDS) or self._state is _State.OUTSIDE:
+        if self._state == _OUTSIDE or _is_gtid(body):
             self._open(event)
         span = self.span
         assert span is not None
+        timestamp = event.header.timestamp
         span.next_position = event.next_position
-        span.first_timestamp = min(span.first_timestamp, event.header.timestamp)
-        span.last_timestamp = max(span.last_timestamp, event.header.timestamp)
+        if timestamp < span.first_timestamp:
+            span.first_timestamp = timestamp
+        elif timestamp > span.last_timestamp:
+            span.last_timestamp = timestamp
         ended = self._ends(body)
         if ended:
-            self._state = _State.OUTSIDE
+            self._state = _OUTSIDE
         return ended
 
     def _open(self, event: Event) -> None:
@@ -153,30 +157,63 @@ class TransactionBounds:
             event.file, event.position, event.next_position, gtid, timestamp, timestamp
         )
         begun = isinstance(body, MariadbGtidEvent) and not body.standalone
-        self._state = _State.INSIDE if begun else _State.OPENED
+        self._state = _INSIDE if begun else _OPENED
 
     def _ends(self, body: EventBody) -> bool:
+        if isinstance(body, QueryEvent):
+            return self._query_ends(body.query)
         if isinstance(body, (XidEvent, XaPrepareEvent)):
             return True
         rows = rows_of(body)
         if rows is not None:
-            return rows.stmt_end and self._state is _State.OPENED
-        if isinstance(body, _LOADED):
-            return self._state is _State.OPENED
-        return isinstance(body, QueryEvent) and self._query_ends(body.query)
+            return rows.stmt_end and self._state == _OPENED
+        # The last event of a LOAD DATA that has no statement.
+        loaded = isinstance(body, (DeleteFileEvent, ExecLoadEvent, LoadEvent))
+        return loaded and self._state == _OPENED
 
     def _query_ends(self, query: str) -> bool:
+        if query == _BEGIN:  # of nearly all of them; nothing else needs to be looked at
+            self._state = _INSIDE
+            return False
         statement = classify(query)
         kind = statement.kind
         if kind is StatementKind.BEGIN:
-            self._state = _State.INSIDE
+            self._state = _INSIDE
             return False
         if kind is StatementKind.XA:
             words = query.split(maxsplit=2)
             word = words[1].upper() if len(words) > 1 else ""
             if word in _XA_START:
-                self._state = _State.INSIDE
+                self._state = _INSIDE
             return word not in _XA_START and word not in _XA_END
         if kind in (StatementKind.COMMIT, StatementKind.ROLLBACK):
             return True
-        return self._state is _State.OPENED
+        return self._state == _OPENED
+
+
+# Each tuple of types stands where it is used: mypyc makes a chain of comparisons of it.
+
+
+def _is_between(body: EventBody) -> bool:
+    """Return whether the event belongs to no transaction."""
+    return isinstance(
+        body,
+        (
+            BinlogCheckpointEvent,
+            FormatDescriptionEvent,
+            HeartbeatEvent,
+            IgnorableEvent,
+            IncidentEvent,
+            MariadbGtidListEvent,
+            PreviousGtidsEvent,
+            RotateEvent,
+            SlaveEvent,
+            StartEncryptionEvent,
+            StartEventV3,
+            StopEvent,
+        ),
+    )
+
+
+def _is_gtid(body: EventBody) -> bool:
+    return isinstance(body, (AnonymousGtidEvent, GtidEvent, GtidTaggedEvent, MariadbGtidEvent))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, Self
 
 from connector.errors import ConfigError
-from connector.reader.transactions import Transaction, transactions_of
+from connector.reader.transactions import Transaction, row_changes_of, transactions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -115,8 +115,7 @@ class BinlogReader:
         `schemas` has the names of a table's columns, by `database.table`, for logs without
         binlog_row_metadata=FULL.
         """
-        for transaction in self.transactions():
-            yield from transaction.row_changes(schemas=schemas)
+        return row_changes_of(self.transactions(), schemas)
 
     def to_arrow(
         self,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - a compiled dataclass looks its types up
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
-from connector.binlog.values import ABSENT
+from mypy_extensions import mypyc_attr
+
 from connector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 Image = dict[str, "Value"]
 
 
-@dataclass(slots=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
+@final
+@dataclass(slots=True, init=False)
 class RowChange:
     """One row before and after; columns that an image leaves out are not in it.
 
@@ -36,6 +39,31 @@ class RowChange:
     position: int  # of the event that holds the row
     timestamp: datetime  # when the statement began, in UTC
     seq: int  # counts the rows of the transaction, from 0
+
+    def __init__(
+        self,
+        database: str,
+        table: str,
+        op: str,
+        before: Image | None,
+        after: Image | None,
+        gtid: Gtid | MariadbGtid | None,
+        file: str,
+        position: int,
+        timestamp: datetime,
+        seq: int,
+    ) -> None:
+        """State the fields in their order; written out, because it runs for every row."""
+        self.database = database
+        self.table = table
+        self.op = op
+        self.before = before
+        self.after = after
+        self.gtid = gtid
+        self.file = file
+        self.position = position
+        self.timestamp = timestamp
+        self.seq = seq
 
 
 def column_names(
@@ -59,10 +87,3 @@ def column_names(
         else f"@{place + 1}"
         for place, column in enumerate(columns)
     ]
-
-
-def image_of(names: list[str], values: list[Value] | None) -> Image | None:
-    """Return the row by the names of its columns, without those that are absent."""
-    if values is None:
-        return None
-    return {name: value for name, value in zip(names, values, strict=True) if value is not ABSENT}

@@ -13,26 +13,26 @@ also a group that was rolled back, or is prepared alone.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from connector.binlog.mariadb_events import MariadbGtidEvent
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
 from connector.errors import ConfigError
-from connector.reader.row_change import RowChange, column_names, image_of
+from connector.reader.row_changes import RowChanges, rows_changed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from connector.binlog.event import Event
-    from connector.binlog.table_map_event import TableMapEvent
+    from connector.binlog.rows_event import RowsEvent
     from connector.changes.transaction_bounds import TransactionSpan
     from connector.gtid import Gtid, MariadbGtid
+    from connector.reader.row_change import RowChange
 
 
+@final
 class Transaction:
     """What the source committed as one; its events can be read once, while it is the latest."""
 
@@ -40,20 +40,25 @@ class Transaction:
         """Take the events of `span` from `cursor`, behind the first one, `opening`."""
         self._cursor = cursor
         self._span = span
+        self._opening: Event | None = opening
         # The second one is read ahead: behind the GTID, it is the one that names the session.
         second = cursor.next_in(span)
-        first = [opening] if second is None else [opening, second]
-        self._first = first
-        self._events = self._all()
+        self._second = second
         self._latest = True
         self._passed_over = False  # what was not read of it
+        self._seconds = opening.header.timestamp
         self.server_id = opening.header.server_id  # of the server that committed first
-        # When its first statement began, or it was committed, as the server has it; in UTC.
-        self.timestamp = datetime.fromtimestamp(opening.header.timestamp, UTC)
         # Of the session; None where the log does not tell.
-        self.thread_id = next(filter(None, map(_thread_id, first)), None)
+        self.thread_id = _thread_id(opening)
+        if self.thread_id is None and second is not None:
+            self.thread_id = _thread_id(second)
         # Whether its last event has been read. Where the log ends before it, that never is so.
         self.ended = cursor.ended is span
+
+    @property
+    def timestamp(self) -> datetime:
+        """When its first statement began, or it was committed, as the server has it; in UTC."""
+        return datetime.fromtimestamp(self._seconds, UTC)
 
     @property
     def gtid(self) -> Gtid | MariadbGtid | None:
@@ -80,18 +85,34 @@ class Transaction:
 
         Raises ConfigError for events that were passed over.
         """
-        return self._events
+        while (event := self.next_event()) is not None:
+            yield event
+
+    def next_event(self) -> Event | None:
+        """Return the next of its `events`, None behind the last one; errors as there."""
+        event = self._opening
+        if event is not None:
+            self._opening = None
+            return event
+        event = self._second
+        if event is not None:
+            self._second = None
+            return event
+        event = self._next()
+        if event is None and self._passed_over:
+            reason = (
+                f"{self.file}:{self.position}: the events of this transaction were passed over: "
+                "read them before the next transaction is asked for"
+            )
+            raise ConfigError(reason)
+        return event
 
     def rows_events(self) -> Iterator[tuple[Event, RowsEvent]]:
         """Iterate over its events that change rows, and what each of them changes."""
-        for event in self._events:
-            body = event.body
-            if isinstance(body, PartialRowDataEvent):
-                if body.rows_event is None:
-                    continue
-                body = body.rows_event
-            if isinstance(body, RowsEvent) and not body.is_dummy:
-                yield event, body
+        while (event := self.next_event()) is not None:
+            rows = rows_changed_by(event)
+            if rows is not None:
+                yield event, rows
 
     def row_changes(
         self, *, schemas: Mapping[str, Sequence[str]] | None = None
@@ -101,28 +122,10 @@ class Transaction:
         Of a partial update of JSON documents there is the whole document, or, where the log has
         too little of it, what changes it.
         """
-        seq = 0
-        known: TableMapEvent | None = None
-        names: list[str] = []
-        for event, rows in self.rows_events():
-            table_map = rows.table_map
-            if table_map is not known:
-                known, names = table_map, column_names(table_map, schemas)
-            timestamp = datetime.fromtimestamp(event.header.timestamp, UTC)
-            for row in rows.rows(apply_diffs=True):
-                yield RowChange(
-                    table_map.schema,
-                    table_map.table,
-                    rows.kind.value,
-                    image_of(names, row.before),
-                    image_of(names, row.after),
-                    self._span.gtid,
-                    event.file,
-                    event.position,
-                    timestamp,
-                    seq,
-                )
-                seq += 1
+        changes = RowChanges(schemas)
+        changes.begin(self)
+        while (change := changes.next_change()) is not None:
+            yield change
 
     def pass_over(self) -> None:
         """Go on to the next one, without what was not read of this one."""
@@ -130,18 +133,8 @@ class Transaction:
             self._passed_over = True
         self._latest = False
         if self._passed_over:
-            self._first.clear()
-
-    def _all(self) -> Iterator[Event]:
-        yield from self._first
-        while (event := self._next()) is not None:
-            yield event
-        if self._passed_over:
-            reason = (
-                f"{self.file}:{self.position}: the events of this transaction were passed over: "
-                "read them before the next transaction is asked for"
-            )
-            raise ConfigError(reason)
+            self._opening = None
+            self._second = None
 
     def _next(self) -> Event | None:
         event = self._cursor.next_in(self._span) if self._latest else None
@@ -159,12 +152,25 @@ def transactions_of(events: Iterable[Event]) -> Iterator[Transaction]:
         transaction.pass_over()
 
 
+def row_changes_of(
+    transactions: Iterable[Transaction], schemas: Mapping[str, Sequence[str]] | None
+) -> Iterator[RowChange]:
+    """Yield the changed rows of `transactions`; `schemas` as in `BinlogReader.row_changes`."""
+    changes = RowChanges(schemas)
+    for transaction in transactions:
+        changes.begin(transaction)
+        while (change := changes.next_change()) is not None:
+            yield change
+
+
+@final
 class _Cursor:
     """Goes once over the events, of which each belongs to one transaction or to none."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.ended: TransactionSpan | None = None  # the latest one that has
-        self._events = _unpacked(events)
+        self._events = iter(events)
+        self._unpacked: Iterator[Event] | None = None  # of a compressed transaction
         self._bounds = TransactionBounds()
         self._ahead: Event | None = None  # read already, of the next span
 
@@ -191,18 +197,26 @@ class _Cursor:
         return None
 
     def _receive(self) -> Event | None:
-        event = next(self._events, None)
+        event = self._next()
         if event is not None and self._bounds.receive(event):
             self.ended = self._bounds.span
         return event
 
-
-def _unpacked(events: Iterable[Event]) -> Iterator[Event]:
-    for event in events:
-        if isinstance(event.body, TransactionPayloadEvent):
-            yield from event.body.events()
-        else:
-            yield event
+    def _next(self) -> Event | None:
+        """Return the next event, or the next one inside of a compressed transaction."""
+        while True:
+            if self._unpacked is not None:
+                for event in self._unpacked:
+                    return event
+                self._unpacked = None
+            for event in self._events:
+                body = event.body
+                if not isinstance(body, TransactionPayloadEvent):
+                    return event
+                self._unpacked = body.events()
+                break
+            else:
+                return None
 
 
 def _thread_id(event: Event) -> int | None:
