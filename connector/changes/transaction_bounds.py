@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-
 from connector.binlog.control_events import (
     IgnorableEvent,
     IncidentEvent,
@@ -47,8 +46,9 @@ from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.statement import StatementKind, classify
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
     from collections.abc import Iterator
+
+    from mypy_extensions import i64
 
     from connector.binlog.event import Event, EventBody
     from connector.gtid import Gtid, MariadbGtid

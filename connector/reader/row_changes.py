@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, final
 
-
 from connector.binlog.rows_event import DELETE, INSERT
 from connector.binlog.values import ABSENT
 from connector.changes.transaction_bounds import rows_of
@@ -13,8 +12,9 @@ from connector.errors import DecodeError
 from connector.reader.row_change import RowChange, column_names
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
     from collections.abc import Iterator, Mapping, Sequence
+
+    from mypy_extensions import i64
 
     from connector.binlog.event import Event
     from connector.binlog.row_plan import RowPlan
