@@ -7,7 +7,7 @@ need its state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connector.binlog.compressed_events import decompress_query
 from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
@@ -139,4 +139,4 @@ _BODIES: dict[int, ReadBody] = {
 }
 
 # The same, by type code; None for a type that is not read here.
-BODIES: list[ReadBody | None] = [_BODIES.get(type_code) for type_code in range(256)]
+BODIES: Final[list[ReadBody | None]] = [_BODIES.get(type_code) for type_code in range(256)]

@@ -37,11 +37,14 @@ QUERY_HEADER_LENGTH: Final = 13
 _SCHEMA_LENGTH_OFFSET: Final = 8
 _VARIABLES_LENGTH_OFFSET: Final = 11
 
+# Where each byte below 0x80 is the character of ASCII; None is a session that does not tell.
+_OF_ASCII: Final = frozenset({None, "ascii", "binary", "latin1", "utf8mb3", "utf8mb4"})
+
 _QUERY_HEADER = Struct("<IIBHH")
 _LOAD_HEADER = Struct("<IIIB")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class QueryEvent:
     r"""A statement that ran: BEGIN, COMMIT, DDL, or a change logged as a statement.
 
@@ -57,11 +60,30 @@ class QueryEvent:
     query_bytes: bytes
     query: str
 
-    @classmethod
-    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> QueryEvent:
+    def __init__(
+        self,
+        thread_id: int,
+        exec_time: int,
+        error_code: int,
+        schema: str,
+        status_variables: StatusVariables,
+        query_bytes: bytes,
+        query: str,
+    ) -> None:
+        """State the fields in their order."""
+        self.thread_id = thread_id
+        self.exec_time = exec_time
+        self.error_code = error_code
+        self.schema = schema
+        self.status_variables = status_variables
+        self.query_bytes = query_bytes
+        self.query = query
+
+    @staticmethod
+    def decode(body: PayloadReader, post_header_length: int | None = None) -> QueryEvent:
         """Decode an event body."""
-        head = read_post_header(body, post_header_length, _QUERY_HEADER.size)
-        return cls(*_read_query(head, body))
+        head = read_post_header(body, post_header_length, QUERY_HEADER_LENGTH)
+        return _read_query(head, body)
 
     def encode(self) -> bytes:
         """Return the event body as format v4 has it."""
@@ -111,7 +133,7 @@ class DuplicateHandling(IntEnum):
     REPLACE = 2
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class ExecuteLoadQueryEvent(QueryEvent):
     """LOAD DATA as 5.0 and newer say it: the statement, with a file that came before it.
 
@@ -124,23 +146,59 @@ class ExecuteLoadQueryEvent(QueryEvent):
     end_pos: int
     duplicate_handling: DuplicateHandling
 
-    @classmethod
-    def decode(
-        cls, body: PayloadReader, post_header_length: int | None = None
-    ) -> ExecuteLoadQueryEvent:
+    def __init__(
+        self,
+        thread_id: int,
+        exec_time: int,
+        error_code: int,
+        schema: str,
+        status_variables: StatusVariables,
+        query_bytes: bytes,
+        query: str,
+        file_id: int,
+        start_pos: int,
+        end_pos: int,
+        duplicate_handling: DuplicateHandling,
+    ) -> None:
+        """State the fields in their order."""
+        # Not by super(), which does not know the class with slots that becomes of this one.
+        QueryEvent.__init__(
+            self, thread_id, exec_time, error_code, schema, status_variables, query_bytes, query
+        )
+        self.file_id = file_id
+        self.start_pos = start_pos
+        self.end_pos = end_pos
+        self.duplicate_handling = duplicate_handling
+
+    @staticmethod
+    def decode(body: PayloadReader, post_header_length: int | None = None) -> ExecuteLoadQueryEvent:
         """Decode an event body."""
-        known = _QUERY_HEADER.size + _LOAD_HEADER.size
+        known = QUERY_HEADER_LENGTH + _LOAD_HEADER.size
         head = read_post_header(body, post_header_length, known)
         query = _read_query(head, body)
-        file_id, start_pos, end_pos = (head.read_uint32() for _ in range(3))
+        file_id = head.read_uint32()
+        start_pos = head.read_uint32()
+        end_pos = head.read_uint32()
         handling = head.read_uint8()
-        length = len(query[5])
+        length = len(query.query_bytes)
         if not start_pos <= end_pos <= length:
             reason = (
                 f"the file name from {start_pos} to {end_pos} is not in a query of {length} bytes"
             )
             raise DecodeError(reason)
-        return cls(*query, file_id, start_pos, end_pos, _duplicate_handling(handling))
+        return ExecuteLoadQueryEvent(
+            query.thread_id,
+            query.exec_time,
+            query.error_code,
+            query.schema,
+            query.status_variables,
+            query.query_bytes,
+            query.query,
+            file_id,
+            start_pos,
+            end_pos,
+            _duplicate_handling(handling),
+        )
 
     def encode(self) -> bytes:
         """Return the event body."""
@@ -158,10 +216,8 @@ def _duplicate_handling(code: int) -> DuplicateHandling:
         raise DecodeError(reason) from None
 
 
-def _read_query(
-    head: PayloadReader, body: PayloadReader
-) -> tuple[int, int, int, str, StatusVariables, bytes, str]:
-    """Read the fields of QueryEvent, in their order."""
+def _read_query(head: PayloadReader, body: PayloadReader) -> QueryEvent:
+    """Read the fields of a QUERY: the fixed part from `head`, up to its end in others."""
     thread_id = head.read_uint32()
     exec_time = head.read_uint32()
     schema_length = head.read_uint8()
@@ -177,9 +233,16 @@ def _read_query(
         raise DecodeError(reason) from None
     body.skip(1)
     query_bytes = body.read_rest()
+    query = _text(query_bytes, variables)
+    return QueryEvent(thread_id, exec_time, error_code, schema, variables, query_bytes, query)
+
+
+def _text(query: bytes, variables: StatusVariables) -> str:
+    """Return the query as text, by the character set of the session."""
     charset = charset_of(variables.charset[0]) if variables.charset is not None else None
-    query = decode_leniently(query_bytes, charset or "utf8mb4")
-    return thread_id, exec_time, error_code, schema, variables, query_bytes, query
+    if query.isascii() and charset in _OF_ASCII:
+        return query.decode("ascii")
+    return decode_leniently(query, charset or "utf8mb4")
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ https://mariadb.com/kb/en/query_event/
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connector.errors import DecodeError
 
@@ -66,8 +66,25 @@ class StatusVariables:
 
     @classmethod
     def decode(cls, block: PayloadReader) -> StatusVariables:
-        """Decode the whole block of status variables."""
-        variables = cls(data=block.data[block.offset : block.end])
+        """Decode the whole block of status variables.
+
+        Equal blocks mostly give the same object, which must not be changed: a session writes the
+        same one with statement after statement.
+        """
+        raw = block.data[block.offset : block.end]
+        known = _known(block, raw)
+        if known is not None:
+            return known
+        variables = cls._decode(block, raw)
+        if len(raw) <= _KEPT_BYTES_MAX:
+            if len(_KEPT) >= _KEPT_MAX:
+                _KEPT.clear()
+            _KEPT[raw] = variables
+        return variables
+
+    @classmethod
+    def _decode(cls, block: PayloadReader, raw: bytes) -> StatusVariables:
+        variables = cls(data=raw)
         while block.remaining:
             start = block.offset
             read = _READERS.get(block.read_uint8())
@@ -77,6 +94,20 @@ class StatusVariables:
             else:
                 read(variables, block)
         return variables
+
+
+# Blocks that were decoded; those of more bytes hold the names of databases, and differ.
+_KEPT: Final[dict[bytes, StatusVariables]] = {}
+_KEPT_MAX: Final = 256
+_KEPT_BYTES_MAX: Final = 256
+
+
+def _known(block: PayloadReader, raw: bytes) -> StatusVariables | None:
+    """Return what equal bytes were decoded to."""
+    variables = _KEPT.get(raw)
+    if variables is not None:
+        block.skip(len(raw))
+    return variables
 
 
 def _read_text(block: PayloadReader) -> str:

@@ -47,7 +47,7 @@ _ORIGINAL_VERSION_FOLLOWS: Final = 1 << 31
 _TICKET_LENGTH: Final = 8
 
 
-@dataclass(slots=True, init=False)
+@dataclass(slots=True)
 class CommitFacts:
     """What the events below tell about a commit; None where the server did not write it."""
 
@@ -62,32 +62,6 @@ class CommitFacts:
     commit_group_ticket: int | None
     # Fields of newer versions; in 5.7.4 and older, which differ, all behind the GTID.
     rest: bytes = field(default=b"", kw_only=True)
-
-    def __init__(
-        self,
-        flags: int,
-        last_committed: int | None,
-        sequence_number: int | None,
-        immediate_commit_timestamp: int | None,
-        original_commit_timestamp: int | None,
-        transaction_length: int | None,
-        immediate_server_version: int | None,
-        original_server_version: int | None,
-        commit_group_ticket: int | None,
-        *,
-        rest: bytes = b"",
-    ) -> None:
-        """State the fields in their order."""
-        self.flags = flags
-        self.last_committed = last_committed
-        self.sequence_number = sequence_number
-        self.immediate_commit_timestamp = immediate_commit_timestamp
-        self.original_commit_timestamp = original_commit_timestamp
-        self.transaction_length = transaction_length
-        self.immediate_server_version = immediate_server_version
-        self.original_server_version = original_server_version
-        self.commit_group_ticket = commit_group_ticket
-        self.rest = rest
 
     def read_facts(self, body: PayloadReader) -> None:
         """Read what follows the GTID in the events that are not tagged.
@@ -188,19 +162,16 @@ class GtidEvent(CommitFacts):
         rest: bytes = b"",
     ) -> None:
         """State the fields in their order."""
-        CommitFacts.__init__(
-            self,
-            flags,
-            last_committed,
-            sequence_number,
-            immediate_commit_timestamp,
-            original_commit_timestamp,
-            transaction_length,
-            immediate_server_version,
-            original_server_version,
-            commit_group_ticket,
-            rest=rest,
-        )
+        self.flags = flags
+        self.last_committed = last_committed
+        self.sequence_number = sequence_number
+        self.immediate_commit_timestamp = immediate_commit_timestamp
+        self.original_commit_timestamp = original_commit_timestamp
+        self.transaction_length = transaction_length
+        self.immediate_server_version = immediate_server_version
+        self.original_server_version = original_server_version
+        self.commit_group_ticket = commit_group_ticket
+        self.rest = rest
         self.gtid = gtid
 
     @staticmethod
@@ -221,7 +192,7 @@ class GtidEvent(CommitFacts):
 
 
 @final
-@dataclass(slots=True, init=False)
+@dataclass(slots=True)
 class AnonymousGtidEvent(CommitFacts):
     """A transaction begins on a server with gtid_mode=OFF.
 
@@ -244,7 +215,8 @@ class AnonymousGtidEvent(CommitFacts):
         return bytes([self.flags]) + bytes(_GTID_LENGTH) + self.encode_facts()
 
 
-@dataclass(slots=True)
+@final
+@dataclass(slots=True, init=False)
 class XidEvent:
     """A transaction is committed.
 
@@ -253,10 +225,14 @@ class XidEvent:
 
     xid: int
 
-    @classmethod
-    def decode(cls, body: PayloadReader) -> XidEvent:
+    def __init__(self, xid: int) -> None:
+        """State the field."""
+        self.xid = xid
+
+    @staticmethod
+    def decode(body: PayloadReader) -> XidEvent:
         """Decode an event body."""
-        return cls(body.read_uint64())
+        return XidEvent(body.read_uint64())
 
     def encode(self) -> bytes:
         """Return the event body."""

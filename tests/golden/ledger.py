@@ -42,11 +42,11 @@ class Account:
         self.states[start:end] = bytes((_READ,)) * (end - start)
 
     def unread(self) -> Iterator[tuple[int, str]]:
-        """Yield the places that nobody has read, each with the function that passed over it."""
+        """Yield the places that nobody has read, each with the function that passed over it last."""
         for place, state in enumerate(self.states):
             if state == _OPEN:
                 callers = [by for start, end, by in self.skipped if start <= place < end]
-                yield place, callers[0] if callers else "nobody"
+                yield place, callers[-1] if callers else "nobody"
 
 
 class Ledger:
@@ -57,9 +57,7 @@ class Ledger:
         initialise = PayloadReader.__init__
         take = PayloadReader.take
 
-        def noted_init(
-            reader: PayloadReader, data: bytes, offset: int = 0, end: int = -1
-        ) -> None:
+        def noted_init(reader: PayloadReader, data: bytes, offset: int = 0, end: int = -1) -> None:
             initialise(reader, data, offset, end)
             caller = sys._getframe(1)
             if caller.f_globals["__name__"] == detect_version.__module__:

@@ -30,7 +30,7 @@ from connector.binlog.columns.json_scalars import put_double, put_opaque
 from connector.binlog.columns.strings import require_blob_length
 from connector.digits import put_int, put_uint, put_uint64
 from connector.errors import DecodeError
-from connector.json_strings import QUOTE, put_utf8
+from connector.json_strings import ONCE, TWICE, put_utf8, put_written
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
@@ -76,9 +76,27 @@ def typed_array_reader(column: Column) -> TypedArrayReader:
     return TypedArrayReader()
 
 
+class DocumentReader(PrintedReader):
+    """JSON documents as the text that MySQL prints."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def read_document(self, image: PayloadReader) -> bytes:
+        """Return the bytes of the next document, and move behind it."""
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the document."""
+        put_json(out, self.read_document(image))
+
+    def put_in_string(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append what a JSON string holds of the document: its text, escaped."""
+        put_json(out, self.read_document(image), in_string=True)
+
+
 @final
-class JsonReader(PrintedReader):
-    """A JSON document as the text that MySQL prints."""
+class JsonReader(DocumentReader):
+    """A JSON column."""
 
     __slots__ = ("_prefix",)
 
@@ -86,9 +104,9 @@ class JsonReader(PrintedReader):
         """Read documents behind a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the document."""
-        put_json(out, image.read_bytes(image.read_length(self._prefix)))
+    def read_document(self, image: PayloadReader) -> bytes:
+        """Return the bytes of the next document, and move behind it."""
+        return image.read_bytes(image.read_length(self._prefix))
 
     def skip(self, image: PayloadReader) -> None:
         """Move behind the next value."""
@@ -96,14 +114,14 @@ class JsonReader(PrintedReader):
 
 
 @final
-class TypedArrayReader(PrintedReader):
-    """The column of a multi-valued index: a JSON array as the text that MySQL prints."""
+class TypedArrayReader(DocumentReader):
+    """The column of a multi-valued index: an array."""
 
     __slots__ = ()
 
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the array."""
-        put_json(out, image.read_bytes(image.read_uint32()))
+    def read_document(self, image: PayloadReader) -> bytes:
+        """Return the bytes of the next array, and move behind it."""
+        return image.read_bytes(image.read_uint32())
 
     def skip(self, image: PayloadReader) -> None:
         """Move behind the next value."""
@@ -120,10 +138,13 @@ def json_text(document: bytes) -> str:
     return out.getvalue().decode("utf-8")
 
 
-def put_json(out: BytesWriter, document: bytes) -> None:
-    """Append the text of a binary JSON document; DecodeError as in `json_text`."""
+def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> None:
+    """Append the text of a binary JSON document; DecodeError as in `json_text`.
+
+    With `in_string`, what a JSON string holds of this text.
+    """
     if document:
-        _Document(document, out).put(document[0], 1, len(document), 0)
+        _Document(document, out, in_string).put(document[0], 1, len(document), 0)
     else:
         out.write(_LITERALS[0])
 
@@ -139,11 +160,15 @@ def require_depth(depth: i64) -> None:
 class _Document:
     """One walk over a document, which appends its text to `out`."""
 
-    __slots__ = ("_bytes_left", "_cursor", "_out")
+    __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out", "_quote")
 
-    def __init__(self, data: bytes, out: BytesWriter) -> None:
-        self._cursor = PayloadReader(data)  # goes from value to value, each of which bounds it
+    def __init__(self, data: bytes, out: BytesWriter, in_string: bool) -> None:
+        # Behind the type byte; it goes from value to value, each of which bounds it.
+        self._cursor = PayloadReader(data, 1)
         self._out = out
+        self._in_string = in_string
+        self._quote = b'\\"' if in_string else b'"'
+        self._escapes = TWICE if in_string else ONCE
         # No byte belongs to two values, so reading more of them means that offsets cross, and a
         # small document could stand for an endless text.
         self._bytes_left: i64 = len(data)
@@ -261,8 +286,7 @@ class _Document:
         elif _INT16 <= kind <= _DOUBLE:
             _put_number(out, cursor, kind)
         elif kind == _OPAQUE:
-            column_type = cursor.read_uint8()
-            put_opaque(out, column_type, cursor.read_bytes(_read_varint(cursor)))
+            self._put_opaque(cursor.read_uint8())
         else:
             reason = f"JSON type {kind:#04x} is not known"
             raise DecodeError(reason)
@@ -271,11 +295,20 @@ class _Document:
         out = self._out
         cursor = self._cursor
         start = cursor.take(length)
-        out.append(u8(QUOTE))
-        if not put_utf8(out, cursor.data, start, start + length):
+        out.write(self._quote)
+        if not put_utf8(out, cursor.data, start, start + length, self._escapes):
             reason = "a JSON string is not UTF-8"
             raise DecodeError(reason)
-        out.append(u8(QUOTE))
+        out.write(self._quote)
+
+    def _put_opaque(self, column_type: i64) -> None:
+        data = self._cursor.read_bytes(_read_varint(self._cursor))
+        if not self._in_string:
+            put_opaque(self._out, column_type, data)
+            return
+        text = BytesWriter()
+        put_opaque(text, column_type, data)
+        put_written(self._out, text)
 
 
 def _put_number(out: BytesWriter, cursor: PayloadReader, kind: i64) -> None:
