@@ -42,7 +42,7 @@ class Account:
         self.states[start:end] = bytes((_READ,)) * (end - start)
 
     def unread(self) -> Iterator[tuple[int, str]]:
-        """Yield the places that nobody has read, each with the function that passed over it last."""
+        """Yield the places that nobody has read, each with the last function that passed it over."""
         for place, state in enumerate(self.states):
             if state == _OPEN:
                 callers = [by for start, end, by in self.skipped if start <= place < end]
