@@ -9,6 +9,7 @@ from __future__ import annotations
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Final
 
+from librt.strings import read_i64_le
 from mypy_extensions import i64, u8
 
 if TYPE_CHECKING:
@@ -19,7 +20,22 @@ _BACKSLASH: Final = 0x5C
 _CONTROLS_END: Final = 0x20
 _ASCII_END: Final = 0x80
 
-_ESCAPES: Final = [encode_basestring(chr(code))[1:-1].encode() for code in range(_CONTROLS_END)]
+# The same in each byte of a word. Compiled, a constant of more than 62 bits would be an object.
+_WORD: Final = 8
+_ONES: Final = 0x0101_0101_0101_0101
+_NO_CONTROLS: Final = 0x2020_2020_2020_2020  # one of the bits 0x20 and 0x40
+_QUOTES: Final = 0x2222_2222_2222_2222
+_HALF_BACKSLASHES: Final = 0x2E2E_2E2E_2E2E_2E2E
+_LOWER_HIGH_BITS: Final = 0x0080_8080_8080_8080  # without the sign
+
+
+def _escaped(text: str) -> str:
+    return encode_basestring(text)[1:-1]
+
+
+# What stands for a byte that is escaped: in a string, and in the text of one that is in a string.
+ONCE: Final = [_escaped(chr(code)).encode() for code in range(_BACKSLASH + 1)]
+TWICE: Final = [_escaped(_escaped(chr(code))).encode() for code in range(_BACKSLASH + 1)]
 
 
 def quoted(text: str) -> bytes:
@@ -27,28 +43,31 @@ def quoted(text: str) -> bytes:
     return encode_basestring(text).encode()
 
 
-def put_utf8(out: BytesWriter, data: bytes, start: i64, end: i64) -> bool:
+def put_utf8(
+    out: BytesWriter, data: bytes, start: i64, end: i64, escapes: list[bytes] = ONCE
+) -> bool:
     """Append what a JSON string holds of `data[start:end]`; return whether this is UTF-8.
 
     Where it is not, some of it may have been appended.
     """
-    at = start
     done = start  # everything before has been appended
+    at = _plain_end(data, start, end)
     while at < end:
         byte: i64 = data[at]
-        if byte >= _ASCII_END:
+        if byte < _ASCII_END:
+            if done < at:
+                out.write(data[done:at])
+            out.write(escapes[byte])
+            at += 1
+            done = at
+        else:
             length = _character_length(data, at, end)
             if not length:
                 return False
             at += length
-        elif byte >= _CONTROLS_END and byte not in (QUOTE, _BACKSLASH):
-            at += 1
-        else:
-            if done < at:
-                out.write(data[done:at])
-            _put_escape(out, byte)
-            at += 1
-            done = at
+            if at < end and data[at] >= _ASCII_END:
+                continue
+        at = _plain_end(data, at, end)
     if done < end:
         out.write(data[done:end])
     return True
@@ -63,16 +82,31 @@ def put_written(out: BytesWriter, text: BytesWriter) -> None:
         if byte >= _CONTROLS_END and byte not in (QUOTE, _BACKSLASH):
             out.append(u8(byte))
         else:
-            _put_escape(out, byte)
+            out.write(ONCE[byte])
         at += 1
 
 
-def _put_escape(out: BytesWriter, byte: i64) -> None:
-    if byte < _CONTROLS_END:
-        out.write(_ESCAPES[byte])
-    else:
-        out.append(u8(_BACKSLASH))
-        out.append(u8(byte))
+def _plain_end(data: bytes, at: i64, end: i64) -> i64:
+    """Return the place of the first byte from `at` on that is escaped or not ASCII, or `end`."""
+    while at + _WORD <= end and _is_plain(read_i64_le(data, at)):
+        at += _WORD
+    while at < end:
+        byte: i64 = data[at]
+        if byte < _CONTROLS_END or byte >= _ASCII_END or byte in (QUOTE, _BACKSLASH):
+            return at
+        at += 1
+    return end
+
+
+def _is_plain(word: i64) -> bool:
+    """Return whether eight bytes are ASCII and need no escape, looking at all of them together."""
+    if (word | word >> 1) & _NO_CONTROLS != _NO_CONTROLS:
+        return False
+    # A byte that becomes 0 borrows from its highest bit, which ASCII does not have.
+    quotes = (word ^ _QUOTES) - _ONES
+    backslashes = (word ^ i64(_HALF_BACKSLASHES) << 1) - _ONES
+    high_bits = word | quotes | backslashes
+    return high_bits >= 0 and not high_bits & _LOWER_HIGH_BITS
 
 
 # The first bytes of characters of two, three and four bytes, and of those whose second byte has

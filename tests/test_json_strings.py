@@ -7,14 +7,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
-from connector.json_strings import put_utf8, put_written, quoted
+from connector.json_strings import ONCE, TWICE, put_utf8, put_written, quoted
 
 
-def put(data: bytes) -> bytes | None:
+def put(data: bytes, escapes: list[bytes] = ONCE) -> bytes | None:
     """Return the string of `data`, which lies between other bytes, or None."""
     out = BytesWriter()
     out.append(0x22)
-    valid = put_utf8(out, b"\xe0\xa0" + data + b"\x80\x80", 2, 2 + len(data))
+    valid = put_utf8(out, b"\xe0\xa0" + data + b"\x80\x80", 2, 2 + len(data), escapes)
     out.append(0x22)
     return out.getvalue() if valid else None
 
@@ -31,6 +31,13 @@ def decoded(data: bytes) -> str | None:
 @example("\ud7ff\ue000\uffff\U00010000\U0010ffff")
 def test_text_is_escaped_as_the_standard_library_does(text: str) -> None:
     assert put(text.encode()) == quoted(text)
+
+
+@given(st.text())
+@example("".join(map(chr, range(256))))
+def test_text_of_a_string_in_a_string_is_escaped_twice(text: str) -> None:
+    once = quoted(text)[1:-1].decode()
+    assert put(text.encode(), TWICE) == quoted(once)
 
 
 @given(st.text())
@@ -55,3 +62,10 @@ def test_every_start_of_a_character_is_told_from_what_is_none(first: int) -> Non
             data = bytes((first, second)) + rest
             text = decoded(data)
             assert put(data) == (None if text is None else quoted(text))
+
+
+@pytest.mark.parametrize("byte", range(0x80))
+def test_every_character_is_told_wherever_it_stands(byte: int) -> None:
+    for place in range(20):
+        data = b"~" * place + bytes((byte,)) + b" " * (20 - place)
+        assert put(data) == quoted(data.decode())

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.bits import BitReader
+from connector.binlog.columns.json import DocumentReader
 from connector.envelope.cell_writer import CellWriter
-from connector.json_strings import QUOTE, put_written
+from connector.json_strings import QUOTE
 
 if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
     from connector.binlog.columns.column_reader import PrintedReader
     from connector.envelope.contract import SchemaColumn
     from connector.payload import PayloadReader
@@ -35,7 +37,7 @@ def printed_writer(column: SchemaColumn, reader: PrintedReader) -> CellWriter:
         return _NumberWriter(reader)
     if kind == "timestamp":
         return _TimestampWriter(reader)
-    if kind == "json":
+    if isinstance(reader, DocumentReader):
         return _DocumentWriter(reader)
     if isinstance(reader, BitReader) and column.get("length") == 1:
         return _FlagWriter(reader)
@@ -107,12 +109,10 @@ class _DocumentWriter(CellWriter):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: PrintedReader) -> None:
+    def __init__(self, reader: DocumentReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        text = BytesWriter()
-        self._reader.put(image, text)
         out.append(u8(QUOTE))
-        put_written(out, text)
+        self._reader.put_in_string(image, out)
         out.append(u8(QUOTE))

@@ -19,6 +19,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/json__binary_8h.html
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter, read_f64_le
