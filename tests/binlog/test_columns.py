@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,8 @@ from librt.strings import BytesWriter
 
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType, column_type_name
+from connector.binlog.columns import floats
+from connector.binlog.columns.column_reader import PrintedReader
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.json import json_text
@@ -118,6 +121,48 @@ def value(of: Column, data: str) -> Value:
 )  # fmt: skip
 def test_a_value_is_read_from_its_bytes(of: Column, data: str, expected: Value) -> None:
     assert value(of, data) == expected
+
+
+@pytest.mark.parametrize(
+    ("of", "data", "text"),
+    [
+        (column(T.TINY), "80", "-128"),
+        (column(T.SHORT, unsigned=True), "ffff", "65535"),
+        (column(T.INT24), "ffffff", "-1"),
+        (column(T.LONG), "00000080", "-2147483648"),
+        (column(T.LONGLONG), "0000000000000080", "-9223372036854775808"),
+        (column(T.LONGLONG, unsigned=True), "ff" * 8, "18446744073709551615"),
+        (column(T.YEAR), "00", "0"),
+        (column(T.YEAR), "7e", "2026"),
+        (column(T.BIT, 0x0101), "01ff", "511"),
+        (column(T.BIT, 0x0800), "ff" * 8, "18446744073709551615"),
+        (column(T.FLOAT, 4), "cdcccc3d", "0.1"),
+        (column(T.DOUBLE, 8), "9a9999999999b9bf", "-0.1"),
+        (column(T.DOUBLE, 8), "0000000000000080", "-0.0"),
+        (column(T.NEWDECIMAL, 0x0202), "4d", "-0.50"),
+        (column(T.DATETIME2, 6), "99a392273901e240", "2019-07-09 02:28:57.123456"),
+        (column(T.TIME2, 2), "7fffffff", "-00:00:00.01"),
+        (column(T.VECTOR, 1), "08" + "0000803f" + "000020c0", "[1.0,-2.5]"),
+        (column(T.VECTOR, 1), "00", "[]"),
+        (column(T.JSON, 1), "05" + "0c03" + "c3a922", '"é\\""'),
+    ],
+)  # fmt: skip
+def test_a_printed_value_is_put_as_the_server_prints_it(of: Column, data: str, text: str) -> None:
+    (reader,) = RowPlan([of]).readers
+    assert isinstance(reader, PrintedReader)
+    image = PayloadReader(bytes.fromhex(data))
+    out = BytesWriter()
+    out.write(b"before ")
+    reader.put(image, out)
+    assert out.getvalue().decode() == f"before {text}"
+    assert image.remaining == 0
+
+
+@given(st.integers(1, 2**32 - 1))
+def test_a_timestamp_is_read_as_the_standard_library_does(seconds: int) -> None:
+    expected = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    assert value(column(T.TIMESTAMP2, 0), seconds.to_bytes(4, "big").hex()) == expected
+    assert value(column(T.TIMESTAMP), seconds.to_bytes(4, "little").hex()) == expected
 
 
 @pytest.mark.parametrize(
@@ -241,6 +286,17 @@ def test_an_image_marks_nulls_and_leaves_columns_out() -> None:
     assert plan.places(b"\x05") is places
 
 
+def test_an_image_by_names_is_without_the_columns_that_are_left_out() -> None:
+    plan = RowPlan([column(T.TINY), column(T.TINY), column(T.TINY)])
+    image = PayloadReader(b"\x02\x07")
+    assert plan.read_named_image(image, [0, 2], ["a", "b", "c"]) == {"a": 7, "c": None}
+    with pytest.raises(DecodeError) as caught:
+        plan.read_named_image(PayloadReader(b"\x00\x07"), [0, 2], ["a", "b", "c"])
+    assert str(caught.value) == (
+        "column c (TINY): need 1 bytes at offset 2, but the payload ends at 2"
+    )
+
+
 def test_the_number_of_remembered_bitmaps_is_bounded() -> None:
     plan = RowPlan([column(T.TINY)] * 8)
     for bitmap in range(256):
@@ -289,6 +345,18 @@ def encode_decimal(whole: str, fraction: str, negative: bool) -> bytes:
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_the_text_of_a_float_reads_back_to_the_same_32_bits(number: float) -> None:
     assert struct.pack("<f", float(float32_text(number))) == struct.pack("<f", number)
+
+
+# What is next to a power of two has another distance to its neighbours below than above.
+EDGES = (0, 1, 2, 0x40_0000, 0x7F_FFFE, 0x7F_FFFF)
+
+
+@given(st.integers(0, 2**23 - 1) | st.sampled_from(EDGES), st.integers(0, 254), st.integers(0, 1))
+def test_the_digits_of_a_float_are_those_that_trying_finds(
+    fraction: int, exponent: int, sign: int
+) -> None:
+    (number,) = struct.unpack("<f", (sign << 31 | exponent << 23 | fraction).to_bytes(4, "little"))
+    assert float32_text(number) == floats._repr32(number)
 
 
 @pytest.mark.parametrize(
@@ -351,6 +419,11 @@ def test_a_json_document_has_the_text_of_the_server(document: str, text: str) ->
             "a JSON document refers to the same bytes more than once",
         ),
         ("0f0a0100", "a date or time in a JSON document has 1 bytes instead of 8"),
+        ("0f0a08" + "00" * 3 + "3c00000000", "a time has a minute or a second above 59"),
+        ("0001000700" + "0b0001", "need 2 bytes at offset 7, but the payload ends at 8"),
+        ("0003000d000b0001000500", "a JSON container of 13 bytes is longer than the 10 left"),
+        ("0003000a000b0001000500", "need 2 bytes at offset 11, but the payload ends at 11"),
+        ("0001000400", "need 2 bytes at offset 5, but the payload ends at 5"),
     ],
 )  # fmt: skip
 def test_bytes_that_are_no_json_document_are_an_error(document: str, reason: str) -> None:
