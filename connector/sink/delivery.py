@@ -24,6 +24,8 @@ from kafka.errors import KafkaTimeoutError
 from connector.sink.record_batch import BatchingTarget, BatchReceiver, RecordBatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafka import KafkaProducer
 
 # ruff: noqa: SLF001 - the client's accumulator is not meant to be filled from outside
@@ -83,6 +85,7 @@ class BatchDelivery:
         self._records_builder = MemoryRecordsBuilder
         self._accumulator: Any = producer._accumulator
         self._manager: Any = producer._transaction_manager
+        self._wake: Callable[[], None] = producer._sender.wakeup
         self._check_names()
         self._check_encoding()
         self._fail_whole_transactions()
@@ -101,6 +104,7 @@ class BatchDelivery:
             if time.monotonic() > deadline:
                 reason = f"batches were not acknowledged within {timeout_seconds:g} seconds"
                 raise KafkaTimeoutError(reason)
+            self._wake()
             self._acknowledged.wait(_LOOK_SECONDS)
 
     def deliver(self, batch: RecordBatch) -> None:
