@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from connector.changes.table_filter import TableFilter
 from connector.reader.arrow_rows import TableRows
+from connector.reader.row_changes import rows_changed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -66,15 +67,20 @@ def arrow_batches(
         dates_as_text=dates_as_text,
     )
     for transaction in transactions:
-        gtid = None if transaction.gtid is None else str(transaction.gtid).encode()
+        gtid: bytes | None = None
         seq: i64 = 0
-        for event, rows in transaction.rows_events():
+        while (event := transaction.next_event()) is not None:
+            rows = rows_changed_by(event)
+            if rows is None:
+                continue
             table = held.table(rows)
             if table is None:
                 seq += rows.count()
                 continue
             if held.altered is not None:
                 yield held.end_altered()
+            if gtid is None and transaction.gtid is not None:
+                gtid = str(transaction.gtid).encode()
             table.begin(event, rows, gtid, seq)
             held.bytes += rows.rows_length
             while table.more:

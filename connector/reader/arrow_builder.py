@@ -117,7 +117,7 @@ class VariableWidthBuilder(ArrayBuilder):
 
     def end_value(self) -> None:
         """Note where the value ends that was written last."""
-        end = len(self._values)
+        end: i64 = len(self._values)
         if self._large:
             write_i64_le(self._offsets, end)
         elif end > _OFFSET_MAX:

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLR2004 - the numbers are counts of bytes
 
-# The exponent of an infinity or NaN, which no server stores.
+# The exponent of an infinity or NaN, which no server stores; in a DOUBLE behind 52 bits.
 FLOAT_SPECIAL: Final = 0x7F80_0000
-_DOUBLE_SPECIAL: Final = 0x7FF0_0000_0000_0000
+_DOUBLE_SPECIAL: Final = 0x7FF
+_DOUBLE_FRACTION_BITS: Final = 52
 
 
 @final
@@ -129,7 +130,7 @@ class DoubleBuilder(FixedWidthBuilder):
         """Copy a value."""
         start = image.take(8)
         bits = read_i64_le(image.data, start)
-        if bits & _DOUBLE_SPECIAL == _DOUBLE_SPECIAL:
+        if bits >> _DOUBLE_FRACTION_BITS & _DOUBLE_SPECIAL == _DOUBLE_SPECIAL:
             image.offset = start
             self._reader.read(image)  # says why it is no value
         write_i64_le(self._values, bits)

@@ -38,7 +38,7 @@ _TIME2_OFFSET: Final = 0x80_0000
 # ruff: noqa: PLR2004 - the numbers are those of the calendar
 
 # In place of a number, where there is none.
-_NONE: Final = -(2**62)
+_NONE: Final = -(2**60)
 
 
 class _TemporalBuilder(FixedWidthBuilder):
@@ -98,8 +98,10 @@ class Datetime2Builder(_TemporalBuilder):
             month = (packed >> 22) - year * 13
             days = _days(year, month, packed >> 17 & 0x1F)
             seconds = _seconds(days, packed >> 12 & 0x1F, packed >> 6 & 0x3F, packed & 0x3F)
+        if seconds == _NONE:
+            self._refuse(image, start)
         fraction = _read_fraction(image, self._digits)
-        if _NONE in (seconds, fraction):
+        if fraction == _NONE:
             self._refuse(image, start)
         write_i64_le(self._values, seconds * _MICROSECONDS + fraction)
 

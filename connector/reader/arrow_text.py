@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from connector.payload import PayloadReader
 
 _ASCII_END: Final = 0x80
-# Bytes that are looked at together, and the highest bit of each, which is clear in ASCII.
+# Bytes that are looked at together, and the highest bit of each, which is clear in ASCII; that of
+# the last one is the sign. Compiled, a constant of more than 62 bits would be an object.
 _WORD: Final = 8
-_HIGH_BITS: Final = -0x7F7F_7F7F_7F7F_7F80
+_HIGH_BITS: Final = 0x0080_8080_8080_8080
 _COMMA: Final = b","
 _NOT_TEXT: Final = "its value is not text of its character set"
 
@@ -155,7 +156,8 @@ class SetBuilder(VariableWidthBuilder):
 def _is_ascii(data: bytes, start: i64, end: i64) -> bool:
     at = start
     while end - at >= _WORD:
-        if read_i64_le(data, at) & _HIGH_BITS:
+        word = read_i64_le(data, at)
+        if word < 0 or word & _HIGH_BITS:
             return False
         at += _WORD
     while at < end:
