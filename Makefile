@@ -11,7 +11,7 @@ export CONNECTOR_COMPILED := $(COMPILED)
 NATIVE := $(VENV)/.compiled
 NATIVE_SOURCES := setup.py connector/compiled.py $(shell find connector -name '*.py')
 
-.PHONY: setup demo test kill-test fuzz golden coverage-table lint lock clean
+.PHONY: setup demo test kill-test fuzz bench golden coverage-table lint lock clean
 
 setup: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
 
@@ -44,6 +44,11 @@ kill-test: setup
 fuzz: export CONNECTOR_COMPILED := off
 fuzz: $(INSTALLED)
 	$(VENV)/bin/python -m tests.fuzz $(or $(ARGS),all)
+
+# Measures ours and the rivals whose tool chains are here, and writes BENCHMARKS.md: 25 minutes.
+# ARGS="decode --quick" measures a part on small data; ARGS=--help tells the rest.
+bench: setup
+	$(VENV)/bin/python -m benchmarks $(ARGS)
 
 # Starts every server of the local stack; ARGS="mysql-8.0 --theme xa", or ARGS=--expected.
 golden: setup

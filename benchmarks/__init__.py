@@ -1,0 +1,17 @@
+"""How fast the connector is, beside the programs that do the same work: `make bench`.
+
+Everything is measured in one go, on one machine, on the same bytes, and each measurement is a
+process of its own. `BENCHMARKS.md` is what the last run on record wrote.
+
+==================  ==============================================================================
+`workload/`         the data: SQL that a private MySQL executes, whose binlogs are kept in the cache
+`rivals/`           programs around other people's decoders, built where their tool chain is there
+`ours.py`           the same program around ours
+`decode.py`         one core, from file: events, values, Arrow, envelope
+`replay.py`         end to end: a server's binlogs through a connector into a broker
+`live.py`           latency, start, idle costs
+`memory.py`         memory over ten million rows
+`targets.py`        what has to be reached, and whether it was
+`report.py`         BENCHMARKS.md
+==================  ==============================================================================
+"""

@@ -1,0 +1,93 @@
+"""`python -m benchmarks [SUBCOMMAND …] [--quick]`: measure, and tell.
+
+Without subcommands all of them, which takes some twenty-five minutes, and BENCHMARKS.md and the
+README are written. `make bench ARGS="decode --quick"` measures a part, on small data; the documents
+are then left alone, and the tables go to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Literal
+
+from benchmarks.data import load_data
+from benchmarks.decode import check_counts, measure_decoders
+from benchmarks.home import Home
+from benchmarks.live import measure_live
+from benchmarks.memory import measure_memory
+from benchmarks.process import RunFailed, say
+from benchmarks.replay import measure_replay
+from benchmarks.report import SUBCOMMANDS, write_report
+from connector.errors import LocalStackError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from benchmarks.data import DataFile
+
+QUICK_SCALE = 0.05
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument(
+        "subcommands",
+        nargs="*",
+        metavar="SUBCOMMAND",
+        help=f"data, {', '.join(SUBCOMMANDS)}, report; all without one",
+    )
+    parser.add_argument("--scale", type=float, default=1.0, help="of the data; 1 is the full size")
+    parser.add_argument("--runs", type=int, default=3, help="of each program")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="that each state of a live server is held"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help=f"one run, scale {QUICK_SCALE}, 5 seconds"
+    )
+    parser.add_argument(
+        "--interpreted", action="store_true", help="measure ours without its compiled modules"
+    )
+    arguments = parser.parse_args()
+    unknown = set(arguments.subcommands) - {"data", "report", *SUBCOMMANDS}
+    if unknown:
+        parser.error(f"there is no subcommand {', '.join(sorted(unknown))}")
+    if arguments.quick:
+        arguments.scale, arguments.runs, arguments.seconds = QUICK_SCALE, 1, 5.0
+    return arguments
+
+
+def main() -> int:
+    """Measure what was asked for; returns 1 when a target was missed or a program failed."""
+    arguments = _arguments()
+    home = Home(arguments.scale)
+    compiled: Literal["require", "off"] = "off" if arguments.interpreted else "require"
+    measures: dict[str, Callable[[dict[str, DataFile]], dict[str, Any]]] = {
+        "decode": lambda data: measure_decoders(home, data, arguments.runs, compiled),
+        "replay": lambda data: measure_replay(home, data, arguments.runs, compiled),
+        "live": lambda _: measure_live(home, arguments.seconds, compiled),
+        "memory": lambda data: measure_memory(home, data, compiled),
+    }
+    wanted = arguments.subcommands or ["data", *SUBCOMMANDS, "report"]
+    try:
+        data = load_data(home)
+        for name in SUBCOMMANDS:
+            if name in wanted:
+                started = time.monotonic()
+                home.store(name, measures[name](data))
+                say(f"{name} took {time.monotonic() - started:.0f} s")
+    except (RunFailed, LocalStackError) as error:
+        say(f"failed: {error}")
+        return 1
+    problems = check_counts(home.load("decode"))
+    for problem in problems:
+        say(problem)
+    publish = not arguments.quick and not arguments.subcommands
+    met = write_report(home, publish=publish or wanted == ["report"])
+    return 0 if met and not problems else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Processes and what they cost: wall time, user and system time, resident memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TICKS = os.sysconf("SC_CLK_TCK")
+STOP_SECONDS = 30.0
+_LOOK_SECONDS = 0.005
+
+
+class RunFailed(Exception):
+    """A program that was to be measured ended with an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A process that ran to its end."""
+
+    lines: list[str]  # of its standard output
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+
+
+def run_to_end(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    discard_output: bool = False,
+) -> Finished:
+    """Run `command` and return what it cost; raises RunFailed when it fails."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL if discard_output else subprocess.PIPE,
+        env={**os.environ, **(environment or {})},
+    )
+    peak = 0.0
+    while True:
+        # What wait4 tells of memory is at least what the parent had when it started the process.
+        peak = max(peak, _peak_mb(process.pid))
+        ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(_LOOK_SECONDS)
+    wall = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    # A few lines: they fit into the pipe.
+    output = b""
+    if process.stdout is not None:
+        with process.stdout as stream:
+            output = stream.read()
+    if process.returncode:
+        reason = f"{' '.join(command)} ended with {process.returncode}"
+        raise RunFailed(reason)
+    cpu = usage.ru_utime + usage.ru_stime
+    return Finished(output.decode().splitlines(), wall, cpu, peak)
+
+
+def _peak_mb(pid: int) -> float:
+    # One that has ended has no memory.
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a running process has cost so far."""
+
+    cpu_s: float
+    rss_mb: float
+    peak_mb: float
+
+
+def usage_of(pid: int) -> Usage:
+    """Read /proc; of a process that has ended, raises FileNotFoundError.
+
+    https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+    """
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    status = dict(
+        line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+    )
+    # utime and stime are fields 14 and 15, the first behind the name is field 3.
+    cpu = (int(stat[11]) + int(stat[12])) / TICKS
+    rss, peak = (int(status.get(name, "0 kB").split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+    return Usage(cpu, rss, peak)
+
+
+def start(command: Sequence[str], log: Path, **environment: str) -> subprocess.Popen[bytes]:
+    """Start `command`, everything that it says appended to `log`."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command, stdout=output, stderr=output, env={**os.environ, **environment}
+        )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process to end, and kill it where it does not."""
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        say(f"process {process.pid} did not end within {STOP_SECONDS:g} s of SIGTERM: killed")
+        process.kill()
+        process.wait()
+
+
+def say(line: str) -> None:
+    """Tell the user how far the run is."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

@@ -1,0 +1,256 @@
+"""BENCHMARKS.md, and the lines of the README between two marks."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.builds import SOURCES
+from benchmarks.home import REPOSITORY
+from benchmarks.process import say
+from benchmarks.targets import targets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from benchmarks.home import Home
+
+SUBCOMMANDS = ("decode", "replay", "live", "memory")
+DOCUMENT = REPOSITORY / "BENCHMARKS.md"
+README = REPOSITORY / "README.md"
+BEGIN, END = "<!-- benchmarks: written by make bench -->", "<!-- end of benchmarks -->"
+
+_TITLES = {
+    "oltp": "oltp: one-row transactions, 10 columns",
+    "bulk": "bulk: statements of 1,000 rows, 10 and 40 columns",
+    "text": "text: kilobytes of text and JSON in a row",
+    "fleet": "fleet: 100 equal tables, 1 to 19 rows a transaction",
+}
+
+
+def write_report(home: Home, *, publish: bool) -> bool:
+    """Print the tables of the last results; with `publish`, also write both documents.
+
+    Returns whether every target was met.
+    """
+    results = {name: home.load(name) for name in SUBCOMMANDS}
+    document = _document(results, home.scale)
+    bounds = targets(results)
+    if publish:
+        DOCUMENT.write_text(document)
+        if results["decode"] and results["replay"]:
+            _update_readme(README, _summary(results))
+    else:
+        sys.stdout.write(document)
+    missed = [bound.what for bound in bounds if not bound.met]
+    say(f"{len(bounds) - len(missed)} of {len(bounds)} targets met")
+    for what in missed:
+        say(f"not met: {what}")
+    return not missed
+
+
+def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
+    parts = [
+        "# Benchmarks",
+        _INTRODUCTION,
+        _conditions(results, scale),
+        "## Targets",
+        _table(["", "wanted", "measured", "met"], [each.row() for each in targets(results)]),
+    ]
+    if decode := results["decode"]:
+        parts += ["## From file, one process", _DECODE, *_decode(decode)]
+    if replay := results["replay"]:
+        parts += ["## From a live server to a broker", _REPLAY, _replay(replay)]
+    if live := results["live"]:
+        parts += ["## Latency, start, idle", _LIVE, _live(live)]
+    if memory := results["memory"]:
+        parts += ["## Memory", _memory(memory)]
+    return "\n\n".join(parts) + "\n"
+
+
+_INTRODUCTION = (
+    "Written by `make bench`: every program on the same bytes, on one machine, in one run; "
+    "`benchmarks/` is how. Ratios travel to other machines, figures do not."
+)
+_DECODE = (
+    "Each run is a process of its own, with its start; *warm* is what a Java process does after "
+    "its first pass. The fastest of the runs, and their median. *json* is an envelope with before "
+    "and after for each changed row: ours is Debezium's, with key, headers and batches as Kafka stores "
+    "them; the others' is `{op, db, table, ts, pos, before, after}`. CRC32 is verified by ours, "
+    "go-mysql and python-mysql-replication. The last one reads the first 40 MB."
+)
+_REPLAY = (
+    "MySQL, Kafka and the connector share the machine. Ours delivers exactly once: Kafka "
+    "transactions that hold the progress, too. Debezium is tuned (no schemas in the messages, lz4, "
+    "large batches) and delivers at least once. The Go program has neither transactions nor "
+    "checkpoints nor schemas; it is there as a bound."
+)
+_LIVE = (
+    "From just before a one-row transaction is sent to MySQL until a read_committed consumer has "
+    "the message, in milliseconds: at 200 transactions a second, and at half of what the server "
+    "commits while the connector follows. *Start* is from the start of the process to the first "
+    "message, with topics that exist. Debezium twice: as above, and with a poll interval of 1 ms "
+    "and no linger. The Go program does not linger here."
+)
+
+
+def _conditions(results: dict[str, dict[str, Any] | None], scale: float) -> str:
+    known = [result for result in results.values() if result is not None]
+    if not known:
+        return "Nothing was measured."
+    last = max(known, key=lambda each: each["at"])
+    machine = (
+        f"* {last['at'][:10]}, {last['cpu']}, {last['cores']} cores, {last['memory_gib']} GiB, "
+        f"Linux {last['kernel']}, {last['python']}"
+    )
+    lines = [
+        machine,
+        f"* ours {'compiled' if last['compiled'] else 'interpreted'}; data at scale {scale:g}",
+        f"* rivals: {', '.join(_versions())}",
+    ]
+    return "\n".join(lines)
+
+
+def _versions() -> list[str]:
+    """Return the rivals' versions, as their own files pin them."""
+
+    def after(file: Path, mark: str) -> str:
+        return file.read_text().split(mark, 1)[1].split()[0].strip('",\\')
+
+    connect = (SOURCES / "connect/pom.xml").read_text()
+    java = (SOURCES / "java/pom.xml").read_text()
+
+    def of_pom(text: str, artifact: str) -> str:
+        behind = text.split(f"<artifactId>{artifact}</artifactId>", 1)[1]
+        return behind.split("<version>", 1)[1].split("<", 1)[0]
+
+    rust = after(SOURCES / "rust/Cargo.toml", 'version = "=')
+    python = after(SOURCES / "requirements.txt", "mysql-replication==")
+    return [
+        f"mysql_common {rust}",
+        f"go-mysql {after(SOURCES / 'go/go.mod', 'go-mysql-org/go-mysql ')}",
+        f"franz-go {after(SOURCES / 'go/go.mod', 'twmb/franz-go ')}",
+        f"mysql-binlog-connector-java {of_pom(java, 'mysql-binlog-connector-java')}",
+        f"python-mysql-replication {python}",
+        f"Debezium {of_pom(connect, 'debezium-connector-mysql')}",
+        f"Kafka Connect {of_pom(connect, 'connect-runtime')}",
+    ]
+
+
+def _decode(decode: dict[str, Any]) -> list[str]:
+    parts = []
+    for name, file in decode["files"].items():
+        parts.append(f"### {_TITLES[name]} ({file['mb']:,.0f} MB, {file['changes']:,} rows)")
+        head = ["", "rows/s", "MB/s", "wall s (median)", "CPU s per million rows", "RSS MB"]
+        rows = [
+            [
+                decoder,
+                f"{each['rows_per_s']:,.0f}",
+                f"{each['mb_per_s']:,.1f}",
+                f"{each['wall_s'][0]:.2f} ({each['wall_s'][1]:.2f})",
+                f"{each['cpu_s_per_million']:,.2f}",
+                f"{each['peak_mb']:,.0f}",
+            ]
+            for decoder, each in file["decoders"].items()
+        ]
+        parts.append(_table(head, rows))
+        for seen, decoders in file["read"].items():
+            parts.append(f"Read alike by {len(decoders)} programs and modes: {seen}.")
+    return parts
+
+
+def _replay(replay: dict[str, Any]) -> str:
+    head = ["", "oltp messages/s (median)", "bulk messages/s (median)"]
+    head += ["CPU µs a message, oltp", "bulk", "peak RSS MB"]
+    rows = []
+    for each in replay["connectors"].values():
+        row = [each["name"]]
+        for phase in ("oltp", "bulk"):
+            found = each[phase]
+            row.append(f"{found['messages_per_s']:,.0f} ({found['median_messages_per_s']:,.0f})")
+        row += [f"{each[phase]['cpu_us_per_message']:.1f}" for phase in ("oltp", "bulk")]
+        rows.append([*row, f"{each['peak_mb']:,.0f}"])
+    return _table(head, rows)
+
+
+def _live(live: dict[str, Any]) -> str:
+    head = ["", "p50 / p99 at 200/s", "p50 / p99 at half", "half, per s", "start s"]
+    head += ["idle CPU %", "idle RSS MB"]
+    rows = []
+    for key, each in live["connectors"].items():
+        slow, fast, idle = each["slow"], each["fast"], each["idle"]
+        rows.append(
+            [
+                each["name"] + (", low latency" if key == "debezium_low" else ""),
+                f"{slow['p50_ms']:.1f} / {slow['p99_ms']:.1f}",
+                f"{fast['p50_ms']:.1f} / {fast['p99_ms']:.1f}",
+                f"{fast['rate_per_s']:,.0f}",
+                f"{each['start_s']:.2f}",
+                f"{idle['cpu_percent']:.2f}",
+                f"{idle['rss_mb']:,.0f}",
+            ]
+        )
+    return _table(head, rows)
+
+
+def _memory(memory: dict[str, Any]) -> str:
+    return (
+        f"{memory['rows']:,} rows end to end: RSS {memory['rss_mb_at_a_tenth']:.0f} MB at a tenth "
+        f"of them, {memory['rss_mb_at_the_end']:.0f} MB at the end, "
+        f"{memory['peak_mb']:.0f} MB at most."
+    )
+
+
+def _summary(results: dict[str, dict[str, Any] | None]) -> str:
+    """Return the README's table: each program's rates, and how many times as fast ours is."""
+    decode, replay = results["decode"], results["replay"]
+    assert decode is not None
+    assert replay is not None
+    files, connectors = decode["files"], replay["connectors"]
+    rows = []
+    for name in files["oltp"]["decoders"]:
+        if name in files["bulk"]["decoders"] and _is_summarised(name):
+            rates = [files[file]["decoders"][name]["rows_per_s"] for file in ("oltp", "bulk")]
+            mine = [
+                files[file]["decoders"]["binlog-connector envelope"]["rows_per_s"]
+                for file in ("oltp", "bulk")
+            ]
+            rows.append(_compared(f"file: {name}", rates, mine))
+    for each in connectors.values():
+        rates = [each[phase]["messages_per_s"] for phase in ("oltp", "bulk")]
+        mine = [connectors["ours"][phase]["messages_per_s"] for phase in ("oltp", "bulk")]
+        rows.append(_compared(f"end to end: {each['name']}", rates, mine))
+    head = ["", "one-row transactions, rows/s", "ours is", "bulk, rows/s", "ours is"]
+    last = max(decode["at"], replay["at"])[:10]
+    where = (
+        f"{decode['cpu']}, {decode['cores']} cores, {last}; [BENCHMARKS.md](BENCHMARKS.md) has all."
+    )
+    return f"{_table(head, rows)}\n\n{where}"
+
+
+def _is_summarised(name: str) -> bool:
+    return name == "binlog-connector envelope" or (
+        not name.startswith("binlog-connector") and name.endswith(("json", "json, warm", "-v"))
+    )
+
+
+def _compared(name: str, rates: Sequence[float], mine: Sequence[float]) -> list[str]:
+    row = [name]
+    for rate, ours in zip(rates, mine, strict=True):
+        row += [f"{rate:,.0f}", "" if rate == ours else f"{ours / rate:.1f} x"]
+    return row
+
+
+def _update_readme(readme: Path, text: str) -> None:
+    before, mark, rest = readme.read_text().partition(BEGIN)
+    if not mark:
+        say(f"{readme.name} has no line {BEGIN!r}: left as it is")
+        return
+    _, end, after = rest.partition(END)
+    readme.write_text(f"{before}{BEGIN}\n\n{text}\n\n{end}{after}")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

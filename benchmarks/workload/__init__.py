@@ -1,0 +1,1 @@
+"""SQL that is the same in every run: rows from seeded generators, statements in a fixed order."""
