@@ -19,9 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from io import BytesIO
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 import zstandard
+from librt.strings import read_i32_le
+from mypy_extensions import i64
 
 from connector.binlog.event_types import EventType
 from connector.binlog.header import HEADER_LENGTH
@@ -34,15 +36,16 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
 
 # Bytes that are decompressed at a time, so that a size that lies allocates nothing.
-STEP_LENGTH = 1 << 20
+STEP_LENGTH: Final = 1 << 20
 
 _END = 0
 _PAYLOAD_SIZE = 1
 _COMPRESSION_TYPE = 2
 _UNCOMPRESSED_SIZE = 3
 
-_SIZE_START: Final = 9
+_SIZE_OFFSET: Final = 9
 _SIZE_END: Final = 13
+_U32: Final = 0xFFFF_FFFF
 
 
 class CompressionType(IntEnum):
@@ -50,6 +53,9 @@ class CompressionType(IntEnum):
 
     ZSTD = 0
     NONE = 255
+
+
+_Source = BytesIO | zstandard.ZstdDecompressionReader
 
 
 class InnerDecoder(Protocol):
@@ -131,14 +137,16 @@ class TransactionPayloadEvent:
         They have the file and the positions of this event, and no checksum. Raises EventError that
         counts the events from 1 for one that cannot be read.
         """
-        events = map(_decoded, self.opened())
-        return events if self.view is None else self.view(events)
+        return self._viewed(map(_decoded, self._opened()))
 
     def opened(self) -> Iterator[Event]:
-        """Decompress the events; each body is decoded at its first use. `view` does not matter.
+        """Decompress the events as `events` does, but decode each body at its first use."""
+        return self._viewed(self._opened())
 
-        Raises EventError as `events` does.
-        """
+    def _viewed(self, events: Iterator[Event]) -> Iterator[Event]:
+        return events if self.view is None else self.view(events)
+
+    def _opened(self) -> Iterator[Event]:
         decoder = self._new_decoder()
         number = 0
         try:
@@ -156,23 +164,14 @@ class TransactionPayloadEvent:
     def _split(self) -> Iterator[bytes]:
         """Yield the bytes of each event, by the sizes in their headers."""
         source = self._open()
-        left = self.uncompressed_size
-        while left:
-            head = _read(source, min(HEADER_LENGTH, left))
-            size = int.from_bytes(head[_SIZE_START:_SIZE_END], "little")
-            if not HEADER_LENGTH <= size <= left:
-                reason = (
-                    f"the next event says it has {size} bytes, but {left} of "
-                    f"{self.uncompressed_size} are left"
-                )
-                raise DecodeError(reason)
-            left -= size
-            yield head + _read(source, size - HEADER_LENGTH)
+        unpacked = _Unpacked(source, self.uncompressed_size)
+        while unpacked.left:
+            yield unpacked.next_event()
         if source.read(1):
             reason = f"more comes out than the {self.uncompressed_size} bytes that it says"
             raise DecodeError(reason)
 
-    def _open(self) -> BytesIO | zstandard.ZstdDecompressionReader:
+    def _open(self) -> _Source:
         payload = memoryview(self._data)[self._start : self._start + self.payload_size]
         if self.compression is CompressionType.NONE:
             return BytesIO(payload)
@@ -184,16 +183,67 @@ def _decoded(event: Event) -> Event:
     return event
 
 
-def _read(source: BytesIO | zstandard.ZstdDecompressionReader, length: int) -> bytes:
-    chunks: list[bytes] = []
-    while length:
-        chunk = source.read(min(length, STEP_LENGTH))
-        if not chunk:
-            reason = f"the payload ends {length} bytes too soon"
+@final
+class _Unpacked:
+    """The bytes of the events inside, unpacked in steps."""
+
+    def __init__(self, source: _Source, size: int) -> None:
+        self.left = size  # bytes of events that have not been read
+        self._size = size
+        self._source = source
+        self._block = b""  # bytes that have been unpacked,
+        self._at: i64 = 0  # up to here also read
+
+    def next_event(self) -> bytes:
+        """Return the bytes of the next event, by the size in its header.
+
+        Raises DecodeError for a size that cannot be, and where the payload ends too soon.
+        """
+        block = self._block
+        start = self._at
+        length: i64 = len(block)
+        if length - start < HEADER_LENGTH:
+            return self._next_in_pieces()
+        size = i64(read_i32_le(block, start + _SIZE_OFFSET)) & _U32
+        self._check(size)
+        end = start + size
+        if end > length:
+            return self._next_in_pieces()
+        self._at = end
+        self.left -= size
+        return block[start:end]
+
+    def _next_in_pieces(self) -> bytes:
+        head = self._read(min(HEADER_LENGTH, self.left))
+        size = int.from_bytes(head[_SIZE_OFFSET:_SIZE_END], "little")
+        self._check(size)
+        rest = self._read(size - HEADER_LENGTH)
+        self.left -= size
+        return head + rest
+
+    def _check(self, size: int) -> None:
+        if not HEADER_LENGTH <= size <= self.left:
+            reason = (
+                f"the next event says it has {size} bytes, but {self.left} of {self._size} are left"
+            )
             raise DecodeError(reason)
-        chunks.append(chunk)
-        length -= len(chunk)
-    return b"".join(chunks)
+
+    def _read(self, length: i64) -> bytes:
+        """Return the next bytes, of as many blocks as they lie in."""
+        pieces: list[bytes] = []
+        while length:
+            if self._at == len(self._block):
+                # No more than belongs to events, so that what comes behind them shows.
+                self._block = self._source.read(min(STEP_LENGTH, self.left))
+                self._at = 0
+                if not self._block:
+                    reason = f"the payload ends {length} bytes too soon"
+                    raise DecodeError(reason)
+            piece = self._block[self._at : self._at + length]
+            pieces.append(piece)
+            self._at += len(piece)
+            length -= len(piece)
+        return b"".join(pieces)
 
 
 def _compression_type(code: int) -> CompressionType:

@@ -42,7 +42,7 @@ class Account:
         self.states[start:end] = bytes((_READ,)) * (end - start)
 
     def unread(self) -> Iterator[tuple[int, str]]:
-        """Yield the places that nobody has read, each with the last function that passed it over."""
+        """Yield the places that nobody has read, each with who passed over it last."""
         for place, state in enumerate(self.states):
             if state == _OPEN:
                 callers = [by for start, end, by in self.skipped if start <= place < end]
