@@ -153,8 +153,8 @@ class BatchDelivery:
         accumulator, manager = self._accumulator, self._manager
         place = TopicPartition("", 0)
         with accumulator._tp_lock(place):
-            _ = accumulator._batches[place].append
-            del accumulator._batches[place]
+            # Not by an entry: the sender's thread would ask for its leader.
+            _ = accumulator._batches.default_factory().append
         accumulator._appends_in_progress.increment()
         accumulator._appends_in_progress.decrement()
         _ = accumulator._incomplete.add, accumulator.has_incomplete

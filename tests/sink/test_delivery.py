@@ -218,6 +218,25 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
     assert keys(kafka_broker, prefix) == []
 
 
+def test_a_sink_is_closed_although_its_broker_stands_still(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker
+) -> None:
+    sink = open_sink()
+    publish(sink, prefix, range(5))
+    sink.target.flush()
+    wait_until(lambda: sink.in_flight_bytes == 0, lambda: "the first batches are not acknowledged")
+    os.kill(kafka_broker.pid, signal.SIGSTOP)
+    try:
+        publish(sink, prefix, range(5, 300), size=1000)
+        sink.target.flush()
+        sink.close()
+        assert sink.in_flight_bytes == 0
+    finally:
+        os.kill(kafka_broker.pid, signal.SIGCONT)
+    open_sink().commit(PROGRESS)
+    assert keys(kafka_broker, prefix) == []
+
+
 def create_topic(broker: KafkaBroker, topic: str, record_bytes: int) -> None:
     admin = KafkaAdminClient(bootstrap_servers=broker.endpoint.bootstrap)
     try:
