@@ -126,6 +126,10 @@ class PayloadReader:
 
     def read_length(self, prefix: i64) -> i64:
         """Read an unsigned little-endian integer of up to seven bytes."""
+        if prefix == 1:
+            return self.read_uint8()
+        if prefix == 2:
+            return self.read_uint16()
         return self._little_endian(self.take(prefix), prefix)
 
     def read_lenenc(self) -> int:
@@ -150,10 +154,10 @@ class PayloadReader:
             self.offset = start
             raise
 
-    def read_bytes(self, length: i64) -> bytes:
+    def read_bytes(self, length: int) -> bytes:
         """Read `length` bytes."""
-        start = self.take(length)
-        return self.data[start : start + length]
+        start = self._take_any(length)
+        return self.data[start : self.offset]
 
     def read_rest(self) -> bytes:
         """Read everything up to the end."""
@@ -168,9 +172,15 @@ class PayloadReader:
             self.offset = start
             raise
 
-    def skip(self, length: i64) -> None:
+    def skip(self, length: int) -> None:
         """Move behind `length` bytes."""
-        self.take(length)
+        self._take_any(length)
+
+    def _take_any(self, length: int) -> i64:
+        """Take `length` bytes, which may be more than a native number holds."""
+        if length > self.end - self.offset:
+            raise TruncatedPayload(length, self.offset, self.end)
+        return self.take(length)
 
     def _little_endian(self, start: i64, length: i64) -> i64:
         """Return the integer of up to seven bytes at `start`, which have been taken."""

@@ -92,6 +92,18 @@ def test_length_encoded_bytes_that_are_cut_leave_the_cursor() -> None:
     assert PayloadReader(b"\x02ab").read_lenenc_bytes() == b"ab"
 
 
+def test_a_length_of_more_bits_than_a_native_number_has_is_one_that_cannot_be() -> None:
+    reader = PayloadReader(b"\xfe" + b"\xff" * 8)
+    with pytest.raises(TruncatedPayload) as caught:
+        reader.read_lenenc_bytes()
+    assert str(caught.value) == (
+        "need 18446744073709551615 bytes at offset 9, but the payload ends at 9"
+    )
+    with pytest.raises(TruncatedPayload):
+        reader.skip(1 << 63)
+    assert reader.offset == 0
+
+
 @given(st.binary(max_size=20), st.integers(0, 30))
 def test_a_read_returns_what_was_asked_for_or_moves_nothing(data: bytes, length: int) -> None:
     reader = PayloadReader(data)

@@ -124,7 +124,7 @@ class TransactionAssembler:
         if isinstance(body, QueryEvent):
             self._query(event, body)
         elif isinstance(body, TransactionPayloadEvent):
-            for inside in body.events():
+            for inside in body.opened():
                 self.receive(inside)
         elif isinstance(body, PartialRowDataEvent):
             rows = body.rows_event

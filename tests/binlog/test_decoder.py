@@ -385,3 +385,139 @@ def test_an_artificial_gtid_list_of_mariadb_says_how_far_the_server_has_skipped(
     made_up = log.decode(gtid_list)
     assert (made_up.position, made_up.next_position) == (126, 126)
     assert log.decode(event(EventType.STOP_EVENT, b"")).position == 9000
+
+
+# Events that are opened: their bodies are decoded when somebody looks at them.
+
+
+def query(text: bytes, *, variables: bytes = b"", schema: bytes = b"shop") -> bytes:
+    head = (77).to_bytes(4, "little") + bytes(4) + bytes([len(schema)]) + bytes(2)
+    lengths = len(variables).to_bytes(2, "little")
+    return event(EventType.QUERY_EVENT, head + lengths + variables + schema + b"\0" + text)
+
+
+def test_an_opened_event_is_the_decoded_one() -> None:
+    statement = [
+        event(EventType.TABLE_MAP_EVENT, table_map([INT])),
+        write_rows(b"\0\x01\0\0\0"),
+        query(b"COMMIT"),
+        event(EventType.XID_EVENT, XID),
+    ]
+    opening, decoding = decoder(), decoder()
+    for data in statement:
+        assert opening.open(data) == decoding.decode(data)
+
+
+def test_what_is_wrong_with_the_body_of_an_opened_event_is_said_whenever_it_is_used() -> None:
+    log = decoder()
+    opened = log.open(event(EventType.XID_EVENT, XID + b"\0"))
+    assert log.open(event(EventType.XID_EVENT, XID)).body == XidEvent(9)
+    for _ in range(2):
+        with pytest.raises(EventError) as caught:
+            _ = opened.body
+        assert str(caught.value) == (
+            "binlog.000001:126: cannot decode XID_EVENT: 1 bytes are left over behind its last "
+            "field; compare with `mysqlbinlog --start-position=126 binlog.000001`"
+        )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        event(99, b""),
+        event(EventType.TABLE_MAP_EVENT, table_map([INT]) + b"\x01"),
+        event(EventType.ROTATE_EVENT, bytes(8)),
+        write_rows(b""),
+    ],
+    ids=["unknown", "table map", "rotate", "rows without a table map"],
+)
+def test_what_later_events_depend_on_is_decoded_at_once(data: bytes) -> None:
+    log = decoder()
+    with pytest.raises(EventError):
+        log.open(data)
+
+
+def test_an_opened_rows_event_tells_its_table_before_its_rows_are_looked_at() -> None:
+    log = decoder()
+    described = log.open(event(EventType.TABLE_MAP_EVENT, table_map([INT]))).body
+    # Its number of columns cannot be read.
+    changed = log.open(event(EventType.WRITE_ROWS_EVENT, bytes([42, *[0] * 7, 2, 0])))
+    assert changed.table_map is described
+    with pytest.raises(EventError):
+        _ = changed.body
+
+
+def test_rows_are_of_the_table_map_that_was_there_when_they_were_opened() -> None:
+    log = decoder()
+    first = log.open(event(EventType.TABLE_MAP_EVENT, table_map([INT]))).body
+    changed = log.open(write_rows(b"\0\x01\0\0\0"))
+    log.open(event(EventType.TABLE_MAP_EVENT, table_map([INT, INT])))
+    assert isinstance(changed.body, RowsEvent)
+    assert changed.body.table_map is first
+    assert [row.after for row in changed.body.rows()] == [[1]]
+
+
+def test_a_dummy_event_has_no_table() -> None:
+    assert decoder().open(write_rows(b"", table_id=DUMMY_TABLE_ID)).table_map is None
+
+
+# What opens a transaction.
+
+
+@pytest.mark.parametrize("variables", [b"", b"\0" + bytes(4)])
+def test_a_begin_tells_its_session_without_its_body(variables: bytes) -> None:
+    begin = decoder().open(query(b"BEGIN", variables=variables))
+    assert begin.begin_thread_id == 77
+    _ = begin.body
+    assert begin.begin_thread_id == 77
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        query(b"begin"),
+        query(b"BEGIN;"),
+        query(b"DROP TABLE t -- \0BEGIN"),
+        query(b"", schema=b"BEGIN"),
+        event(EventType.QUERY_EVENT, b"\0BEGIN"),
+        event(EventType.XID_EVENT, XID),
+    ],
+)
+def test_what_is_no_begin_has_no_session(data: bytes) -> None:
+    assert decoder().open(data).begin_thread_id == -1
+
+
+def test_a_begin_in_a_log_with_other_lengths_is_found_by_its_body() -> None:
+    lengths = bytearray(POST_HEADER_LENGTHS)
+    lengths[EventType.QUERY_EVENT - 1] += 1
+    newer = EventDecoder()
+    newer.decode(format_description(lengths=bytes(lengths)))
+    head = (77).to_bytes(4, "little") + bytes(9)
+    begin = newer.open(event(EventType.QUERY_EVENT, head + b"?" + b"\0BEGIN"))
+    assert begin.begin_thread_id == 77
+
+
+# Events as values.
+
+
+def test_an_event_is_equal_to_one_of_the_same_bytes_at_the_same_place() -> None:
+    data = event(EventType.XID_EVENT, XID)
+    one, other = decoder().decode(data), decoder().open(data)
+    assert (one, hash(one)) == (other, hash(other))
+    assert one != one.in_file("binlog.000002")
+    assert one != one.with_body(XidEvent(10))
+    assert one != data
+    assert repr(one) == "<binlog.000001:126 XID_EVENT: XidEvent(xid=9)>"
+
+
+def test_an_event_with_another_file_keeps_all_that_it_says() -> None:
+    log = decoder()
+    log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT])))
+    changed = log.decode(write_rows(b"\0\x01\0\0\0"))
+    moved = changed.in_file("other.000001")
+    assert (moved.file, moved.position, moved.checksum) == (
+        "other.000001",
+        changed.position,
+        changed.checksum,
+    )
+    assert (moved.body, moved.table_map) == (changed.body, changed.table_map)

@@ -74,6 +74,9 @@ class Ledger:
             caller = sys._getframe(1)
             if account is None:
                 return start
+            if caller.f_code.co_name == "_take_any":
+                assert caller.f_back is not None
+                caller = caller.f_back
             if caller.f_code.co_name == "skip":
                 assert caller.f_back is not None
                 account.skipped.append((start, start + length, _name(caller.f_back)))
