@@ -9,7 +9,7 @@ from __future__ import annotations
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import read_i64_le
+from librt.strings import read_i16_le, read_i64_le, write_i16_le, write_i64_le
 from mypy_extensions import i64, u8
 
 if TYPE_CHECKING:
@@ -50,26 +50,32 @@ def put_utf8(
 
     Where it is not, some of it may have been appended.
     """
-    done = start  # everything before has been appended
-    at = _plain_end(data, start, end)
+    at = start
     while at < end:
-        byte: i64 = data[at]
-        if byte < _ASCII_END:
-            if done < at:
-                out.write(data[done:at])
-            out.write(escapes[byte])
-            at += 1
-            done = at
-        else:
-            length = _character_length(data, at, end)
-            if not length:
-                return False
-            at += length
-            if at < end and data[at] >= _ASCII_END:
-                continue
-        at = _plain_end(data, at, end)
-    if done < end:
-        out.write(data[done:end])
+        while at + _WORD <= end:
+            word = read_i64_le(data, at)
+            if not _is_plain(word):
+                break
+            write_i64_le(out, word)
+            at += _WORD
+        # What is left, or all up to what was found.
+        while at < end:
+            byte: i64 = data[at]
+            if byte >= _ASCII_END:
+                length = _character_length(data, at, end)
+                if not length:
+                    return False
+                _put_character(out, data, at, length)
+                at += length
+                if at < end and data[at] < _ASCII_END:
+                    break
+            elif byte < _CONTROLS_END or byte in (QUOTE, _BACKSLASH):
+                out.write(escapes[byte])
+                at += 1
+                break
+            else:
+                out.append(u8(byte))
+                at += 1
     return True
 
 
@@ -84,18 +90,6 @@ def put_written(out: BytesWriter, text: BytesWriter) -> None:
         else:
             out.write(ONCE[byte])
         at += 1
-
-
-def _plain_end(data: bytes, at: i64, end: i64) -> i64:
-    """Return the place of the first byte from `at` on that is escaped or not ASCII, or `end`."""
-    while at + _WORD <= end and _is_plain(read_i64_le(data, at)):
-        at += _WORD
-    while at < end:
-        byte: i64 = data[at]
-        if byte < _CONTROLS_END or byte >= _ASCII_END or byte in (QUOTE, _BACKSLASH):
-            return at
-        at += 1
-    return end
 
 
 def _is_plain(word: i64) -> bool:
@@ -119,6 +113,15 @@ _FOUR: Final = 0xF0
 _FOUR_LAST: Final = 0xF4
 _NEXT: Final = 0x80
 _NEXT_LAST: Final = 0xBF
+
+
+def _put_character(out: BytesWriter, data: bytes, at: i64, length: i64) -> None:
+    write_i16_le(out, read_i16_le(data, at))
+    if length == 3:  # noqa: PLR2004 - bytes of the character
+        byte: i64 = data[at + 2]
+        out.append(u8(byte))
+    elif length == 4:  # noqa: PLR2004
+        write_i16_le(out, read_i16_le(data, at + 2))
 
 
 def _character_length(data: bytes, at: i64, end: i64) -> i64:

@@ -128,7 +128,7 @@ class PayloadReader:
         """Read an unsigned little-endian integer of up to seven bytes."""
         if prefix == 1:
             return self.read_uint8()
-        if prefix == 2:
+        if prefix == 2:  # noqa: PLR2004 - bytes
             return self.read_uint16()
         return self._little_endian(self.take(prefix), prefix)
 

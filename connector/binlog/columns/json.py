@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, final
 
-from librt.strings import BytesWriter, read_f64_le
+from librt.strings import BytesWriter, read_f64_le, write_i16_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column_reader import PrintedReader
@@ -31,7 +31,7 @@ from connector.binlog.columns.json_scalars import put_double, put_opaque
 from connector.binlog.columns.strings import require_blob_length
 from connector.digits import put_int, put_uint, put_uint64
 from connector.errors import DecodeError
-from connector.json_strings import ONCE, TWICE, put_utf8, put_written
+from connector.json_strings import ONCE, QUOTE, TWICE, put_utf8, put_written
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ _OPENING_BRACE: Final = 123
 _CLOSING_BRACE: Final = 125
 _OPENING_BRACKET: Final = 91
 _CLOSING_BRACKET: Final = 93
+_COMMA_SPACE: Final = 0x202C
+_COLON_SPACE: Final = 0x203A
+_ESCAPED_QUOTE: Final = 0x225C
 
 
 def json_reader(column: Column) -> JsonReader:
@@ -161,14 +164,13 @@ def require_depth(depth: i64) -> None:
 class _Document:
     """One walk over a document, which appends its text to `out`."""
 
-    __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out", "_quote")
+    __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out")
 
     def __init__(self, data: bytes, out: BytesWriter, in_string: bool) -> None:
         # Behind the type byte; it goes from value to value, each of which bounds it.
         self._cursor = PayloadReader(data, 1)
         self._out = out
         self._in_string = in_string
-        self._quote = b'\\"' if in_string else b'"'
         self._escapes = TWICE if in_string else ONCE
         # No byte belongs to two values, so reading more of them means that offsets cross, and a
         # small document could stand for an endless text.
@@ -207,7 +209,7 @@ class _Document:
         out.append(u8(_OPENING_BRACE))
         for number in range(count):
             if number:
-                out.write(b", ")
+                write_i16_le(out, _COMMA_SPACE)
             cursor.offset = key
             cursor.end = end
             offset = cursor.read_length(width)
@@ -216,7 +218,7 @@ class _Document:
             self._spend(length)
             cursor.offset = min(start + offset, end)
             self._put_string(length)
-            out.write(b": ")
+            write_i16_le(out, _COLON_SPACE)
             entry = self._put_entry(entry, large, start, end, depth)
         out.append(u8(_CLOSING_BRACE))
 
@@ -230,7 +232,7 @@ class _Document:
         out.append(u8(_OPENING_BRACKET))
         for number in range(count):
             if number:
-                out.write(b", ")
+                write_i16_le(out, _COMMA_SPACE)
             entry = self._put_entry(entry, large, start, end, depth)
         out.append(u8(_CLOSING_BRACKET))
 
@@ -296,11 +298,17 @@ class _Document:
         out = self._out
         cursor = self._cursor
         start = cursor.take(length)
-        out.write(self._quote)
+        self._put_quote()
         if not put_utf8(out, cursor.data, start, start + length, self._escapes):
             reason = "a JSON string is not UTF-8"
             raise DecodeError(reason)
-        out.write(self._quote)
+        self._put_quote()
+
+    def _put_quote(self) -> None:
+        if self._in_string:
+            write_i16_le(self._out, _ESCAPED_QUOTE)
+        else:
+            self._out.append(u8(QUOTE))
 
     def _put_opaque(self, column_type: i64) -> None:
         data = self._cursor.read_bytes(_read_varint(self._cursor))
