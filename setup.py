@@ -23,6 +23,8 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from setuptools import Extension
 
 _PROJECT = Path(__file__).parent
@@ -54,6 +56,8 @@ class _BuildExtensions(build_ext):
             self.extensions = []
             return
         if self.inplace and self.extensions:
+            built = {Path(self.get_ext_fullpath(extension.name)) for extension in self.extensions}
+            _remove_extensions(_PROJECT, but=built)
             # Newer than the sources, also where an edit of these left the C code as it was.
             Path(self.get_ext_fullpath(_NATIVE_MODULE)).touch()
 
@@ -124,9 +128,11 @@ def _do_without(reason: str) -> None:
     _say(f"the package will run interpreted, and slower: {reason}")
 
 
-def _remove_extensions(root: Path) -> None:
+def _remove_extensions(root: Path, but: Collection[Path] = ()) -> None:
+    kept = {path.resolve() for path in but}
     for path in (root / "connector").rglob("*" + sysconfig.get_config_var("EXT_SUFFIX")):
-        path.unlink()
+        if path.resolve() not in kept:
+            path.unlink()
 
 
 def _say(text: str) -> None:
