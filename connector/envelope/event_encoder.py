@@ -16,7 +16,7 @@ from librt.strings import BytesWriter
 
 from connector.binlog.rows_event import DELETE, INSERT
 from connector.envelope.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
-from connector.envelope.record_headers import RecordHeaders, transaction_header
+from connector.envelope.record_headers import RecordHeaders
 from connector.envelope.source_block import SourceBlock
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class EventEncoder:
         "_tombstones",
         "_topic",
         "_transaction",
-        "_transaction_header",
+        "_transaction_id",
     )
 
     def __init__(self, options: EnvelopeOptions, target: RecordTarget) -> None:
@@ -88,7 +88,7 @@ class EventEncoder:
         self._topic = ""
         self._timestamp_ms: i64 = 0
         self._transaction: Transaction | None = None
-        self._transaction_header = b""
+        self._transaction_id = b""
 
     def begin(
         self,
@@ -105,12 +105,12 @@ class EventEncoder:
         """
         if transaction is not self._transaction:
             self._transaction = transaction
-            self._transaction_header = transaction_header(transaction.id)
+            self._transaction_id = transaction.id.encode()
             self._timestamp_ms = transaction.committed_us // US_PER_MS
         self._topic = table.topic
-        self._source.begin(transaction, event, table.source, now_us)
+        self._source.begin(transaction, self._transaction_id, event, table.source, now_us)
         self._headers.begin(
-            place[0], place[1], place[2], event_number, table.header, self._transaction_header
+            place[0], place[1], place[2], event_number, table.header, self._transaction_id
         )
 
     def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:

@@ -27,24 +27,16 @@ from connector.envelope.contract import (
 from connector.envelope.record import put_header
 from connector.envelope.varint import put_varint
 
-_TRANSACTION: Final = HEADER_TXN.encode()
-
-
-def encode_header(name: bytes, value: bytes) -> bytes:
-    """Return one header."""
-    out = BytesWriter()
-    put_header(out, name, value)
-    return out.getvalue()
-
 
 def schema_header(schema_id: str) -> bytes:
     """Return the header that names the column list of a row."""
-    return encode_header(HEADER_SCHEMA.encode(), schema_id.encode())
+    return _header(HEADER_SCHEMA, schema_id.encode())
 
 
-def transaction_header(transaction_id: str) -> bytes:
-    """Return the header that names the source transaction of a row."""
-    return encode_header(_TRANSACTION, transaction_id.encode())
+def _header(name: str, value: bytes) -> bytes:
+    out = BytesWriter()
+    put_header(out, name.encode(), value)
+    return out.getvalue()
 
 
 def _sequence_start(headers: i64) -> bytes:
@@ -61,22 +53,22 @@ _START: Final = _sequence_start(_HEADERS)
 # Both counts are one byte.
 _COUNT: Final = _START[0]
 _ONE_MORE: Final = _sequence_start(_HEADERS + 1)[0]
-_EMPTY: Final = encode_header(HEADER_OP.encode(), b" ")
-_OP: Final = _EMPTY[:-1]  # without the letter
+_OP: Final = _header(HEADER_OP, b" ")[:-1]  # without the letter
+_TRANSACTION: Final = _header(HEADER_TXN, b"")[:-1]  # without the length
 
 
 @final
 class RecordHeaders:
     """Writes the headers of the records of one event after the other."""
 
-    __slots__ = ("_event_end", "_out", "_schema", "_transaction")
+    __slots__ = ("_event_end", "_out", "_schema", "_transaction_id")
 
     def __init__(self) -> None:
         """Begin without an event."""
         self._out = BytesWriter()
         self._event_end: i64 = 0  # of the digits that all records of the event have
         self._schema = b""
-        self._transaction = b""
+        self._transaction_id = b""
 
     def begin(
         self,
@@ -85,9 +77,9 @@ class RecordHeaders:
         position: i64,
         event_number: i64,
         schema: bytes,
-        transaction: bytes,
+        transaction_id: bytes,
     ) -> None:
-        """Take what the records of an event share: their place, and two of the headers."""
+        """Take what the records of an event share; `schema` is the whole header of it."""
         out = self._out
         out.truncate(0)
         out.write(_START)
@@ -97,7 +89,7 @@ class RecordHeaders:
         put_padded(out, event_number, SEQ_EVENT_DIGITS)
         self._event_end = len(out)
         self._schema = schema
-        self._transaction = transaction
+        self._transaction_id = transaction_id
 
     def encode(self, op: i64, row: i64) -> bytes:
         """Return the headers of a record; `op` is the letter, `row` the last part of the place."""
@@ -121,4 +113,6 @@ class RecordHeaders:
         out.write(_OP)
         out.append(u8(op))
         out.write(self._schema)
-        out.write(self._transaction)
+        out.write(_TRANSACTION)
+        put_varint(out, len(self._transaction_id))
+        out.write(self._transaction_id)

@@ -69,7 +69,12 @@ class SourceBlock:
         self._times = b""
 
     def begin(
-        self, transaction: Transaction, event: Event, table: SourceTable, now_us: i64
+        self,
+        transaction: Transaction,
+        transaction_id: bytes,
+        event: Event,
+        table: SourceTable,
+        now_us: i64,
     ) -> None:
         """Compose what the records of an event share; `now_us` is the time of encoding."""
         if now_us != self._now_us:
@@ -97,7 +102,7 @@ class SourceBlock:
             out.write(b',"gtid":null')
         else:
             out.write(b',"gtid":"')
-            out.write(transaction.id.encode())
+            out.write(transaction_id)
             out.append(u8(QUOTE))
         out.write(self._file)
         put_uint(out, event.position)

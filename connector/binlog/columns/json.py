@@ -23,7 +23,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter, read_f64_le, write_i16_le
-from mypy_extensions import i64, u8
+from mypy_extensions import i64, mypyc_attr, u8
 
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.binlog.columns.floats import FLOAT64_LENGTH
@@ -161,6 +161,7 @@ def require_depth(depth: i64) -> None:
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class _Document:
     """One walk over a document, which appends its text to `out`."""
 
