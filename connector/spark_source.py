@@ -126,22 +126,23 @@ class _Reader(DataSourceReader):
                 image = _ImageEncoder()
                 for event, rows in transaction.rows_events():
                     table_map = rows.table_map
-                    followed = tables is None or tables.follows(table_map.schema, table_map.table)
+                    if tables is not None and not tables.follows(table_map.schema, table_map.table):
+                        seq += rows.count()
+                        continue
                     timestamp = datetime.fromtimestamp(event.header.timestamp, UTC)
-                    for row in rows.rows(apply_diffs=followed):
-                        if followed:
-                            yield (
-                                event.file,
-                                event.position,
-                                gtid,
-                                timestamp,
-                                table_map.schema,
-                                table_map.table,
-                                rows.kind.value,
-                                image.encode(table_map, row.before),
-                                image.encode(table_map, row.after),
-                                seq,
-                            )
+                    for row in rows.rows(apply_diffs=True):
+                        yield (
+                            event.file,
+                            event.position,
+                            gtid,
+                            timestamp,
+                            table_map.schema,
+                            table_map.table,
+                            rows.kind.value,
+                            image.encode(table_map, row.before),
+                            image.encode(table_map, row.after),
+                            seq,
+                        )
                         seq += 1
 
 
