@@ -62,7 +62,7 @@ def put_utf8(
         while at < end:
             byte: i64 = data[at]
             if byte >= _ASCII_END:
-                length = _character_length(data, at, end)
+                length = character_length(data, at, end)
                 if not length:
                     return False
                 _put_character(out, data, at, length)
@@ -124,7 +124,7 @@ def _put_character(out: BytesWriter, data: bytes, at: i64, length: i64) -> None:
         write_i16_le(out, read_i16_le(data, at + 2))
 
 
-def _character_length(data: bytes, at: i64, end: i64) -> i64:
+def character_length(data: bytes, at: i64, end: i64) -> i64:
     """Return the bytes of the character of two bytes or more at `at`; 0 where there is none."""
     first: i64 = data[at]
     if first < _TWO or first > _FOUR_LAST:

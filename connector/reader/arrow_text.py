@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i64_le
 
+from connector.json_strings import character_length
 from connector.reader.arrow_builder import NoArrowForm, VariableWidthBuilder
 
 if TYPE_CHECKING:
@@ -41,10 +42,9 @@ class Utf8Builder(VariableWidthBuilder):
         start = image.take(length)
         data = image.data
         end = start + length
-        text = data[start:end]
-        if not _is_ascii(data, start, end) and not _is_utf8(text):
+        if not _is_utf8(data, start, end):
             raise NoArrowForm(_NOT_TEXT)
-        self.append_bytes(text)
+        self.append_bytes(data[start:end])
 
 
 @final
@@ -153,23 +153,20 @@ class SetBuilder(VariableWidthBuilder):
         self.end_value()
 
 
-def _is_ascii(data: bytes, start: i64, end: i64) -> bool:
+def _is_utf8(data: bytes, start: i64, end: i64) -> bool:
     at = start
-    while end - at >= _WORD:
-        word = read_i64_le(data, at)
-        if word < 0 or word & _HIGH_BITS:
-            return False
-        at += _WORD
     while at < end:
-        if data[at] >= _ASCII_END:
-            return False
-        at += 1
+        while end - at >= _WORD and _is_ascii(read_i64_le(data, at)):
+            at += _WORD
+        while at < end and data[at] < _ASCII_END:
+            at += 1
+        while at < end and data[at] >= _ASCII_END:
+            length = character_length(data, at, end)
+            if not length:
+                return False
+            at += length
     return True
 
 
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+def _is_ascii(word: i64) -> bool:
+    return word >= 0 and not word & _HIGH_BITS
