@@ -55,6 +55,8 @@ COMPILED: Final = (
     "sink/record_batch.py",
     "reader/arrow*.py",
     "reader/event_frames.py",
+    "reader/file_log.py",
+    "reader/file_sequence.py",
     "reader/transactions.py",
     "reader/row_change.py",
     "reader/row_changes.py",
