@@ -25,7 +25,7 @@ _CONTROL_CONFIG = {
 
 
 class TopicCreator:
-    """Makes sure that topics exist; asks the cluster once for each."""
+    """Makes sure that topics exist; asks the cluster only for those that it has not seen."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         """Create topics in the cluster of `settings`."""
@@ -44,9 +44,10 @@ class TopicCreator:
         try:
             admin = KafkaAdminClient(**client_settings(self._settings))
             try:
-                existing = set(admin.list_topics())
+                # All of them: after a restart, most that will be asked for are there.
+                self._known.update(admin.list_topics())
                 wanted = {
-                    topic: self._description(topic) for topic in missing if topic not in existing
+                    topic: self._description(topic) for topic in missing if topic not in self._known
                 }
                 if wanted:
                     admin.create_topics(wanted, wait_for_metadata=True)
