@@ -8,17 +8,17 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_response_p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from connector.payload import PayloadReader
 
-OK = 0x00
-EOF = 0xFE
-ERR = 0xFF
+OK: Final = 0x00
+EOF: Final = 0xFE
+ERR: Final = 0xFF
 
 # A longer payload behind 0xFE would be a length-encoded integer, not an EOF.
-EOF_LENGTH_MAX = 8
+EOF_LENGTH_MAX: Final = 8
 
 _SQLSTATE_MARKER = b"#"
 _SQLSTATE_LENGTH = 5
