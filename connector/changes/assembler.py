@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.gtid import Gtid, MariadbGtid
 
-MICROSECONDS: Final = 1_000_000
+_MICROSECONDS: Final = 1_000_000
 
 # Where the stream is with respect to transactions.
 _OUTSIDE: Final = 0
@@ -148,7 +148,7 @@ class TransactionAssembler:
             )
             raise ProtocolError(reason)
         body = event.body
-        committed_us: i64 = event.header.timestamp * MICROSECONDS
+        committed_us = _started_us(event)
         if isinstance(body, MariadbGtidEvent):
             self._begin(event, body.gtid, committed_us)
             self._without_effect = (
@@ -175,7 +175,7 @@ class TransactionAssembler:
 
     def _begin_without_gtid(self, event: Event) -> None:
         if self._state == _OUTSIDE:
-            self._begin(event, None, event.header.timestamp * MICROSECONDS)
+            self._begin(event, None, _started_us(event))
 
     def _begin_inside(self, event: Event, thread_id: i64) -> None:
         self._begin_without_gtid(event)
@@ -288,3 +288,9 @@ class TransactionAssembler:
             f"(transaction {name}): {fix}. Nothing from this transaction was published"
         )
         raise UnsupportedChange(reason)
+
+
+def _started_us(event: Event) -> i64:
+    """Return when the statement began, microseconds since the epoch."""
+    seconds: i64 = event.header.timestamp
+    return seconds * _MICROSECONDS
