@@ -111,8 +111,9 @@ class TransactionPayloadEvent:
             reason = "the payload's header lacks its size or its compression"
             raise DecodeError(reason)
         size = fields[_PAYLOAD_SIZE]
-        if size != body.remaining:
-            reason = f"the payload has {body.remaining} bytes, but its header says {size}"
+        remaining: int = body.remaining
+        if size != remaining:
+            reason = f"the payload has {remaining} bytes, but its header says {size}"
             raise DecodeError(reason)
         compression = _compression_type(fields[_COMPRESSION_TYPE])
         # Not stated when the events are not compressed.
@@ -204,7 +205,8 @@ class _Unpacked:
         length: i64 = len(block)
         if length - start < HEADER_LENGTH:
             return self._next_in_pieces()
-        size = i64(read_i32_le(block, start + _SIZE_OFFSET)) & _U32
+        # Not native, as what is left is not: a header may state any number of 64 bits.
+        size: int = i64(read_i32_le(block, start + _SIZE_OFFSET)) & _U32
         self._check(size)
         end = start + size
         if end > length:

@@ -107,7 +107,8 @@ class EventFrames(EventSource):
         Raises LogTruncated where the log ends before it.
         """
         needed = position - self.position
-        received = min(needed, len(self._block) - self._at)
+        ahead: int = len(self._block) - self._at
+        received = min(needed, ahead)
         self._at += received
         found = received + self._source.skip(needed - received)
         if found < needed:
