@@ -161,7 +161,7 @@ def require_depth(depth: i64) -> None:
 
 
 @final
-@mypyc_attr(free_list_len=1)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class _Document:
     """One walk over a document, which appends its text to `out`."""
 
@@ -200,12 +200,11 @@ class _Document:
     def _put_object(self, large: bool, depth: i64) -> None:
         out = self._out
         cursor = self._cursor
-        width: i64 = 4 if large else 2
         start = cursor.offset
-        count = self._read_head(width)
+        count = self._read_head(large)
         end = cursor.end
         key = cursor.offset
-        self._skip_keys(count, width)
+        self._skip_keys(count, 4 if large else 2)
         entry = cursor.offset
         out.append(u8(_OPENING_BRACE))
         for number in range(count):
@@ -213,7 +212,7 @@ class _Document:
                 write_i16_le(out, _COMMA_SPACE)
             cursor.offset = key
             cursor.end = end
-            offset = cursor.read_length(width)
+            offset = _read_size(cursor, large)
             length = cursor.read_uint16()
             key = cursor.offset
             self._spend(length)
@@ -227,7 +226,7 @@ class _Document:
         out = self._out
         cursor = self._cursor
         start = cursor.offset
-        count = self._read_head(4 if large else 2)
+        count = self._read_head(large)
         end = cursor.end
         entry = cursor.offset
         out.append(u8(_OPENING_BRACKET))
@@ -237,12 +236,12 @@ class _Document:
             entry = self._put_entry(entry, large, start, end, depth)
         out.append(u8(_CLOSING_BRACKET))
 
-    def _read_head(self, width: i64) -> i64:
+    def _read_head(self, large: bool) -> i64:
         """Return how many values the container at the cursor has; end the cursor where it does."""
         cursor = self._cursor
         start = cursor.offset
-        count = cursor.read_length(width)
-        size = cursor.read_length(width)
+        count = _read_size(cursor, large)
+        size = _read_size(cursor, large)
         left = cursor.end - start
         if size > left:
             reason = f"a JSON container of {size} bytes is longer than the {left} left"
@@ -268,7 +267,7 @@ class _Document:
         cursor.end = end
         kind = cursor.read_uint8()
         place = cursor.offset
-        offset = cursor.read_length(4 if large else 2)
+        offset = _read_size(cursor, large)
         behind = cursor.offset
         if _is_inlined(kind, large):
             self.put(kind, place, behind, depth + 1)
@@ -336,6 +335,11 @@ def _put_number(out: BytesWriter, cursor: PayloadReader, kind: i64) -> None:
         put_uint64(out, cursor.read_int64())
     else:
         put_double(out, read_f64_le(cursor.data, cursor.take(FLOAT64_LENGTH)))
+
+
+def _read_size(cursor: PayloadReader, large: bool) -> i64:
+    """Read a count, a size or an offset of a container."""
+    return cursor.read_uint32() if large else cursor.read_uint16()
 
 
 def _is_inlined(kind: i64, large: bool) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mypy_extensions import i64, u8
+from librt.strings import write_i32_le, write_i64_le
+from mypy_extensions import i32, i64, u8
 
 from connector.digits import put_2, put_4, put_padded, put_uint
 from connector.errors import DecodeError
@@ -37,7 +38,14 @@ _ERA_YEARS: Final = 400
 _MARCH: Final = 3
 _MONTHS_TO_DECEMBER: Final = 10
 
-_DASH: Final = 45
+# Division by 10, exact for numbers below 100.
+_TENTH: Final = 103
+_TENTH_BITS: Final = 10
+# `-00-` and `00:00:00`, the first character in the lowest byte.
+_MONTH_FORM: Final = 0x2D30_302D
+_CLOCK_FORM: Final = 0x3030_3A30_303A_3030
+_CLOCK_TENS: Final = 0x000F_0000_0F00_000F
+
 _SPACE: Final = 32
 _COLON: Final = 58
 _POINT: Final = 46
@@ -62,9 +70,8 @@ def put_date(out: BytesWriter, year: i64, month: i64, day: i64) -> None:
         reason = "a date has a month above 12 or a year above 9999"
         raise DecodeError(reason)
     put_4(out, year)
-    out.append(u8(_DASH))
-    put_2(out, month)
-    out.append(u8(_DASH))
+    tens = month * _TENTH >> _TENTH_BITS
+    write_i32_le(out, i32(tens << 8 | (month - tens * 10) << 16 | _MONTH_FORM))
     put_2(out, day)
 
 
@@ -74,13 +81,16 @@ def put_clock(out: BytesWriter, hour: i64, minute: i64, second: i64) -> None:
         reason = "a time has a minute or a second above 59"
         raise DecodeError(reason)
     if hour < _TWO_DIGITS:
-        put_2(out, hour)
+        # Three numbers of two digits, each in 24 bits of a word.
+        parts = hour | minute << 24 | second << 48
+        tens = parts * _TENTH >> _TENTH_BITS & _CLOCK_TENS
+        write_i64_le(out, tens | (parts - tens * 10) << 8 | _CLOCK_FORM)
     else:
         put_uint(out, hour)
-    out.append(u8(_COLON))
-    put_2(out, minute)
-    out.append(u8(_COLON))
-    put_2(out, second)
+        out.append(u8(_COLON))
+        put_2(out, minute)
+        out.append(u8(_COLON))
+        put_2(out, second)
 
 
 def put_fraction(out: BytesWriter, stored: i64, digits: i64) -> None:
