@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.connectors import Connector
 from benchmarks.process import RunFailed, start
 from benchmarks.stack import PASSWORD, USER
+from benchmarks.workload.session import session
 from local_stack.java import java_runtime
 from local_stack.managed_server import HOST, free_port
 
@@ -112,13 +113,15 @@ class DebeziumConnector(Connector):
         return template.read_text().replace('"template"', f'"{self.prefix}"')
 
     def _take_schema(self, template: Path) -> None:
+        with session(self.stack.source) as connection:
+            tables = len(connection.rows(f"SHOW TABLES IN {self.database}"))
         prefix, self.prefix = self.prefix, "template"
         self._history.unlink(missing_ok=True)
         try:
             self._start_worker()
             self._call("POST", "/connectors", {"name": self.prefix, "config": self._config()})
             self._wait_until("RUNNING")
-            self._wait(lambda: '"snapshot_completed":true' in self._written_offsets())
+            self._wait(lambda: self._tables_seen() >= tables)
             # As if it had been seen at the very start of the log.
             records = [json.loads(line) for line in self._history.read_text().splitlines()]
             for record in records:
@@ -130,10 +133,8 @@ class DebeziumConnector(Connector):
             self.prefix = prefix
             self._offsets.unlink(missing_ok=True)
 
-    def _written_offsets(self) -> str:
-        history = self._history.read_text() if self._history.exists() else ""
-        # The history is complete once the connector streams.
-        return '"snapshot_completed":true' if "CREATE TABLE" in history else ""
+    def _tables_seen(self) -> int:
+        return self._history.read_text().count("CREATE TABLE") if self._history.exists() else 0
 
     def _config(self) -> dict[str, str]:
         return {
