@@ -1,8 +1,8 @@
 """When the changes that wait become visible: at once where nothing follows, else in batches.
 
 A lone change waits for nobody. While a commit takes its time, what comes gathers and is committed
-next, so that batches grow with the load by themselves. Behind a commit there is a pause as long as
-it took: at least half of the time is left to the changes.
+next, so that batches grow with the load by themselves: where a source sends nearly as fast as its
+changes are delivered, it takes many times the time of a commit to catch up with it.
 """
 
 from __future__ import annotations
@@ -25,20 +25,18 @@ class CommitSchedule:
         self._interval_seconds = interval_seconds
         self._batch_started = now
         self._committed_at = now
-        self._pause_seconds = 0.0
 
     def started(self, now: float) -> None:
         """Take note of a batch that will have its first record now."""
         self._batch_started = now
 
-    def committed(self, started: float, now: float) -> None:
-        """Take note of a commit that took from `started` to now."""
+    def committed(self, now: float) -> None:
+        """Take note of a commit that has ended now."""
         self._committed_at = now
-        self._pause_seconds = min(now - started, self._interval_seconds)
 
     def due(self, *, records: bool) -> float:
         """Return when to commit, where the source has nothing more to send."""
-        return self._committed_at + (self._pause_seconds if records else _POSITION_SECONDS)
+        return self._committed_at if records else self._committed_at + _POSITION_SECONDS
 
     def overdue(self, *, records: bool) -> float:
         """Return when to commit, whatever the source sends."""

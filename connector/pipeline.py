@@ -218,10 +218,9 @@ class Pipeline:
     def _commit(self) -> None:
         delivery = self._delivery
         records = self._sink.target.records
-        started = time.monotonic()
         self._sink.commit(delivery.progress(self._instance, time.time_ns() // _NS_PER_MS))
         now = time.monotonic()
-        self._schedule.committed(started, now)
+        self._schedule.committed(now)
         self._records += records
         self._transactions += delivery.waiting
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
