@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from librt.strings import read_i64_le
+from librt.strings import read_i64_le, write_i64_le
 
 from connector.json_strings import character_length
 from connector.reader.arrow_builder import NoArrowForm, VariableWidthBuilder
@@ -39,12 +39,22 @@ class Utf8Builder(VariableWidthBuilder):
     def append(self, image: PayloadReader) -> None:
         """Copy a value."""
         length = image.read_length(self._prefix)
-        start = image.take(length)
+        at = image.take(length)
+        end = at + length
         data = image.data
-        end = start + length
-        if not _is_utf8(data, start, end):
-            raise NoArrowForm(_NOT_TEXT)
-        self.append_bytes(data[start:end])
+        values = self._values
+        # ASCII, which most texts are, is copied as it is looked at.
+        while end - at >= _WORD:
+            word = read_i64_le(data, at)
+            if not _is_ascii(word):
+                break
+            write_i64_le(values, word)
+            at += _WORD
+        if at < end:
+            if not _is_utf8(data, at, end):
+                raise NoArrowForm(_NOT_TEXT)
+            values.write(data[at:end])
+        self.end_value()
 
 
 @final
