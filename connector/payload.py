@@ -178,7 +178,9 @@ class PayloadReader:
 
     def _take_any(self, length: int) -> i64:
         """Take `length` bytes, which may be more than a native number holds."""
-        if length > self.end - self.offset:
+        # An int, so that they do not meet as native numbers.
+        remaining: int = self.end - self.offset
+        if length > remaining:
             raise TruncatedPayload(length, self.offset, self.end)
         return self.take(length)
 
