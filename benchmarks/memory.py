@@ -52,6 +52,7 @@ def _rss(samples: Sequence[Sample], count: float) -> float:
     low, high = count * (1 - _AROUND), count * (1 + _AROUND)
     around = [each.usage.rss_mb for each in samples if low <= each.count <= high]
     if not around:
-        nearest = min(samples, key=lambda each: abs(each.count - count))
+        started = [each for each in samples if each.count]
+        nearest = min(started, key=lambda each: abs(each.count - count))
         return nearest.usage.rss_mb
     return statistics.median(around)

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from connector.reader import BinlogReader
 
 PREFIX = "bench"
+# In every record, whatever the file is called: its number orders them.
+LOG_NAME = "binlog.000001"
 VERSION = "0.1.0"  # stands in every record
 # As `connector/sink/kafka.py` and the defaults of the configuration have them.
 BATCH_BYTES = 256 * 1024
@@ -169,12 +171,12 @@ def _stream(path: Path, tables: str, receiver: Dropped) -> Counter[str]:
     source = ByteSource(path)
     frames = EventFrames(source)
     target = BatchingTarget(receiver, BATCH_BYTES, OPEN_BYTES, RECORD_BYTES)
-    point = StartPoint("mysql", GtidSet(), path.name, frames.position)
+    point = StartPoint("mysql", GtidSet(), LOG_NAME, frames.position)
     standing = Standing(ServerIdentity("mysql", "9.7.4", (9, 7, 4), "", 1, gtid=True), point)
     # The programs beside which this is measured write no tombstones.
     options = EnvelopeOptions(PREFIX, "mysql", VERSION, tombstones=False)
     delivery = DeliveryStream(
-        EventDecoder(file=path.name, counted=True),
+        EventDecoder(file=LOG_NAME, counted=True),
         TableFilter([tables]),
         RecordEncoder(options, standing.order, target),
         target,

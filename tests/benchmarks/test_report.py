@@ -1,0 +1,53 @@
+"""What the report makes of figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.process import Usage
+from benchmarks.report import BEGIN, END, _update_readme
+from benchmarks.targets import Target, targets
+from benchmarks.watch import Phase, Sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MEMORY = {"rows": 10_000_000, "rss_mb_at_a_tenth": 100.0, "rss_mb_at_the_end": 109.0}
+
+
+def look(at: float, count: int, cpu: float) -> Sample:
+    return Sample(at, count, Usage(cpu, 50.0, 60.0))
+
+
+def test_a_phase_begins_at_the_last_look_at_its_start() -> None:
+    samples = [look(0, 0, 0.0), look(1, 0, 0.5), look(2, 60, 1.0), look(3, 100, 1.5)]
+
+    assert Phase.of(samples, 0, 100) == Phase(100, 2, 1.0)
+    assert Phase.of(samples, 60, 100) == Phase(40, 1, 0.5)
+
+
+def test_a_bound_may_be_a_least_or_a_most() -> None:
+    assert Target("rate", 2, 2.0).met
+    assert not Target("rate", 2, 1.99).met
+    assert Target("memory", 200, 199.0, "MB", at_most=True).met
+    assert not Target("memory", 200, 201.0, "MB", at_most=True).met
+
+
+def test_only_what_was_measured_has_a_bound() -> None:
+    (memory,) = targets({"decode": None, "memory": MEMORY})
+
+    assert memory.row() == [
+        "RSS at 10,000,000 rows, to that at a tenth",
+        "≤ 1.1 x",
+        "1.09 x",
+        "yes",
+    ]
+
+
+def test_the_readme_changes_between_the_marks_alone(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+
+    _update_readme(readme, "new")
+
+    assert readme.read_text() == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"

@@ -1,0 +1,71 @@
+"""The data are the same in every run, and all of our modes read the same out of them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks import ours
+from benchmarks.workload.generate import WORKLOADS
+from benchmarks.workload.rows import Pages, Rows
+from benchmarks.workload.session import session
+from benchmarks.workload.tables import FLEET_FOLLOWED, schema
+from local_stack import MysqlServer
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from pathlib import Path
+
+
+def digest(*rows: str) -> str:
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
+
+
+def test_orders_are_those_of_earlier_runs() -> None:
+    assert digest(*map(Rows(1).order, range(100))) == "fed5d4de2e875168"
+
+
+def test_wide_rows_are_those_of_earlier_runs() -> None:
+    assert digest(*map(Rows(2).wide, range(100))) == "512cc668f2bff919"
+
+
+def test_pages_are_those_of_earlier_runs() -> None:
+    assert digest(*map(Pages(3).page, range(100))) == "448dd8fb8281337f"
+
+
+def test_a_size_is_a_whole_number_of_steps() -> None:
+    assert [WORKLOADS["bulk"].size(scale) for scale in (1.0, 0.1, 0.001)] == [
+        960_000,
+        90_000,
+        30_000,
+    ]
+
+
+@pytest.mark.server
+def test_all_modes_read_the_same(tmp_path: Path) -> None:
+    with MysqlServer(tmp_path / "source") as server, session(server.endpoint) as connection:
+        connection.execute(*schema(), "FLUSH BINARY LOGS")
+        oltp = WORKLOADS["oltp"].generate(connection, 1500)
+        bulk = WORKLOADS["bulk"].generate(connection, 3000)
+        WORKLOADS["text"].generate(connection, 100)
+        fleet = WORKLOADS["fleet"].generate(connection, 300)
+        (followed,) = connection.rows(f"SELECT COUNT(*), SUM(id) FROM {FLEET_FOLLOWED}")[0:1]
+        file = server.directory / "data" / str(connection.rows("SHOW BINARY LOGS")[-1][0])
+    read = {mode: ours.MODES[mode](file, "shop.*") for mode in ("arrow", "records")}
+    whole = ours.values(file, "*.*")
+
+    assert facts(read["arrow"]) == facts(read["records"])
+    assert read["records"]["ins"] == oltp.inserts + bulk.inserts
+    assert read["records"]["upd"] == oltp.updates + bulk.updates
+    assert read["records"]["del"] == oltp.deletes
+    assert whole["ins"] == oltp.inserts + bulk.inserts + 100 + fleet.inserts
+    assert ours.envelope(file, "shop.*")["records"] == oltp.changes + bulk.changes + 2
+    assert facts(whole) == facts(ours.records(file, "*.*"))
+    one = ours.records(file, FLEET_FOLLOWED)
+    assert (one["ins"], one["pk_sum"]) == tuple(map(int, map(str, followed)))
+
+
+def facts(found: Counter[str]) -> list[int]:
+    return [found[kind] for kind in ("ins", "upd", "del", "cells", "pk_sum")]
