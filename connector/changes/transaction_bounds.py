@@ -35,14 +35,18 @@ from connector.binlog.mariadb_events import (
 from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
-from connector.binlog.transaction_events import (
-    AnonymousGtidEvent,
-    GtidEvent,
-    PreviousGtidsEvent,
-    XidEvent,
-)
+from connector.binlog.transaction_events import GtidEvent, PreviousGtidsEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
+from connector.changes.event_meaning import (
+    ABOUT_ROWS,
+    GTID,
+    MEANING_OF_TYPE,
+    OTHER,
+    QUERY,
+    ROWS,
+    XID,
+)
 from connector.changes.statement import StatementKind, classify
 
 if TYPE_CHECKING:
@@ -53,11 +57,11 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event, EventBody
     from connector.gtid import Gtid, MariadbGtid
 
-_BEGIN: Final = "BEGIN"
-
 _OUTSIDE: Final = 0
 _OPENED: Final = 1  # behind a GTID event that does not stand for BEGIN
 _INSIDE: Final = 2
+
+_NO_BEGIN: Final = -1
 
 # The second word of XA statements that open a transaction, and of those that end nothing.
 _XA_START = ("START", "BEGIN")
@@ -126,14 +130,17 @@ class TransactionBounds:
         """Take the next event and return whether it ends the transaction in `span`.
 
         `span` is the transaction that the event belongs to, None for one between transactions.
+        Most events are told by their type, so that they need not be decoded.
         """
-        body = event.body
-        if _is_between(body):
+        meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
+        if meaning == OTHER and _is_between(event.body):
             if self._state == _OUTSIDE:
                 self.span = None
             return False
-        if self._state == _OUTSIDE or _is_gtid(body):
-            self._open(event)
+        if meaning == GTID:
+            self._open(event, event.body)
+        elif self._state == _OUTSIDE:
+            self._open(event, None)
         span = self.span
         assert span is not None
         timestamp = event.header.timestamp
@@ -142,13 +149,12 @@ class TransactionBounds:
             span.first_timestamp = timestamp
         elif timestamp > span.last_timestamp:
             span.last_timestamp = timestamp
-        ended = self._ends(body)
+        ended = self._ends(event, meaning)
         if ended:
             self._state = _OUTSIDE
         return ended
 
-    def _open(self, event: Event) -> None:
-        body = event.body
+    def _open(self, event: Event, body: EventBody | None) -> None:
         gtid = (
             body.gtid if isinstance(body, (GtidEvent, GtidTaggedEvent, MariadbGtidEvent)) else None
         )
@@ -159,10 +165,18 @@ class TransactionBounds:
         begun = isinstance(body, MariadbGtidEvent) and not body.standalone
         self._state = _INSIDE if begun else _OPENED
 
-    def _ends(self, body: EventBody) -> bool:
+    def _ends(self, event: Event, meaning: i64) -> bool:
+        if meaning == XID:
+            return True
+        if meaning in (ABOUT_ROWS, GTID) or (meaning == ROWS and self._state != _OPENED):
+            return False
+        if meaning == QUERY and event.begin_thread_id != _NO_BEGIN:
+            self._state = _INSIDE
+            return False
+        body = event.body
         if isinstance(body, QueryEvent):
             return self._query_ends(body.query)
-        if isinstance(body, (XidEvent, XaPrepareEvent)):
+        if isinstance(body, XaPrepareEvent):
             return True
         rows = rows_of(body)
         if rows is not None:
@@ -172,9 +186,6 @@ class TransactionBounds:
         return loaded and self._state == _OPENED
 
     def _query_ends(self, query: str) -> bool:
-        if query == _BEGIN:  # of nearly all of them; nothing else needs to be looked at
-            self._state = _INSIDE
-            return False
         statement = classify(query)
         kind = statement.kind
         if kind is StatementKind.BEGIN:
@@ -189,9 +200,6 @@ class TransactionBounds:
         if kind in (StatementKind.COMMIT, StatementKind.ROLLBACK):
             return True
         return self._state == _OPENED
-
-
-# Each tuple of types stands where it is used: mypyc makes a chain of comparisons of it.
 
 
 def _is_between(body: EventBody) -> bool:
@@ -213,7 +221,3 @@ def _is_between(body: EventBody) -> bool:
             StopEvent,
         ),
     )
-
-
-def _is_gtid(body: EventBody) -> bool:
-    return isinstance(body, (AnonymousGtidEvent, GtidEvent, GtidTaggedEvent, MariadbGtidEvent))

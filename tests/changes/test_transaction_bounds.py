@@ -9,6 +9,7 @@ import pytest
 from connector.binlog.context_events import IntvarEvent
 from connector.binlog.control_events import RotateEvent, StopEvent
 from connector.binlog.event import Event, EventBody
+from connector.binlog.event_types import EventType
 from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.header import EventHeader
 from connector.binlog.load_events import (
@@ -29,6 +30,14 @@ from connector.changes.transaction_bounds import TransactionBounds
 from connector.gtid import Gtid, MariadbGtid
 
 LENGTH = 10
+# Of the events that are told by their type.
+CODES: dict[type, EventType] = {
+    GtidEvent: EventType.GTID_LOG_EVENT,
+    MariadbGtidEvent: EventType.GTID_EVENT,
+    QueryEvent: EventType.QUERY_EVENT,
+    RowsEvent: EventType.WRITE_ROWS_EVENT,
+    XidEvent: EventType.XID_EVENT,
+}
 GTID = GtidEvent(0, 1, 2, None, None, None, None, None, None, Gtid(UUID(int=1), 5))
 MARIADB = MariadbGtidEvent(MariadbGtid(0, 1, 5), 0, None)
 STANDALONE = MariadbGtidEvent(MariadbGtid(0, 1, 5), FL_STANDALONE, None)
@@ -49,12 +58,16 @@ BEGIN = query("BEGIN")
 ROWS = rows(stmt_end=True)
 
 
+def code_of(body: EventBody) -> int:
+    return CODES.get(type(body), EventType.UNKNOWN_EVENT)
+
+
 def spans(*bodies: EventBody) -> list[tuple[str, int, int]]:
     """Return the id, and the numbers of the first event and of the one behind, of each."""
     bounds = TransactionBounds()
     found = []
     for number, body in enumerate(bodies):
-        header = EventHeader(100 + number, 0, 1, LENGTH, 0, 0)
+        header = EventHeader(100 + number, code_of(body), 1, LENGTH, 0, 0)
         event = Event("f", number * LENGTH, (number + 1) * LENGTH, header, body, b"")
         if bounds.receive(event):
             span = bounds.span
@@ -113,7 +126,7 @@ def test_a_transaction_has_these_bounds(
 
 def test_events_between_transactions_belong_to_none() -> None:
     bounds = TransactionBounds()
-    header = EventHeader(0, 0, 1, LENGTH, 0, 0)
     for body, inside in ((GTID, True), (query("DROP TABLE t"), True), (StopEvent(), False)):
+        header = EventHeader(0, code_of(body), 1, LENGTH, 0, 0)
         bounds.receive(Event("f", 0, LENGTH, header, body, b""))
         assert (bounds.span is not None) is inside
