@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from librt.strings import BytesWriter
@@ -12,24 +11,28 @@ if TYPE_CHECKING:
     from connector.payload import PayloadReader
 
 
-class ColumnReader(ABC):
-    """Reads the values of one column that are not NULL, each from the front of the rest."""
+class ColumnReader:
+    """Reads the values of one column that are not NULL, each from the front of the rest.
+
+    Not an abstract base class of Python's: those of native classes share one memory of what is an
+    instance of what, and isinstance of interpreted code would be wrong.
+    """
 
     __slots__ = ()
 
-    @abstractmethod
     def read(self, image: PayloadReader) -> Value:
         """Return the next value, and move behind it.
 
         Raises DecodeError for bytes that are no value of the column's type.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def skip(self, image: PayloadReader) -> None:
         """Move behind the next value, whatever its bytes are.
 
         Raises TruncatedPayload where it is not whole.
         """
+        raise NotImplementedError
 
 
 class PrintedReader(ColumnReader):
@@ -37,12 +40,12 @@ class PrintedReader(ColumnReader):
 
     __slots__ = ()
 
-    @abstractmethod
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the text of the next value as UTF-8, neither quoted nor escaped; move behind it.
 
         Raises DecodeError as `read` does; part of a text may have been appended then.
         """
+        raise NotImplementedError
 
     def read(self, image: PayloadReader) -> Value:
         """Return the text of the next value, and move behind it."""
