@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 import zlib
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,11 +18,10 @@ from tests.binlog.log_bytes import table_map, tlv
 from tests.reader.log_files import COLUMNS, SERVER, LogFile, image, rows_head, three_transactions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from local_stack import MariadbServer, MysqlServer
 
 LOG = three_transactions()
+GOLDEN = Path(__file__).parents[1] / "golden" / "files"
 
 
 def test_rows_become_batches_with_their_change_before_them() -> None:
@@ -303,6 +303,34 @@ def test_what_arrow_cannot_hold_is_refused_or_comes_as_text(
         "j": "[1]",
     }
     assert (point["srid"], point["wkb"][:5]) == (4326, b"\1\1\0\0\0")
+
+
+@pytest.mark.parametrize("server", ["mysql-8.0.31", "mysql-9.7.4"])
+def test_changes_of_documents_are_applied_to_those_before_them(server: str) -> None:
+    path = GOLDEN / server / "partial_json.full.000001"
+    expected: dict[str, list[dict[str, Any]]] = {}
+    with open_binlog(path) as log:
+        for change in log.row_changes():
+            images = [image for image in (change.before, change.after) if image is not None]
+            expected.setdefault(change.table, []).extend(images)
+    found: dict[str, list[dict[str, Any]]] = {}
+    with open_binlog(path) as log:
+        for table, rows in ((each.table, each.batch.to_pylist()) for each in log.to_arrow()):
+            images = [{name: row[name] for name in list(row)[8:]} for row in rows]
+            found.setdefault(table, []).extend(images)
+    assert found == expected
+
+
+def test_changes_of_documents_that_the_log_does_not_have_are_an_error() -> None:
+    with (
+        open_binlog(GOLDEN / "mysql-9.7.4" / "partial_json.minimal.000001") as log,
+        pytest.raises(EventError) as raised,
+    ):
+        list(log.to_arrow())
+    assert raised.value.event_name == "PARTIAL_UPDATE_ROWS_EVENT"
+    assert raised.value.reason.endswith(
+        "it has changes of a document, which the log does not have (binlog_row_image=FULL)"
+    )
 
 
 def test_vectors_are_lists_of_floats(shared_binlogs: Path) -> None:
