@@ -104,7 +104,7 @@ def _generate_c() -> list[Extension]:
         with redirect_stdout(told):
             extensions = mypycify(
                 [*options, *paths],
-                opt_level="2",
+                opt_level="3",
                 debug_level="0",
                 group_name=_NATIVE_MODULE.removesuffix("__mypyc"),
             )

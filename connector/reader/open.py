@@ -8,8 +8,6 @@ from connector.binlog.log_place import FIRST_POSITION
 from connector.reader.file_sequence import FileSequence
 from connector.reader.reader import BinlogReader
 from connector.reader.selection import TransactionSelection
-from connector.reader.server_log import ServerLog
-from connector.reader.source_url import source_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,6 +119,10 @@ def open_server(
     Raises ConfigError for arguments that do not fit, SourceUnavailable for a server that cannot be
     reached, SourceRefused for one that refuses or has no such place.
     """
+    # Whoever reads files does without the configuration and the client of servers.
+    from connector.reader.server_log import ServerLog  # noqa: PLC0415
+    from connector.reader.source_url import source_settings  # noqa: PLC0415
+
     settings = source
     if isinstance(settings, str):
         settings = source_settings(settings, password=password)
