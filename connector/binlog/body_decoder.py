@@ -19,6 +19,7 @@ from connector.binlog.compressed_events import decompress_rows
 from connector.binlog.control_events import IgnorableEvent
 from connector.binlog.event_bodies import BODIES
 from connector.binlog.event_types import (
+    GTID_LOG,
     HEARTBEAT_LOG,
     HEARTBEAT_LOG_V2,
     PARTIAL_ROW_DATA,
@@ -45,6 +46,7 @@ from connector.binlog.rows_event import (
 )
 from connector.binlog.statement_events import QUERY_HEADER_LENGTH
 from connector.binlog.table_maps import TableMaps
+from connector.binlog.transaction_events import GtidEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.errors import DecodeError
 from connector.payload import PayloadReader
@@ -173,6 +175,9 @@ class BodyDecoder:
         head = event.rows_head
         if head is not None:
             return self._decode_rows(event, type_code, head, event.table_map, body)
+        if type_code == GTID_LOG:
+            # One in each transaction: a call of C, not one through the table.
+            return GtidEvent.decode(body)
         decode = BODIES[type_code]
         if decode is not None:
             return decode(body, header, self._log)
