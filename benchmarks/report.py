@@ -1,4 +1,4 @@
-"""BENCHMARKS.md, and the lines of the README between two marks."""
+"""BENCHMARKS.md: every figure, and what was asked of each program."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.builds import SOURCES
+from benchmarks.decoders import LIMIT_MB
 from benchmarks.home import REPOSITORY
+from benchmarks.markdown import as_fast, table
 from benchmarks.process import say
+from benchmarks.readme import summary, update_readme
 from benchmarks.targets import targets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from benchmarks.home import Home
 
 SUBCOMMANDS = ("decode", "replay", "live", "memory")
 DOCUMENT = REPOSITORY / "BENCHMARKS.md"
-README = REPOSITORY / "README.md"
-BEGIN, END = "<!-- benchmarks: written by make bench -->", "<!-- end of benchmarks -->"
 
+_OURS = "binlog-connector"
+# What a program makes of a row.
+_RESULTS = {
+    "json": "JSON of each change",
+    "values": "each value",
+    "arrow": "Arrow batches",
+    "events": "events",
+}
 _TITLES = {
     "oltp": "oltp: one-row transactions, 10 columns",
     "bulk": "bulk: statements of 1,000 rows, 10 and 40 columns",
@@ -36,8 +45,7 @@ def write_report(home: Home, *, publish: bool) -> None:
     bounds = targets(results)
     if publish:
         DOCUMENT.write_text(document)
-        if results["decode"] and results["replay"]:
-            _update_readme(README, _summary(results))
+        update_readme(summary(results))
     else:
         sys.stdout.write(document)
     missed = [bound.what for bound in bounds if not bound.met]
@@ -52,7 +60,7 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         _INTRODUCTION,
         _conditions(results, scale),
         "## Targets",
-        _table(["", "wanted", "measured", "met"], [each.row() for each in targets(results)]),
+        table(["", "wanted", "measured", "met"], [each.row() for each in targets(results)]),
     ]
     if decode := results["decode"]:
         parts += ["## From file, one process", _DECODE, *_decode(decode)]
@@ -71,10 +79,17 @@ _INTRODUCTION = (
 )
 _DECODE = (
     "Each run is a process of its own, with its start; *warm* is what a Java process does after "
-    "its first pass. The fastest of the runs, and their median. *json* is an envelope with before "
-    "and after for each changed row: ours is Debezium's, with key, headers and batches as Kafka "
-    "stores them; the others' is `{op, db, table, ts, pos, before, after}`. CRC32 is verified by "
-    "ours, go-mysql and python-mysql-replication. The last one reads the first 40 MB."
+    "its first pass. The rates are those of the fastest run. Programs are compared where "
+    "they make the same:\n\n"
+    "* *JSON of each change*: an envelope with before and after. Ours is Debezium's, with key, "
+    "headers and batches as Kafka stores them; the others' is "
+    "`{op, db, table, ts, pos, before, after}`.\n"
+    "* *each value*: of every column of every image; ours by `BinlogReader.row_changes()`. "
+    "mysqlbinlog prints them.\n"
+    "* *Arrow batches*: by `BinlogReader.to_arrow()`.\n"
+    "* *events*: decoded but for the rows.\n\n"
+    "CRC32 is verified by ours, go-mysql and python-mysql-replication, which reads the first "
+    f"{LIMIT_MB} MB."
 )
 _REPLAY = (
     "MySQL, Kafka and the connector share the machine. Ours delivers exactly once: Kafka "
@@ -138,22 +153,32 @@ def _decode(decode: dict[str, Any]) -> list[str]:
     parts = []
     for name, file in decode["files"].items():
         parts.append(f"### {_TITLES[name]} ({file['mb']:,.0f} MB, {file['changes']:,} rows)")
-        head = ["", "rows/s", "MB/s", "wall s (median)", "CPU s per million rows", "RSS MB"]
-        rows = [
-            [
-                decoder,
+        head = ["result", "program", "rows/s", "binlog-connector is", "MB/s", "wall s (median)"]
+        head += ["CPU s per million rows", "peak RSS MB"]
+        parts.append(table(head, _decoders(file["decoders"]), texts=2))
+        for seen, decoders in file["read"].items():
+            parts.append(f"Read by all {len(decoders)} that tell it: {seen}.")
+    return parts
+
+
+def _decoders(decoders: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield the rows of a table: by what the programs make, the fastest first."""
+    for depth, result in _RESULTS.items():
+        found = {name: each for name, each in decoders.items() if each["depth"] == depth}
+        ours = next((each for name, each in found.items() if name.startswith(_OURS)), None)
+        fastest_first = sorted(found.items(), key=lambda item: -item[1]["rows_per_s"])
+        for place, (name, each) in enumerate(fastest_first):
+            compared = ours is not None and not name.startswith(_OURS)
+            yield [
+                result if place == 0 else "",
+                name,
                 f"{each['rows_per_s']:,.0f}",
+                as_fast(ours["rows_per_s"] / each["rows_per_s"]) if ours and compared else "",
                 f"{each['mb_per_s']:,.1f}",
                 f"{each['wall_s'][0]:.2f} ({each['wall_s'][1]:.2f})",
                 f"{each['cpu_s_per_million']:,.2f}",
                 f"{each['peak_mb']:,.0f}",
             ]
-            for decoder, each in file["decoders"].items()
-        ]
-        parts.append(_table(head, rows))
-        for seen, decoders in file["read"].items():
-            parts.append(f"Read alike by {len(decoders)} programs and modes: {seen}.")
-    return parts
 
 
 def _replay(replay: dict[str, Any]) -> str:
@@ -167,7 +192,7 @@ def _replay(replay: dict[str, Any]) -> str:
             row.append(f"{found['messages_per_s']:,.0f} ({found['median_messages_per_s']:,.0f})")
         row += [f"{each[phase]['cpu_us_per_message']:.1f}" for phase in ("oltp", "bulk")]
         rows.append([*row, f"{each['peak_mb']:,.0f}"])
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _live(live: dict[str, Any]) -> str:
@@ -187,7 +212,7 @@ def _live(live: dict[str, Any]) -> str:
                 f"{idle['rss_mb']:,.0f}",
             ]
         )
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _memory(memory: dict[str, Any]) -> str:
@@ -196,57 +221,3 @@ def _memory(memory: dict[str, Any]) -> str:
         f"of them, {memory['rss_mb_at_the_end']:.0f} MB at the end, "
         f"{memory['peak_mb']:.0f} MB at most."
     )
-
-
-def _summary(results: dict[str, dict[str, Any] | None]) -> str:
-    """Return the README's table: each program's rates, and how many times as fast ours is."""
-    decode, replay = results["decode"], results["replay"]
-    assert decode is not None
-    assert replay is not None
-    files, connectors = decode["files"], replay["connectors"]
-    rows = []
-    for name in files["oltp"]["decoders"]:
-        if name in files["bulk"]["decoders"] and _is_summarised(name):
-            rates = [files[file]["decoders"][name]["rows_per_s"] for file in ("oltp", "bulk")]
-            mine = [
-                files[file]["decoders"]["binlog-connector envelope"]["rows_per_s"]
-                for file in ("oltp", "bulk")
-            ]
-            rows.append(_compared(f"file: {name}", rates, mine))
-    for each in connectors.values():
-        rates = [each[phase]["messages_per_s"] for phase in ("oltp", "bulk")]
-        mine = [connectors["ours"][phase]["messages_per_s"] for phase in ("oltp", "bulk")]
-        rows.append(_compared(f"end to end: {each['name']}", rates, mine))
-    head = ["", "one-row transactions, rows/s", "ours is", "bulk, rows/s", "ours is"]
-    last = max(decode["at"], replay["at"])[:10]
-    where = (
-        f"{decode['cpu']}, {decode['cores']} cores, {last}; [BENCHMARKS.md](BENCHMARKS.md) has all."
-    )
-    return f"{_table(head, rows)}\n\n{where}"
-
-
-def _is_summarised(name: str) -> bool:
-    return name == "binlog-connector envelope" or (
-        not name.startswith("binlog-connector") and name.endswith(("json", "json, warm", "-v"))
-    )
-
-
-def _compared(name: str, rates: Sequence[float], mine: Sequence[float]) -> list[str]:
-    row = [name]
-    for rate, ours in zip(rates, mine, strict=True):
-        row += [f"{rate:,.0f}", "" if rate == ours else f"{ours / rate:.1f} x"]
-    return row
-
-
-def _update_readme(readme: Path, text: str) -> None:
-    before, mark, rest = readme.read_text().partition(BEGIN)
-    if not mark:
-        say(f"{readme.name} has no line {BEGIN!r}: left as it is")
-        return
-    _, end, after = rest.partition(END)
-    readme.write_text(f"{before}{BEGIN}\n\n{text}\n\n{end}{after}")
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.process import Usage
-from benchmarks.report import BEGIN, END, _update_readme
+from benchmarks.readme import BEGIN, END, summary, update_readme
 from benchmarks.targets import Target, targets
 from benchmarks.watch import Phase, Sample
 
@@ -48,6 +48,38 @@ def test_the_readme_changes_between_the_marks_alone(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
 
-    _update_readme(readme, "new")
+    update_readme("new", readme)
 
     assert readme.read_text() == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+
+
+def test_the_readme_compares_what_was_measured_with_ours() -> None:
+    rates = {
+        "binlog-connector parse": 900.0,
+        "binlog-connector envelope": 300_000.0,
+        "go-mysql json": 120_000.0,
+        "go-mysql encoding/json": 20_000.0,
+        "python-mysql-replication json": 3_000.0,
+    }
+    file = {"decoders": {name: {"rows_per_s": rate} for name, rate in rates.items()}}
+    decode = {
+        "at": "2026-01-31T08:15:00+00:00",
+        "cpu": "a processor",
+        "cores": 2,
+        "files": {"oltp": file, "bulk": file},
+    }
+
+    lines = summary({"decode": decode, "replay": None}).splitlines()
+
+    assert lines[2:7] == [
+        "|  | one-row transactions | binlog-connector is | bulk | binlog-connector is |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| **binlog-connector** | 300,000 |  | 300,000 |  |",
+        "| go-mysql (Go) | 120,000 | 2.5 x as fast | 120,000 | 2.5 x as fast |",
+        "| python-mysql-replication | 3,000 | 100 x as fast | 3,000 | 100 x as fast |",
+    ]
+    assert lines[-1].startswith("a processor, 2 cores, 2026-01-31. [BENCHMARKS.md]")
+
+
+def test_the_readme_says_nothing_where_nothing_was_measured() -> None:
+    assert summary({"decode": None}) == ""
