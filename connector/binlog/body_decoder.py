@@ -132,7 +132,9 @@ class BodyDecoder:
         self._mariadb = mariadb
         self._ignored_events = ignored_events
         self._known = TableMaps(log, mariadb=mariadb) if known is None else known
-        self._table_maps: dict[int, TableMapEvent] = {}
+        # Of the statement at hand: the first one, which mostly is the only one, and the others.
+        self._table_map: TableMapEvent | None = None
+        self._more_table_maps: dict[int, TableMapEvent] = {}
         self._fragments = RowsEventAssembler()
 
     def receive(self, event: Event, body: PayloadReader) -> None:
@@ -153,12 +155,20 @@ class BodyDecoder:
         if left == _ROWS_FOLLOW:
             table_map = self._known.decode(body)
             _require_end(body)
-            self._table_maps[table_map.table_id] = table_map
+            self._keep(table_map)
             event.decoded(table_map)
         elif left == _ROWS_HEAD:
             self._open_rows(event, type_code, body)
         elif left == _STATE:
             event.decoded(self.decode(event, body))
+
+    def _keep(self, table_map: TableMapEvent) -> None:
+        """Let the rows events of the same statement find their table map."""
+        first = self._table_map
+        if first is None or first.table_id == table_map.table_id:
+            self._table_map = table_map
+        else:
+            self._more_table_maps[table_map.table_id] = table_map
 
     def decode(self, event: Event, body: PayloadReader) -> EventBody:
         """Decode what is between an event's header and its checksum.
@@ -209,12 +219,16 @@ class BodyDecoder:
 
     def _table_map_of(self, head: RowsHead) -> TableMapEvent | None:
         """Return the table map of a rows event, None of one that only ends a statement."""
-        table_map = self._table_maps.get(head.table_id)
-        if table_map is None and head.table_id != DUMMY_TABLE_ID:
-            reason = f"no TABLE_MAP_EVENT of this statement describes table id {head.table_id}"
-            raise DecodeError(reason)
+        table_map = self._table_map
+        if table_map is None or table_map.table_id != head.table_id:
+            table_map = self._more_table_maps.get(head.table_id)
+            if table_map is None and head.table_id != DUMMY_TABLE_ID:
+                reason = f"no TABLE_MAP_EVENT of this statement describes table id {head.table_id}"
+                raise DecodeError(reason)
         if head.flags & STMT_END_F:
-            self._table_maps.clear()
+            self._table_map = None
+            if self._more_table_maps:
+                self._more_table_maps.clear()
         return table_map
 
     def _decode_rows(

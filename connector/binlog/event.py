@@ -50,6 +50,7 @@ from connector.binlog.transaction_events import (
     GtidEvent,
     PreviousGtidsEvent,
     XidEvent,
+    opening_of,
 )
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from connector.binlog.body_decoder import BodyDecoder
     from connector.binlog.header import EventHeader
     from connector.binlog.rows_event import RowsHead
+    from connector.gtid import Gtid
     from connector.payload import PayloadReader
 
 EventBody = (
@@ -213,6 +215,24 @@ class Event:
         if isinstance(body, QueryEvent) and body.query_bytes == _BEGIN:
             return body.thread_id
         return -1
+
+    def opening(self) -> tuple[Gtid, i64]:
+        """Return the GTID of a GTID_LOG_EVENT, and when its transaction was committed first.
+
+        In microseconds since the epoch, 0 where that is not known. The body need not be decoded for
+        it. Raises EventError for one without a GTID.
+        """
+        reader = self._reader
+        if reader is None:
+            body = self.body
+            assert isinstance(body, GtidEvent)
+            return body.gtid, body.original_commit_timestamp or 0
+        start = reader.offset
+        try:
+            return opening_of(reader)
+        except DecodeError as error:
+            reader.offset = start
+            raise self.error(str(error)) from error
 
     def decoded(self, body: EventBody) -> None:
         """Take the body, which had to be decoded at once."""

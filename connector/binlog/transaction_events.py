@@ -24,8 +24,11 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import TYPE_CHECKING, Final, final
 
+from librt.strings import read_i32_le, read_i64_le
+from mypy_extensions import i64
+
 from connector.errors import DecodeError
-from connector.gtid import GtidSet, gtid_of
+from connector.gtid import GtidSet, gtid_at
 from connector.gtid.intervals import GNO_END
 from connector.payload import encode_lenenc
 
@@ -37,9 +40,11 @@ if TYPE_CHECKING:
 FLAG_MAY_HAVE_SBR = 0x01
 
 _UUID_LENGTH: Final = 16
+_FLAGS_LENGTH: Final = 1
 _GTID_LENGTH: Final = _UUID_LENGTH + 8
 _LOGICAL_TIMESTAMP: Final = 2
 _LOGICAL = Struct("<Bqq")
+_LOGICAL_LENGTH: Final = 1 + 8 + 8
 _TIMESTAMP_LENGTH: Final = 7
 _VERSION_LENGTH: Final = 4
 _ORIGINAL_TIMESTAMP_FOLLOWS: Final = 1 << 55
@@ -178,8 +183,8 @@ class GtidEvent(CommitFacts):
     def decode(body: PayloadReader) -> GtidEvent:
         """Decode the body of a GTID_LOG_EVENT."""
         flags = body.read_uint8()
-        uuid = body.read_bytes(_UUID_LENGTH)
-        gtid = gtid_of(uuid, require_gno(body.read_int64()))
+        uuid = body.take(_UUID_LENGTH)
+        gtid = gtid_at(body.data, uuid, require_gno(body.read_int64()))
         event = GtidEvent(flags, None, None, None, None, None, None, None, None, gtid)
         event.read_facts(body)
         return event
@@ -189,6 +194,34 @@ class GtidEvent(CommitFacts):
         gno: int = self.gtid.gno
         head = bytes([self.flags]) + self.gtid.uuid.bytes + gno.to_bytes(8, "little")
         return head + self.encode_facts()
+
+
+def opening_of(body: PayloadReader) -> tuple[Gtid, i64]:
+    """Return what a stream needs of a GTID_LOG_EVENT: the GTID, and when it was committed first.
+
+    In microseconds since the epoch, 0 where the server did not write it. The body stays to be read.
+    Raises DecodeError for one without a GTID.
+    """
+    data = body.data
+    start = body.offset
+    uuid = body.take(_FLAGS_LENGTH + _GTID_LENGTH) + _FLAGS_LENGTH
+    gtid = gtid_at(data, uuid, require_gno(read_i64_le(data, uuid + _UUID_LENGTH)))
+    committed: i64 = 0
+    if body.remaining and data[body.offset] == _LOGICAL_TIMESTAMP:
+        body.skip(_LOGICAL_LENGTH)
+        if body.remaining:
+            committed = _timestamp_at(data, body.take(_TIMESTAMP_LENGTH))
+            if committed & _ORIGINAL_TIMESTAMP_FOLLOWS:
+                committed = _timestamp_at(data, body.take(_TIMESTAMP_LENGTH))
+    body.offset = start
+    return gtid, committed
+
+
+def _timestamp_at(data: bytes, at: i64) -> i64:
+    """Return the 56 bits at `at`: two overlapping reads of 32."""
+    low = i64(read_i32_le(data, at)) & 0xFFFF_FFFF
+    high = i64(read_i32_le(data, at + 3)) >> 8 & 0xFF_FFFF
+    return high << 32 | low
 
 
 @final

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
 from connector.binlog.control_events import IgnorableEvent
-from connector.binlog.event_types import event_name
+from connector.binlog.event_types import GTID_LOG, event_name
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
 from connector.binlog.mariadb_events import (
     FL_ROLLBACK_ALTER_E1,
@@ -31,7 +31,7 @@ from connector.binlog.mariadb_events import (
 from connector.binlog.partial_row_data import PartialRowDataEvent
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.statement_events import QueryEvent
-from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent
+from connector.binlog.transaction_events import AnonymousGtidEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.ddl import statement_changes
@@ -147,6 +147,11 @@ class TransactionAssembler:
                 f"at {opened.file}:{opened.position} and has not ended"
             )
             raise ProtocolError(reason)
+        if event.header.type_code == GTID_LOG:
+            gtid, committed_us = event.opening()
+            self._begin(event, gtid, committed_us or _started_us(event))
+            self._state = _OPENED
+            return
         body = event.body
         committed_us = _started_us(event)
         if isinstance(body, MariadbGtidEvent):
@@ -156,7 +161,7 @@ class TransactionAssembler:
             )
             self._state = _OPENED if body.standalone else _INSIDE
             return
-        assert isinstance(body, (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent))
+        assert isinstance(body, (GtidTaggedEvent, AnonymousGtidEvent))
         original_us = body.original_commit_timestamp
         if original_us:
             committed_us = original_us

@@ -8,6 +8,6 @@ one of each domain.
 
 from connector.gtid.mariadb import MariadbGtid, MariadbGtidSet
 from connector.gtid.mysql import GtidSet
-from connector.gtid.mysql_gtid import Gtid, gtid_of
+from connector.gtid.mysql_gtid import Gtid, gtid_at
 
-__all__ = ["Gtid", "GtidSet", "MariadbGtid", "MariadbGtidSet", "gtid_of"]
+__all__ = ["Gtid", "GtidSet", "MariadbGtid", "MariadbGtidSet", "gtid_at"]

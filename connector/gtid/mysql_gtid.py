@@ -13,11 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 from uuid import UUID
 
+from librt.strings import read_i64_le
+
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
 # Servers whose UUID is kept decoded: a log has few, but nothing bounds what a bad one names.
 _SERVERS_MAX: Final = 1024
+_HALF: Final = 8
 
 
 @final
@@ -58,23 +61,52 @@ class Gtid:
 class _Server:
     """A server's UUID and its text: every transaction of a log repeats them."""
 
-    __slots__ = ("prefix", "uuid")
+    __slots__ = ("high", "low", "prefix", "uuid")
 
-    def __init__(self, uuid: UUID) -> None:
-        self.uuid = uuid
-        self.prefix = f"{uuid}:"
+    def __init__(self, raw: bytes) -> None:
+        self.uuid = UUID(bytes=raw)
+        self.prefix = f"{self.uuid}:"
+        # The halves of the bytes, to compare them in place.
+        self.low: i64 = read_i64_le(raw, 0)
+        self.high: i64 = read_i64_le(raw, _HALF)
 
 
-_SERVERS: Final[dict[bytes, _Server]] = {}
+@final
+class _Servers:
+    """The servers that have been named."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, _Server] = {}
+        self._latest: _Server | None = None
+
+    def at(self, data: bytes, at: i64) -> _Server:
+        """Return the server whose UUID is in the 16 bytes at `at`."""
+        latest = self._latest
+        if (
+            latest is not None
+            and read_i64_le(data, at) == latest.low
+            and read_i64_le(data, at + _HALF) == latest.high
+        ):
+            return latest
+        raw = data[at : at + 2 * _HALF]
+        server = self._known.get(raw)
+        if server is None:
+            if len(self._known) >= _SERVERS_MAX:
+                self._known.clear()
+            server = self._known[raw] = _Server(raw)
+        self._latest = server
+        return server
 
 
-def gtid_of(uuid: bytes, gno: i64) -> Gtid:
-    """Return the GTID without a tag that the 16 bytes of a UUID and a number name."""
-    server = _SERVERS.get(uuid)
-    if server is None:
-        if len(_SERVERS) >= _SERVERS_MAX:
-            _SERVERS.clear()
-        server = _SERVERS[uuid] = _Server(UUID(bytes=uuid))
+_SERVERS: Final = _Servers()
+
+
+def gtid_at(data: bytes, at: i64, gno: i64) -> Gtid:
+    """Return the GTID without a tag of the server whose UUID is in the 16 bytes of `data` at `at`.
+
+    Raises IndexError where there are fewer.
+    """
+    server = _SERVERS.at(data, at)
     gtid = Gtid(server.uuid, gno)
     gtid.prefix = server.prefix
     return gtid

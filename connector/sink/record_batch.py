@@ -84,20 +84,47 @@ class BatchReceiver:
         raise NotImplementedError
 
 
+# Of a batch that has no records.
+_NO_WRITER: Final = BytesWriter()
+# A writer keeps the memory that it has grown to, so few are kept: partitions may be many.
+_SPARE_WRITERS_MAX: Final = 8
+_SPARE_BYTES_MAX: Final = 1024 * 1024
+
+
+@final
+class _Writers:
+    """Writers that have grown to the size of a batch, for the next one."""
+
+    def __init__(self) -> None:
+        self._spare: list[BytesWriter] = []
+
+    def take(self) -> BytesWriter:
+        """Return one that is empty."""
+        return self._spare.pop() if self._spare else BytesWriter()
+
+    def give_back(self, writer: BytesWriter) -> None:
+        """Keep one that is no longer used."""
+        if len(self._spare) < _SPARE_WRITERS_MAX and len(writer) <= _SPARE_BYTES_MAX:
+            writer.truncate(0)
+            self._spare.append(writer)
+
+
 @final
 class _OpenBatch:
     """The records of one partition that have not been handed over."""
 
-    def __init__(self, topic: str, partition: i64) -> None:
+    def __init__(self, topic: str, partition: i64, writers: _Writers) -> None:
         self.topic = topic
         self.partition = partition
-        self.out = BytesWriter()
+        self._writers = writers
+        self.out = _NO_WRITER
         self.count: i64 = 0
         self.first_timestamp_ms: i64 = 0
         self.max_timestamp_ms: i64 = 0
 
     def start(self, timestamp_ms: i64) -> None:
         """Leave space for the header, and remember its first timestamp."""
+        self.out = self._writers.take()
         self.out.write(_HEADER_SPACE)
         self.first_timestamp_ms = self.max_timestamp_ms = timestamp_ms
 
@@ -141,8 +168,8 @@ class _OpenBatch:
 
     def empty(self) -> None:
         """Forget what was appended."""
-        # A new writer, because an old one keeps its memory, and partitions may be many.
-        self.out = BytesWriter()
+        self._writers.give_back(self.out)
+        self.out = _NO_WRITER
         self.count = 0
 
 
@@ -166,6 +193,7 @@ class BatchingTarget(RecordTarget):
         self._batch_bytes_max: i64 = batch_bytes_max
         self._open_bytes_max: i64 = open_bytes_max
         self._record_bytes_max: i64 = record_bytes_max
+        self._writers = _Writers()
         # By partition.
         self._topics: dict[str, list[_OpenBatch]] = {}
         # Those with records, in the order of their first ones.
@@ -227,7 +255,7 @@ class BatchingTarget(RecordTarget):
 
     def _add_topic(self, topic: str) -> list[_OpenBatch]:
         count = self._receiver.partition_count(topic)
-        batches = [_OpenBatch(topic, partition) for partition in range(count)]
+        batches = [_OpenBatch(topic, partition, self._writers) for partition in range(count)]
         self._topics[topic] = batches
         return batches
 

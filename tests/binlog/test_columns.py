@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from librt.strings import BytesWriter
+from orjson import dumps
 
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType, column_type_name
 from connector.binlog.columns import floats
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.binlog.columns.decimal import DecimalReader
-from connector.binlog.columns.floats import float32_text
+from connector.binlog.columns.floats import float32_text, put_float64
 from connector.binlog.columns.json import json_text
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.row_plan import RowPlan
@@ -383,6 +384,14 @@ def test_the_text_of_a_float_is_the_shortest(number: float, text: str) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_the_text_of_a_json_number_reads_back_to_the_same_number(number: float) -> None:
     assert struct.pack("<d", float(double_text(number))) == struct.pack("<d", number)
+
+
+@given(st.integers(-(10**16), 10**16), st.integers(0, 4))
+def test_the_text_of_a_double_with_few_decimals_is_the_shortest(number: int, decimals: int) -> None:
+    value = number / 10**decimals
+    out = BytesWriter()
+    put_float64(out, value)
+    assert out.getvalue() == dumps(value)
 
 
 @pytest.mark.parametrize(

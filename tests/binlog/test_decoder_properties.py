@@ -117,7 +117,8 @@ def test_an_event_that_ends_early_but_says_so_is_an_event_or_an_error(
         for length in range(19, len(data), 1 + len(data) // 50):
             cut = data[:9] + length.to_bytes(4, "little") + data[13:length]
             fork = decoder_behind(first, verify_checksum=False)
-            fork._bodies._table_maps = dict(decoder._bodies._table_maps)
+            fork._bodies._table_map = decoder._bodies._table_map
+            fork._bodies._more_table_maps = dict(decoder._bodies._more_table_maps)
             with suppress(EventError):
                 consume(fork.decode(cut))
         decoder.decode(data)
@@ -134,7 +135,8 @@ def test_a_flipped_byte_is_an_event_or_an_error(
             for flip in (0x01, 0x80, 0xFF):
                 changed = data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :]
                 fork = decoder_behind(first, verify_checksum=False)
-                fork._bodies._table_maps = dict(decoder._bodies._table_maps)
+                fork._bodies._table_map = decoder._bodies._table_map
+                fork._bodies._more_table_maps = dict(decoder._bodies._more_table_maps)
                 with suppress(EventError):
                     consume(fork.decode(changed))
         decoder.decode(data)

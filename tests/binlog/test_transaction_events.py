@@ -10,6 +10,7 @@ from connector.binlog.transaction_events import (
     GtidEvent,
     PreviousGtidsEvent,
     XidEvent,
+    opening_of,
 )
 from connector.errors import DecodeError, TruncatedPayload
 from connector.gtid import Gtid, GtidSet
@@ -22,6 +23,35 @@ LOGICAL = b"\x02" + (5).to_bytes(8, "little") + (6).to_bytes(8, "little")
 
 def u56(value: int) -> bytes:
     return value.to_bytes(7, "little")
+
+
+OWN_TIME = u56(1_700_000_000_123_456)
+TWO_TIMES = u56(1 << 55 | 1_700_000_000_123_457) + OWN_TIME
+BODIES = [
+    GTID,
+    GTID + b"\x03 what servers before 5.7.5 wrote",
+    GTID + LOGICAL,
+    GTID + LOGICAL + OWN_TIME,
+    GTID + LOGICAL + OWN_TIME + b"\x64" + (80031).to_bytes(4, "little"),
+    GTID + LOGICAL + TWO_TIMES + b"\x64" + (80031).to_bytes(4, "little"),
+    GTID + LOGICAL + u56(0),
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_stream_reads_of_a_gtid_event_what_its_fields_say(body: bytes) -> None:
+    reader = PayloadReader(body)
+    event = GtidEvent.decode(PayloadReader(body))
+
+    assert opening_of(reader) == (event.gtid, event.original_commit_timestamp or 0)
+    assert reader.offset == 0
+
+
+@pytest.mark.parametrize("length", [0, 24, 30, 42 + 3, 49 + 6])
+def test_a_stream_reads_no_further_than_the_event(length: int) -> None:
+    body = (GTID + LOGICAL + TWO_TIMES)[:length]
+    with pytest.raises(TruncatedPayload):
+        opening_of(PayloadReader(body + bytes(4), 0, length))
 
 
 def test_a_gtid_of_5_6_is_a_flag_and_a_name() -> None:

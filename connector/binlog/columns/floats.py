@@ -35,6 +35,9 @@ _IMPLIED_BIT: Final = 0x80_0000
 _EXPONENT_MASK: Final = 0xFF
 _EXPONENT_BIAS: Final = 127
 
+# A number below it has at most 14 digits when it is counted in thousandths.
+_THOUSANDTHS_MAX: Final = 1e11
+
 # From 2**-9 to 2**24 a number with up to 11 decimals is a quotient of integers of 64 bits.
 _EXPONENT_MIN: Final = _EXPONENT_BIAS - 9
 _EXPONENT_MAX: Final = _EXPONENT_BIAS + _FRACTION_BITS
@@ -90,12 +93,39 @@ class DoubleReader(PrintedReader):
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the number with the fewest digits that read back to it, as JSON has numbers."""
-        number = require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
-        out.write(dumps(number))
+        put_float64(out, require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH))))
 
     def skip(self, image: PayloadReader) -> None:
         """Move behind the next value."""
         image.skip(FLOAT64_LENGTH)
+
+
+def put_float64(out: BytesWriter, value: float) -> None:
+    """Append the shortest text that reads back to a finite number, as JSON has numbers."""
+    if not -_THOUSANDTHS_MAX < value < _THOUSANDTHS_MAX:
+        out.write(dumps(value))
+        return
+    # Most numbers that people write have up to three decimals. Of 15 digits at most, no two texts
+    # read back to the same number, so that the one found is the shortest.
+    thousandths = i64(value * 1000.0 + (0.5 if value > 0 else -0.5))
+    if thousandths == 0 or float(thousandths) / 1000.0 != value:
+        out.write(dumps(value))
+        return
+    if thousandths < 0:
+        out.append(u8(_MINUS))
+        thousandths = -thousandths
+    whole = thousandths // 1000
+    decimals = thousandths - whole * 1000
+    put_uint(out, whole)
+    out.append(u8(_POINT))
+    hundredths = decimals // 10
+    tenths = decimals // 100
+    if decimals != hundredths * 10:
+        put_padded(out, decimals, 3)
+    elif hundredths != tenths * 10:
+        put_padded(out, hundredths, 2)
+    else:
+        out.append(u8(_ZERO + tenths))
 
 
 def float32_text(value: float) -> str:

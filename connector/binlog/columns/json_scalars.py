@@ -18,7 +18,7 @@ from orjson import dumps
 
 from connector.binlog.column_types import ColumnType
 from connector.binlog.columns.decimal import DecimalReader
-from connector.binlog.columns.floats import require_finite
+from connector.binlog.columns.floats import put_float64, require_finite
 from connector.binlog.columns.time_text import (
     put_fraction,
     put_packed_datetime,
@@ -69,12 +69,11 @@ def put_double(out: BytesWriter, value: float) -> None:
 
     Raises DecodeError for an infinity or NaN, which JSON does not have.
     """
-    text = dumps(require_finite(value))
-    size = abs(value)
+    size = abs(require_finite(value))
     if _PLAIN_MIN <= size < _EXPONENT_MIN or size == 0:
-        out.write(text)
+        put_float64(out, value)
     else:
-        put_ascii(out, _server_form(text.decode("ascii")))
+        put_ascii(out, _server_form(dumps(value).decode("ascii")))
 
 
 def _server_form(number: str) -> str:
