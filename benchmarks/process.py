@@ -7,12 +7,13 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 TICKS = os.sysconf("SC_CLK_TCK")
 STOP_SECONDS = 30.0
@@ -39,13 +40,14 @@ def run_to_end(
     environment: Mapping[str, str] | None = None,
     discard_output: bool = False,
 ) -> Finished:
-    """Run `command` and return what it cost; raises RunFailed when it fails."""
+    """Run `command` on one core and return what it cost; raises RunFailed when it fails."""
     started = time.perf_counter()
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL if discard_output else subprocess.PIPE,
-        env={**os.environ, **(environment or {})},
-    )
+    with _one_core():
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL if discard_output else subprocess.PIPE,
+            env={**os.environ, **(environment or {})},
+        )
     peak = 0.0
     while True:
         # What wait4 tells of memory is at least what the parent had when it started the process.
@@ -66,6 +68,17 @@ def run_to_end(
         raise RunFailed(reason)
     cpu = usage.ru_utime + usage.ru_stime
     return Finished(output.decode().splitlines(), wall, cpu, peak)
+
+
+@contextmanager
+def _one_core() -> Iterator[None]:
+    """Give what is started meanwhile the last core alone, also its garbage collector's threads."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def _peak_mb(pid: int) -> float:
