@@ -35,7 +35,7 @@ from connector.binlog.event_types import (
 from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
 from connector.binlog.heartbeat_event import HeartbeatEvent, is_heartbeat
-from connector.binlog.log_place import FIRST_POSITION, UNNAMED_LOG, LogPlace
+from connector.binlog.log_place import FIRST_POSITION, POSITION_MAX, UNNAMED_LOG, LogPlace
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
 from connector.errors import DecodeError, EventError, LogRefused
@@ -195,9 +195,9 @@ class EventDecoder:
         """Expect the next event where this one says."""
         body = event.body
         if isinstance(body, RotateEvent):
-            self._place = LogPlace(body.next_file, body.next_position)
+            self._place = _place_said_by(event, body.next_file, body.next_position)
         elif isinstance(body, HeartbeatEvent) and body.exact:
-            self._place = LogPlace(body.file, body.position)
+            self._place = _place_said_by(event, body.file, body.position)
         elif event.header.log_pos and not occupies:
             # A heartbeat, or MariaDB's artificial GTID list: the server has skipped up to there.
             self._place.advance_to(event.header.log_pos)
@@ -210,6 +210,17 @@ class EventDecoder:
         if header.artificial or is_heartbeat(header.type_code):
             return False
         return header.log_pos != 0 or not _has_place(header.type_code)
+
+
+def _place_said_by(event: Event, file: str, position: int) -> LogPlace:
+    """Return the place that an event of the server names.
+
+    Raises EventError for one that no log has.
+    """
+    if position > POSITION_MAX:
+        reason = f"it says that {file} goes on at {position}, but no file is as long"
+        raise event.error(reason)
+    return LogPlace(file, position)
 
 
 def _has_place(type_code: i64) -> bool:

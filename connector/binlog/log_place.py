@@ -28,6 +28,9 @@ FIRST_POSITION: Final = 4
 # How messages call the log before the server has named it.
 UNNAMED_LOG = "stream"
 
+# No log comes near; behind it, positions would soon exceed 64 bits with a sign.
+POSITION_MAX: Final = (1 << 62) - 1
+
 _WRAP: Final = 1 << 32
 _LOW_BITS: Final = _WRAP - 1
 

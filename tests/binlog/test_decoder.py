@@ -378,6 +378,21 @@ def test_a_heartbeat_of_the_second_version_says_it_in_64_bits() -> None:
     assert stop.body == StopEvent()
 
 
+@pytest.mark.parametrize("position", [2**62, 2**64 - 1])
+def test_a_position_that_no_file_has_is_refused(position: int) -> None:
+    wide = position.to_bytes(8, "little")
+    heartbeat = b"\x01\x0dbinlog.000002\x02\x09\xfe" + wide + b"\x00"
+    for data, name in (
+        (event(EventType.ROTATE_EVENT, wide + b"binlog.000002", flags=0x20), "ROTATE_EVENT"),
+        (event(EventType.HEARTBEAT_LOG_EVENT_V2, heartbeat), "HEARTBEAT_LOG_EVENT_V2"),
+    ):
+        error = refusal(decoder(), data)
+        assert (error.event_name, error.reason) == (
+            name,
+            f"it says that binlog.000002 goes on at {position}, but no file is as long",
+        )
+
+
 def test_an_artificial_gtid_list_of_mariadb_says_how_far_the_server_has_skipped() -> None:
     log = EventDecoder()
     log.decode(format_description(b"11.8.6-MariaDB"))
