@@ -61,7 +61,8 @@ def read_message_head(reader: PayloadReader) -> int:
         reason = f"serialization version {version} is not known: upgrade the connector"
         raise DecodeError(reason)
     size = read_varlen(reader)
-    available = reader.end - start
+    # An int, so that they do not meet as native numbers.
+    available: int = reader.end - start
     if size != available:
         reason = f"the message says it has {size} bytes, but the event has {available}"
         raise DecodeError(reason)

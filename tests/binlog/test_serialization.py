@@ -85,6 +85,9 @@ def test_a_message_must_fill_its_event() -> None:
     with pytest.raises(DecodeError) as caught:
         read_message_head(PayloadReader(b"\x02\x08\x00"))
     assert str(caught.value) == "the message says it has 4 bytes, but the event has 3"
+    with pytest.raises(DecodeError) as caught:
+        read_message_head(PayloadReader(b"\x02" + varlen(2**63) + b"\x00"))
+    assert str(caught.value) == f"the message says it has {2**63} bytes, but the event has 11"
 
 
 def test_a_tagged_gtid_is_read() -> None:
