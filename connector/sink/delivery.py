@@ -51,6 +51,9 @@ class Delivery(Protocol):
     def settle(self, timeout_seconds: float) -> None:
         """Make sure that a commit fails if a batch did. Raises KafkaError."""
 
+    def aborted(self) -> None:
+        """Take note that the transaction was aborted, and its batches with it."""
+
 
 def delivery_of(producer: KafkaProducer) -> Delivery:
     """Return the fastest way into a transactional producer that this release of it allows."""
@@ -126,6 +129,9 @@ class BatchDelivery:
 
     def settle(self, timeout_seconds: float) -> None:
         """Do nothing: a batch that fails takes its transaction with it."""
+
+    def aborted(self) -> None:
+        """Do nothing: each batch has told of its end."""
 
     def _done(self, size: int, _result: object) -> None:
         with self._lock:
@@ -228,6 +234,11 @@ class RecordDelivery:
         self.in_flight_bytes = 0
         if self._error is not None:
             raise self._error
+
+    def aborted(self) -> None:
+        """Forget what became of the batches."""
+        self.in_flight_bytes = 0
+        self._error = None
 
     def _fail(self, error: Exception) -> None:
         self._error = self._error or error

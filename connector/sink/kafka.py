@@ -118,9 +118,10 @@ class KafkaSink(BatchReceiver):
         Raises Fenced, SinkRefused or SinkUnavailable; Kafka then drops it by itself.
         """
         self.target.drop()
+        self._committing = False
         if not self._in_transaction:
             return
-        self._in_transaction = self._committing = False
+        self._in_transaction = False
         try:
             self._producer.abort_transaction()
         except (KafkaError, OSError) as error:

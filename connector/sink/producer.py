@@ -63,6 +63,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
     def abort_transaction(self) -> None:
         """Abort; raises KafkaTimeoutError when no answer comes, and Kafka will abort in time."""
         self._complete(self._transaction_manager.begin_abort(), "abort")
+        self._delivery.aborted()
 
     def close_now(self) -> None:
         """Close without delivering what is queued."""

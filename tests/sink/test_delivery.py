@@ -184,10 +184,18 @@ def test_a_record_that_a_topic_does_not_take_is_refused(
     assert keys(kafka_broker, prefix) == []
 
 
+@pytest.mark.parametrize("way", [BatchDelivery, RecordDelivery])
 def test_what_was_not_committed_may_be_dropped_while_it_is_under_way(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    way: type,
 ) -> None:
+    if way is RecordDelivery:
+        monkeypatch.delattr("kafka.producer.producer_batch.ProducerBatch")
     sink = open_sink()
+    assert isinstance(sink._producer._delivery, way)
     publish(sink, prefix, range(100), size=20_000)
     sink.abort()
     publish(sink, prefix, range(100, 110))
