@@ -112,18 +112,22 @@ class Pipeline:
         delivery = self._delivery
         drain_until: float | None = None
         while True:
-            batch_bytes_max = self._batch_bytes_max
             if stop.requested:
                 drain_until = drain_until or time.monotonic() + _DRAIN_SECONDS
                 if not delivery.in_transaction or time.monotonic() > drain_until:
                     break
-            if stop.requested or self._single_transactions:
-                batch_bytes_max = 0
+            now = time.monotonic()
             if not self._sink.target.records:
-                self._schedule.started(time.monotonic())
+                self._schedule.started(now)
+            batch_bytes_max = self._batch_bytes_max
+            # At the end of a transaction: what is received at a time mostly ends inside of one.
+            if stop.requested or self._single_transactions or now >= self._overdue:
+                batch_bytes_max = 0
             now_us = time.time_ns() // _NS_PER_US
-            all_taken = delivery.run(self._stream.events, batch_bytes_max, now_us)
-            self._tell_of_skipped()
+            try:
+                all_taken = delivery.run(self._stream.events, batch_bytes_max, now_us)
+            finally:
+                self._tell_of_skipped()
             due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
             if not due:
                 patience = self._seconds_until(self._schedule.due)
@@ -208,6 +212,11 @@ class Pipeline:
                 position=event.position,
             )
         skipped.clear()
+
+    @property
+    def _overdue(self) -> float:
+        """When to commit, whatever the source sends."""
+        return self._schedule.overdue(records=self._sink.target.records > 0)
 
     def _seconds_until(self, when: Callable[..., float]) -> float:
         """Return how long it is until then; without limit where there is nothing to commit."""
