@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from connector import compiled
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from local_stack import Endpoint
 
 PROJECT = Path(__file__).parents[1]
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_report_header() -> str:

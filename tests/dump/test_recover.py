@@ -196,7 +196,7 @@ def test_recorded_logs_lose_what_is_damaged_alone(shared_binlogs: Path, name: st
         assert set(places_of(found)) | {start for start, _ in others} == set(places) - {place}
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_damage_gives_events_and_gaps_that_cover_the_log(data: st.DataObject) -> None:
     log = log_of(*TEXTS, b"fourth", b"fifth", checksum=data.draw(st.booleans()))

@@ -200,7 +200,7 @@ def loaded(row: Written) -> object:
 @pytest.mark.parametrize(
     "of", ALL, ids=(f"{place} {of.column.type_name}" for place, of in enumerate(ALL))
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_cell_of_any_type_is_written_as_its_value_is(of: Cells, data: st.DataObject) -> None:
     cell = data.draw(of.cells)
@@ -209,7 +209,6 @@ def test_a_cell_of_any_type_is_written_as_its_value_is(of: Cells, data: st.DataO
     compare(rows_event([of.column], b"\x00" + data.draw(st.binary(max_size=12))))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_rows_are_written_as_their_values_are(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(ALL), min_size=1, max_size=20))

@@ -43,7 +43,7 @@ def cursor(mysql_server: MysqlServer) -> Iterator[Cursor]:
         yield cursor
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(gtid_sets(""), gtid_sets(""))
 def test_the_algebra_is_the_servers(cursor: Cursor, left: GtidSet, right: GtidSet) -> None:
     compare_with_server(cursor, left, right)
@@ -60,7 +60,7 @@ def tagging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cursor]:
         yield cursor
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(gtid_sets("", "nightly", "_"), gtid_sets("", "nightly", "_"))
 def test_the_algebra_of_tagged_sets_is_the_servers(
     tagging: Cursor, left: GtidSet, right: GtidSet
