@@ -17,7 +17,7 @@ from connector.binlog.columns import floats
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import float32_text, put_float64
-from connector.binlog.columns.json import json_text
+from connector.binlog.columns.json_document import json_text
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.row_plan import RowPlan
 from connector.binlog.values import ABSENT, EnumIndex, Geometry, Value

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.columns.json import json_text
+from connector.binlog.columns.json_document import json_text
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
 from connector.binlog.rows_event import RowsEvent

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.binlog.columns.json import json_text
+from connector.binlog.columns.json_document import json_text
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
 from connector.binlog.rows_event import RowsEvent

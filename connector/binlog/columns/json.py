@@ -1,71 +1,27 @@
-"""JSON: MySQL's binary documents become the text that the server prints for them.
+"""JSON columns: a length, then a document.
 
 ::
 
-    column     length 1 to 4 bytes │ document; an empty one is `null`
-    document   type u8 │ value
-    object     count │ size │ (key offset │ key length u16) * count │
-               (type u8 │ offset or value) * count │ keys │ values
-    array      count │ size │ (type u8 │ offset or value) * count │ values
-    string     length varint │ utf8mb4
-    opaque     column type u8 │ length varint │ bytes
+    JSON                             length 1 to 4 bytes │ document
+    column of a multi-valued index   length u32 │ document, an array
 
-`count`, `size` and offsets are u16 in a small and u32 in a large object or array; offsets count
-from `count`. A literal, a 16-bit number and, in a large one, a 32-bit number stand in place of
-their offset. A varint has seven bits a byte, the lowest first.
-
-https://dev.mysql.com/doc/dev/mysql-server/latest/json__binary_8h.html
+`json_document` has the layout of documents.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
-
-from librt.strings import BytesWriter, read_f64_le, write_i16_le
-from mypy_extensions import i64, mypyc_attr, u8
+from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.column_reader import PrintedReader
-from connector.binlog.columns.floats import FLOAT64_LENGTH
-from connector.binlog.columns.json_scalars import put_double, put_opaque
+from connector.binlog.columns.json_document import put_json
 from connector.binlog.columns.strings import require_blob_length
-from connector.digits import put_int, put_uint, put_uint64
-from connector.errors import DecodeError
-from connector.json_strings import ONCE, QUOTE, TWICE, put_utf8, put_written
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+    from mypy_extensions import i64
+
     from connector.binlog.column import Column
-
-DEPTH_MAX: Final = 100  # the server's limit
-
-_SMALL_OBJECT: Final = 0x00
-_LARGE_OBJECT: Final = 0x01
-_SMALL_ARRAY: Final = 0x02
-_LARGE_ARRAY: Final = 0x03
-_LITERAL: Final = 0x04
-_INT16: Final = 0x05
-_UINT16: Final = 0x06
-_INT32: Final = 0x07
-_UINT32: Final = 0x08
-_INT64: Final = 0x09
-_UINT64: Final = 0x0A
-_DOUBLE: Final = 0x0B
-_STRING: Final = 0x0C
-_OPAQUE: Final = 0x0F
-
-_LITERALS: Final = [b"null", b"true", b"false"]
-
-_KEY_LENGTH: Final = 2  # bytes of a key's length
-_VARINT_BITS_MAX: Final = 5 * 7
-_VARINT_MORE: Final = 0x80
-
-_OPENING_BRACE: Final = 123
-_CLOSING_BRACE: Final = 125
-_OPENING_BRACKET: Final = 91
-_CLOSING_BRACKET: Final = 93
-_COMMA_SPACE: Final = 0x202C
-_COLON_SPACE: Final = 0x203A
-_ESCAPED_QUOTE: Final = 0x225C
+    from connector.payload import PayloadReader
 
 
 def json_reader(column: Column) -> JsonReader:
@@ -129,233 +85,3 @@ class TypedArrayReader(DocumentReader):
     def skip(self, image: PayloadReader) -> None:
         """Move behind the next value."""
         image.skip(image.read_uint32())
-
-
-def json_text(document: bytes) -> str:
-    """Return the text of a binary JSON document.
-
-    Raises DecodeError for bytes that are not one.
-    """
-    out = BytesWriter()
-    put_json(out, document)
-    return out.getvalue().decode("utf-8")
-
-
-def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> None:
-    """Append the text of a binary JSON document; DecodeError as in `json_text`.
-
-    With `in_string`, what a JSON string holds of this text.
-    """
-    if document:
-        _Document(document, out, in_string).put(document[0], 1, len(document), 0)
-    else:
-        out.write(_LITERALS[0])
-
-
-def require_depth(depth: i64) -> None:
-    """Raise DecodeError for a value that is nested deeper than the server allows."""
-    if depth > DEPTH_MAX:
-        reason = f"a JSON document is nested deeper than {DEPTH_MAX} levels"
-        raise DecodeError(reason)
-
-
-@final
-@mypyc_attr(acyclic=True, free_list_len=1)
-class _Document:
-    """One walk over a document, which appends its text to `out`."""
-
-    __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out")
-
-    def __init__(self, data: bytes, out: BytesWriter, in_string: bool) -> None:
-        # Behind the type byte; it goes from value to value, each of which bounds it.
-        self._cursor = PayloadReader(data, 1)
-        self._out = out
-        self._in_string = in_string
-        self._escapes = TWICE if in_string else ONCE
-        # No byte belongs to two values, so reading more of them means that offsets cross, and a
-        # small document could stand for an endless text.
-        self._bytes_left: i64 = len(data)
-
-    def put(self, kind: i64, start: i64, end: i64, depth: i64) -> None:
-        """Append the value of type `kind` between `start` and `end`."""
-        require_depth(depth)
-        self._spend(1)  # the type byte
-        self._cursor.offset = start
-        self._cursor.end = end
-        if kind <= _LARGE_OBJECT:
-            self._put_object(kind == _LARGE_OBJECT, depth)
-        elif kind <= _LARGE_ARRAY:
-            self._put_array(kind == _LARGE_ARRAY, depth)
-        else:
-            self._put_scalar(kind)
-            self._spend(self._cursor.offset - start)
-
-    def _spend(self, length: i64) -> None:
-        self._bytes_left -= length
-        if self._bytes_left < 0:
-            reason = "a JSON document refers to the same bytes more than once"
-            raise DecodeError(reason)
-
-    def _put_object(self, large: bool, depth: i64) -> None:
-        out = self._out
-        cursor = self._cursor
-        start = cursor.offset
-        count = self._read_head(large)
-        end = cursor.end
-        key = cursor.offset
-        self._skip_keys(count, 4 if large else 2)
-        entry = cursor.offset
-        out.append(u8(_OPENING_BRACE))
-        for number in range(count):
-            if number:
-                write_i16_le(out, _COMMA_SPACE)
-            cursor.offset = key
-            cursor.end = end
-            offset = _read_size(cursor, large)
-            length = cursor.read_uint16()
-            key = cursor.offset
-            self._spend(length)
-            cursor.offset = min(start + offset, end)
-            self._put_string(length)
-            write_i16_le(out, _COLON_SPACE)
-            entry = self._put_entry(entry, large, start, end, depth)
-        out.append(u8(_CLOSING_BRACE))
-
-    def _put_array(self, large: bool, depth: i64) -> None:
-        out = self._out
-        cursor = self._cursor
-        start = cursor.offset
-        count = self._read_head(large)
-        end = cursor.end
-        entry = cursor.offset
-        out.append(u8(_OPENING_BRACKET))
-        for number in range(count):
-            if number:
-                write_i16_le(out, _COMMA_SPACE)
-            entry = self._put_entry(entry, large, start, end, depth)
-        out.append(u8(_CLOSING_BRACKET))
-
-    def _read_head(self, large: bool) -> i64:
-        """Return how many values the container at the cursor has; end the cursor where it does."""
-        cursor = self._cursor
-        start = cursor.offset
-        count = _read_size(cursor, large)
-        size = _read_size(cursor, large)
-        left = cursor.end - start
-        if size > left:
-            reason = f"a JSON container of {size} bytes is longer than the {left} left"
-            raise DecodeError(reason)
-        cursor.end = start + size
-        return count
-
-    def _skip_keys(self, count: i64, width: i64) -> None:
-        """Move behind the offsets and lengths of an object's keys."""
-        cursor = self._cursor
-        length = count * (width + _KEY_LENGTH)
-        if length <= cursor.remaining:
-            cursor.skip(length)
-            return
-        for _ in range(count):  # up to the one that is cut off
-            cursor.skip(width)
-            cursor.skip(_KEY_LENGTH)
-
-    def _put_entry(self, entry: i64, large: bool, start: i64, end: i64, depth: i64) -> i64:
-        """Append the value of a container's value entry, and return where the next one is."""
-        cursor = self._cursor
-        cursor.offset = entry
-        cursor.end = end
-        kind = cursor.read_uint8()
-        place = cursor.offset
-        offset = _read_size(cursor, large)
-        behind = cursor.offset
-        if _is_inlined(kind, large):
-            self.put(kind, place, behind, depth + 1)
-        else:
-            self.put(kind, min(start + offset, end), end, depth + 1)
-        return behind
-
-    def _put_scalar(self, kind: i64) -> None:
-        out = self._out
-        cursor = self._cursor
-        if kind == _STRING:
-            self._put_string(_read_varint(cursor))
-        elif kind == _LITERAL:
-            code = cursor.read_uint8()
-            if code >= len(_LITERALS):
-                reason = f"JSON literal {code:#04x} is not known"
-                raise DecodeError(reason)
-            out.write(_LITERALS[code])
-        elif _INT16 <= kind <= _DOUBLE:
-            _put_number(out, cursor, kind)
-        elif kind == _OPAQUE:
-            self._put_opaque(cursor.read_uint8())
-        else:
-            reason = f"JSON type {kind:#04x} is not known"
-            raise DecodeError(reason)
-
-    def _put_string(self, length: i64) -> None:
-        out = self._out
-        cursor = self._cursor
-        start = cursor.take(length)
-        self._put_quote()
-        if not put_utf8(out, cursor.data, start, start + length, self._escapes):
-            reason = "a JSON string is not UTF-8"
-            raise DecodeError(reason)
-        self._put_quote()
-
-    def _put_quote(self) -> None:
-        if self._in_string:
-            write_i16_le(self._out, _ESCAPED_QUOTE)
-        else:
-            self._out.append(u8(QUOTE))
-
-    def _put_opaque(self, column_type: i64) -> None:
-        data = self._cursor.read_bytes(_read_varint(self._cursor))
-        if not self._in_string:
-            put_opaque(self._out, column_type, data)
-            return
-        text = BytesWriter()
-        put_opaque(text, column_type, data)
-        put_written(self._out, text)
-
-
-def _put_number(out: BytesWriter, cursor: PayloadReader, kind: i64) -> None:
-    if kind == _INT16:
-        put_int(out, cursor.read_int16())
-    elif kind == _UINT16:
-        put_uint(out, cursor.read_uint16())
-    elif kind == _INT32:
-        put_int(out, cursor.read_int32())
-    elif kind == _UINT32:
-        put_uint(out, cursor.read_uint32())
-    elif kind == _INT64:
-        put_int(out, cursor.read_int64())
-    elif kind == _UINT64:
-        put_uint64(out, cursor.read_int64())
-    else:
-        put_double(out, read_f64_le(cursor.data, cursor.take(FLOAT64_LENGTH)))
-
-
-def _read_size(cursor: PayloadReader, large: bool) -> i64:
-    """Read a count, a size or an offset of a container."""
-    return cursor.read_uint32() if large else cursor.read_uint16()
-
-
-def _is_inlined(kind: i64, large: bool) -> bool:
-    """Return whether a value stands in place of its offset."""
-    if large and kind in (_INT32, _UINT32):
-        return True
-    return kind in (_LITERAL, _INT16, _UINT16)
-
-
-def _read_varint(cursor: PayloadReader) -> i64:
-    value: i64 = 0
-    bits: i64 = 0
-    while bits < _VARINT_BITS_MAX:
-        byte = cursor.read_uint8()
-        value |= (byte & 0x7F) << bits
-        if not byte & _VARINT_MORE:
-            return value
-        bits += 7
-    reason = "the length of a JSON string takes more than five bytes"
-    raise DecodeError(reason)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.column_reader import ColumnReader
-from connector.binlog.columns.json import json_text
+from connector.binlog.columns.json_document import json_text
 from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.values import JsonDiff, JsonDiffs, JsonOperation
 from connector.errors import DecodeError

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from mypy_extensions import mypyc_attr
 
-from connector.binlog.columns.json import require_depth
+from connector.binlog.columns.json_document import require_depth
 from connector.binlog.values import JsonOperation
 from connector.errors import DecodeError
 
