@@ -36,14 +36,8 @@ from connector.binlog.header import HEADER_LENGTH, EventHeader
 from connector.binlog.heartbeat_event import is_heartbeat
 from connector.binlog.partial_row_data import PartialRowDataEvent, RowsEventAssembler
 from connector.binlog.payload_decoder import PayloadDecoder
-from connector.binlog.rows_event import (
-    DUMMY_TABLE_ID,
-    STMT_END_F,
-    UPDATE,
-    RowsEvent,
-    RowsHead,
-    RowsKind,
-)
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import DUMMY_TABLE_ID, STMT_END_F, UPDATE, RowsHead, RowsKind
 from connector.binlog.statement_events import QUERY_HEADER_LENGTH
 from connector.binlog.table_maps import TableMaps
 from connector.binlog.transaction_events import GtidEvent

@@ -59,7 +59,7 @@ from connector.errors import DecodeError, EventError
 if TYPE_CHECKING:
     from connector.binlog.body_decoder import BodyDecoder
     from connector.binlog.header import EventHeader
-    from connector.binlog.rows_event import RowsHead
+    from connector.binlog.rows_head import RowsHead
     from connector.gtid import Gtid
     from connector.payload import PayloadReader
 

@@ -19,57 +19,29 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from connector.binlog.columns.json_patch import apply_json_diffs
-from connector.binlog.extra_row_info import ExtraRowInfo
-from connector.binlog.post_header import read_post_header
+from connector.binlog.columns.json_patch import with_diffs_applied
 from connector.binlog.row_plan import describe
-from connector.binlog.table_map_event import TableMapEvent, read_table_id
-from connector.binlog.values import ABSENT, JsonDiffs
+from connector.binlog.rows_head import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
+from connector.binlog.table_map_event import TableMapEvent
 from connector.errors import DecodeError, EventError
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from connector.binlog.extra_row_info import ExtraRowInfo
     from connector.binlog.row_plan import RowPlan
+    from connector.binlog.rows_head import RowsHead, RowsKind
     from connector.binlog.values import Value
-
-# The last rows event of a statement: the table maps before it are of no further use.
-STMT_END_F: Final = 0x0001
-
-# Names no table: the event only ends a statement.
-DUMMY_TABLE_ID: Final = 0xFF_FFFF
-
-_EXTRA_LENGTH_BYTES: Final = 2
-_POST_HEADER_LENGTHS: Final = bytes((8, 8, 10))  # by version
-_EXTRA_ROW_INFO_VERSION: Final = 2
 
 _PRE_GA = (
     "rows as servers before 5.1.18 wrote them hold the null bytes of the server's own record, and "
     "these cannot be read without the definition of the table"
 )
-
-
-class RowsKind(Enum):
-    """What happened to the rows."""
-
-    INSERT = "insert"
-    UPDATE = "update"
-    DELETE = "delete"
-
-
-# Members of an Enum are looked up by name each time; these are not.
-INSERT: Final = RowsKind.INSERT
-UPDATE: Final = RowsKind.UPDATE
-DELETE: Final = RowsKind.DELETE
-
-# What nearly every event has; it must not be changed.
-_NO_EXTRA: Final = ExtraRowInfo()
 
 
 @dataclass(slots=True)
@@ -81,40 +53,6 @@ class Row:
 
     before: list[Value] | None
     after: list[Value] | None
-
-
-@mypyc_attr(acyclic=True, free_list_len=1)
-@final
-@dataclass(slots=True, init=False)
-class RowsHead:
-    """What a rows event says before its bitmaps; enough to find its table map."""
-
-    table_id: i64
-    flags: i64
-    extra_row_info: ExtraRowInfo  # nothing before v2
-
-    def __init__(self, table_id: i64, flags: i64, extra_row_info: ExtraRowInfo) -> None:
-        """State the fields in their order."""
-        self.table_id = table_id
-        self.flags = flags
-        self.extra_row_info = extra_row_info
-
-    @staticmethod
-    def decode(
-        body: PayloadReader, post_header_length: int | None = None, *, kind: RowsKind, version: i64
-    ) -> RowsHead:
-        """Decode the first part of an event body."""
-        known: i64 = _POST_HEADER_LENGTHS[version]
-        head = read_post_header(body, post_header_length, known)
-        table_id = read_table_id(head, post_header_length)
-        flags = head.read_uint16()
-        if version < _EXTRA_ROW_INFO_VERSION:
-            return RowsHead(table_id, flags, _NO_EXTRA)
-        length = head.read_uint16() - _EXTRA_LENGTH_BYTES
-        if not length:
-            return RowsHead(table_id, flags, _NO_EXTRA)
-        extra = PayloadReader(body.read_bytes(length))
-        return RowsHead(table_id, flags, ExtraRowInfo.decode(extra, update=kind is UPDATE))
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -366,16 +304,3 @@ class RowsEvent:
 
 def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
     return None if columns_present is None else plan.places(columns_present)
-
-
-def with_diffs_applied(before: Value, after: Value) -> Value:
-    """Return the document after, of one before and the `JsonDiffs` after it; else what is after.
-
-    Raises DecodeError where they do not fit.
-    """
-    if not isinstance(after, JsonDiffs) or before is ABSENT:
-        return after
-    if not isinstance(before, str):
-        reason = "it has changes of a document, but none before them"
-        raise DecodeError(reason)
-    return apply_json_diffs(before, after)

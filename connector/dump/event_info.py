@@ -33,7 +33,8 @@ from connector.binlog.mariadb_events import (
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
-from connector.binlog.rows_event import STMT_END_F, RowsEvent
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import STMT_END_F
 from connector.binlog.statement_events import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import (

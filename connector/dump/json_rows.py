@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from connector.binlog.collation_names import collation_name
 from connector.binlog.column_types import NUMERIC_TYPES, column_type_name
 from connector.binlog.optional_metadata import MetadataField
-from connector.binlog.rows_event import RowsKind
+from connector.binlog.rows_head import RowsKind
 from connector.dump.json_values import cell_encoder, hexadecimal
 from connector.errors import DecodeError
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.column_types import ColumnType, column_type_name
 from connector.binlog.columns.floats import float32_text
-from connector.binlog.rows_event import RowsKind
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.values import ABSENT, EnumIndex, Geometry, JsonDiffs, JsonOperation
 from connector.dump.statement_info import quote_identifier
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter
 
-from connector.binlog.rows_event import DELETE, INSERT
+from connector.binlog.rows_head import DELETE, INSERT
 from connector.envelope.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
 from connector.envelope.record_headers import RecordHeaders
 from connector.envelope.source_block import SourceBlock
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import RowsKind
+    from connector.binlog.rows_head import RowsKind
     from connector.changes.transaction import Transaction
     from connector.envelope.published_table import TableParts
     from connector.envelope.record import RecordTarget

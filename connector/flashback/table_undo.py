@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from connector.binlog.rows_event import RowsKind
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.values import ABSENT
 from connector.errors import DecodeError, UnsupportedChange
 from connector.flashback.sql_values import literal, matches, quoted_name, raw_columns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 import pyarrow as pa
 from mypy_extensions import i64
 
-from connector.binlog.rows_event import DELETE, INSERT
+from connector.binlog.rows_head import DELETE, INSERT
 from connector.reader.arrow_builder import ArrayBuilder, FixedWidthBuilder, VariableWidthBuilder
 from connector.reader.arrow_nested import NamesBuilder
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, final
 import pyarrow as pa
 
 from connector.binlog.columns.json_diffs import JsonDiffsReader
+from connector.binlog.columns.json_patch import with_diffs_applied
 from connector.binlog.row_plan import describe
-from connector.binlog.rows_event import with_diffs_applied
 from connector.errors import ConfigError, DecodeError, EventError
 from connector.payload import PayloadReader
 from connector.reader.arrow_builder import ArrayBuilder, NoArrowForm, VariableWidthBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.rows_event import DELETE, INSERT
+from connector.binlog.rows_head import DELETE, INSERT
 from connector.binlog.values import ABSENT
 from connector.changes.transaction_bounds import rows_of
 from connector.errors import DecodeError
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.binlog.row_plan import RowPlan
-    from connector.binlog.rows_event import Row, RowsEvent, RowsKind
+    from connector.binlog.rows_event import Row, RowsEvent
+    from connector.binlog.rows_head import RowsKind
     from connector.binlog.table_map_event import TableMapEvent
     from connector.binlog.values import Value
     from connector.payload import PayloadReader

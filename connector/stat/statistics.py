@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.event_types import event_name
 from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.rows_event import RowsKind
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
 from connector.errors import EventError

@@ -12,7 +12,8 @@ from connector.binlog.column_types import ColumnType
 from connector.binlog.compressed_events import EVENT_LENGTH_MAX, read_compressed
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
-from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.statement_events import QueryEvent
 from connector.errors import DecodeError, EventError
 from connector.payload import PayloadReader

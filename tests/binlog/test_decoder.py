@@ -9,7 +9,8 @@ from connector.binlog.event_types import EventType, event_name
 from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.heartbeat_event import HeartbeatEvent
 from connector.binlog.mariadb_events import MariadbGtidEvent
-from connector.binlog.rows_event import DUMMY_TABLE_ID, RowsEvent, RowsKind
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import DUMMY_TABLE_ID, RowsKind
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.table_maps import TABLE_MAPS_MAX
 from connector.binlog.transaction_events import XidEvent

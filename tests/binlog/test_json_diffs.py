@@ -14,7 +14,8 @@ from connector.binlog.column_types import ColumnType
 from connector.binlog.columns.json_patch import apply_json_diffs
 from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.row_plan import RowPlan
-from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation, Value
 from connector.errors import DecodeError, EventError

@@ -16,7 +16,8 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
 from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
 from connector.binlog.load_events import LoadEvent, LoadFlag, LoadFormat
-from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_events import XidEvent

@@ -32,7 +32,8 @@ from connector.binlog.mariadb_events import (
     MariadbGtidEvent,
 )
 from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.statement_events import (
     DuplicateHandling,
     ExecuteLoadQueryEvent,

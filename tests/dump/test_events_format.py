@@ -31,7 +31,8 @@ from connector.binlog.mariadb_events import (
     FL_STANDALONE,
     MariadbGtidEvent,
 )
-from connector.binlog.rows_event import RowsEvent, RowsHead, RowsKind
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import RowsHead, RowsKind
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.status_variables import StatusVariables
 from connector.binlog.transaction_events import PreviousGtidsEvent

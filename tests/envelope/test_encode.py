@@ -15,7 +15,8 @@ from connector.binlog.event import Event
 from connector.binlog.event_types import EventType
 from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.header import EventHeader
-from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.table_map_event import TableMapEvent
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.changes.statement import StatementKind

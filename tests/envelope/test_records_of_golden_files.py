@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.rows_event import RowsKind
+from connector.binlog.rows_head import RowsKind
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import ChangeReceiver

@@ -14,7 +14,8 @@ from librt.strings import BytesWriter
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType as T
 from connector.binlog.extra_row_info import ExtraRowInfo
-from connector.binlog.rows_event import RowsEvent, RowsKind
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import RowsKind
 from connector.binlog.table_map_event import TableMapEvent
 from connector.envelope.published_table import PublishedTable
 from connector.envelope.row_encoder import RowEncoder

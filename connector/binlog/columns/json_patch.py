@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, cast
 from mypy_extensions import mypyc_attr
 
 from connector.binlog.columns.json_document import require_depth
-from connector.binlog.values import JsonOperation
+from connector.binlog.values import ABSENT, JsonDiffs, JsonOperation
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from connector.binlog.values import JsonDiff, JsonDiffs
+    from connector.binlog.values import JsonDiff, Value
 
 
 @mypyc_attr(native_class=False)  # a native class has no base that is built in
@@ -41,6 +41,19 @@ _LEG = re.compile(
     r'\.("(?:[^"\\]|\\[^u]|\\u00[01][0-9a-f])*"|[^.\["]+)|\[(last-)?([0-9]{1,10})\]|\[last\]'
 )
 _DECODER = JSONDecoder(parse_int=_Number, parse_float=_Number)
+
+
+def with_diffs_applied(before: Value, after: Value) -> Value:
+    """Return the document after, of one before and the `JsonDiffs` after it; else what is after.
+
+    Raises DecodeError where they do not fit.
+    """
+    if not isinstance(after, JsonDiffs) or before is ABSENT:
+        return after
+    if not isinstance(before, str):
+        reason = "it has changes of a document, but none before them"
+        raise DecodeError(reason)
+    return apply_json_diffs(before, after)
 
 
 def apply_json_diffs(document: str, diffs: JsonDiffs) -> str:
