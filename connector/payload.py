@@ -1,4 +1,4 @@
-"""A cursor over one whole payload: MySQL's basic types, and the only place where an offset moves.
+"""A cursor over one whole payload: MySQL's basic types, none of them beyond its end.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_data_types.html
 """

@@ -27,6 +27,7 @@ from mypy_extensions import i64
 
 from connector.binlog.event_types import EventType
 from connector.binlog.header import HEADER_LENGTH
+from connector.binlog.version import SIZE_END, SIZE_OFFSET
 from connector.errors import DecodeError, EventError
 from connector.payload import PayloadReader
 
@@ -43,8 +44,6 @@ _PAYLOAD_SIZE = 1
 _COMPRESSION_TYPE = 2
 _UNCOMPRESSED_SIZE = 3
 
-_SIZE_OFFSET: Final = 9
-_SIZE_END: Final = 13
 _U32: Final = 0xFFFF_FFFF
 
 
@@ -206,7 +205,7 @@ class _Unpacked:
         if length - start < HEADER_LENGTH:
             return self._next_in_pieces()
         # Not native, as what is left is not: a header may state any number of 64 bits.
-        size: int = i64(read_i32_le(block, start + _SIZE_OFFSET)) & _U32
+        size: int = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
         self._check(size)
         end = start + size
         if end > length:
@@ -217,7 +216,7 @@ class _Unpacked:
 
     def _next_in_pieces(self) -> bytes:
         head = self._read(min(HEADER_LENGTH, self.left))
-        size = int.from_bytes(head[_SIZE_OFFSET:_SIZE_END], "little")
+        size = int.from_bytes(head[SIZE_OFFSET:SIZE_END], "little")
         self._check(size)
         rest = self._read(size - HEADER_LENGTH)
         self.left -= size

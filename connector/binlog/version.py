@@ -18,12 +18,16 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binl
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 from connector.binlog.event_types import EventType
 from connector.payload import PayloadReader
 
-_TYPE_OFFSET = 4
-_SIZE_OFFSET = 9
+# In the header of every format.
+TYPE_OFFSET: Final = 4
+SIZE_OFFSET: Final = 9
+SIZE_END: Final = 13
+
 _V3_START_EVENT_LENGTH = 75
 _V3_BINLOG_VERSION_OFFSET = 19
 
@@ -47,9 +51,9 @@ def detect_version(first_event: bytes) -> BinlogVersion:
     Thirteen bytes of the event are enough, but for telling V2 from V3, which takes 21. Raises
     TruncatedPayload when there are fewer.
     """
-    reader = PayloadReader(first_event, _TYPE_OFFSET)
+    reader = PayloadReader(first_event, TYPE_OFFSET)
     type_code = reader.read_uint8()
-    reader.skip(_SIZE_OFFSET - reader.offset)
+    reader.skip(SIZE_OFFSET - reader.offset)
     size = reader.read_uint32()
     if type_code == EventType.FORMAT_DESCRIPTION_EVENT:
         return BinlogVersion.V4

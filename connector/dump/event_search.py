@@ -22,15 +22,13 @@ from zlib import crc32
 from connector.binlog.checksum import CHECKSUM_LENGTH, computed_format_checksum, stored_checksum
 from connector.binlog.event_types import EventType
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
-from connector.binlog.version import BinlogVersion
+from connector.binlog.version import SIZE_END, TYPE_OFFSET, BinlogVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_TYPE_OFFSET = 4
 _TYPE_AND_SIZE = Struct("<4xB4xI")
 _TYPE_TO_SIZE = 7  # bytes between the type code and the highest byte of the size
-_SIZE_END = 13
 _LOG_POS = Struct("<13xI")
 _WRAP = 1 << 32
 _WINDOW_BYTES = 1024 * 1024
@@ -77,7 +75,7 @@ class EventSearch:
         highest = re.escape(bytes((min(self.end - start, _WRAP - 1) >> 24,)))
         pattern = re.compile(
             rb"(?=.{%d}[%s].{%d}[\x00-%s].{%d})"
-            % (_TYPE_OFFSET, _TYPES, _TYPE_TO_SIZE, highest, length - _SIZE_END),
+            % (TYPE_OFFSET, _TYPES, _TYPE_TO_SIZE, highest, length - SIZE_END),
             re.DOTALL,
         )
         while start + length <= self.end:

@@ -14,7 +14,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import event_name
 from connector.binlog.format_description_event import FormatDescriptionEvent
 from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.version import detect_version
+from connector.binlog.version import SIZE_END, SIZE_OFFSET, TYPE_OFFSET, detect_version
 from connector.dump.event_search import EventSearch
 from connector.errors import EventError, LogTruncated
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 # Of the first event, to tell the format by.
 _FIRST_EVENT_BYTES = 21
-_TYPE_OFFSET = 4
-_SIZE = slice(9, 13)
+_SIZE = slice(SIZE_OFFSET, SIZE_END)
 _WRAP = 1 << 32
 
 
@@ -149,7 +148,7 @@ class LogRecovery:
         size = int.from_bytes(header[_SIZE], "little")
         if size < length:
             reason = f"its header says {size} bytes, less than the {length} of a header"
-            raise EventError(self._file, position, event_name(header[_TYPE_OFFSET]), reason)
+            raise EventError(self._file, position, event_name(header[TYPE_OFFSET]), reason)
         left = self._search.end - position
         if size > left:
             raise LogTruncated(self._file, position, size, left)

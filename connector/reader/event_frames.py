@@ -20,7 +20,13 @@ from mypy_extensions import i64
 from connector.binlog.event_types import event_name
 from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
 from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.version import BinlogVersion, detect_version
+from connector.binlog.version import (
+    SIZE_END,
+    SIZE_OFFSET,
+    TYPE_OFFSET,
+    BinlogVersion,
+    detect_version,
+)
 from connector.errors import EventError, LogRefused, LogTruncated
 from connector.event_source import EventSource
 from connector.reader.byte_source import MAGIC_LENGTH
@@ -42,9 +48,6 @@ _OTHER_MAGICS = {
     b"\xfe\xfe\x0c\x01": "MariaDB's index of the GTIDs of a log: give the log beside it",
 }
 
-_TYPE_OFFSET = 4
-_SIZE_OFFSET: Final = 9
-_SIZE_END: Final = 13
 _U32: Final = 0xFFFF_FFFF
 
 
@@ -93,7 +96,7 @@ class EventFrames(EventSource):
         # Bytes that are pending begin an event; their block has been read to its end.
         if self.version is None or available < self._header_length or self._pending:
             return None
-        size = i64(read_i32_le(block, start + _SIZE_OFFSET)) & _U32
+        size = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
         if size < self._header_length or size > available:
             return None
         end = start + size
@@ -120,7 +123,7 @@ class EventFrames(EventSource):
             if self._pending:
                 raise self._truncated(self._header_length)
             return None
-        size = int.from_bytes(self._pending[_SIZE_OFFSET:_SIZE_END], "little")
+        size = int.from_bytes(self._pending[SIZE_OFFSET:SIZE_END], "little")
         if not self._header_length <= size <= EVENT_BYTES_MAX:
             raise self._cannot_be(size)
         if not self._fill(size):
@@ -166,7 +169,7 @@ class EventFrames(EventSource):
         return LogTruncated(self._source.name, self.position, needed, len(self._pending))
 
     def _cannot_be(self, size: int) -> EventError:
-        name = event_name(self._pending[_TYPE_OFFSET])
+        name = event_name(self._pending[TYPE_OFFSET])
         bound = (
             f"less than the {self._header_length} of a header"
             if size <= EVENT_BYTES_MAX
