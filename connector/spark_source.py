@@ -87,10 +87,12 @@ class MysqlBinlogSource(DataSource):
             reason = f"mysql_binlog has no option {unknown[0]}; there are path, tables"
             raise ConfigError(reason)
         tables = self.options.get("tables")
-        followed = TableFilter([each.strip() for each in tables.split(",")]) if tables else None
+        patterns = [each.strip() for each in tables.split(",")] if tables else None
+        if patterns is not None:
+            TableFilter(patterns)  # refused here, not by a task
         listed = self.options.get("paths")
         paths: list[str] = json.loads(listed) if listed else [self.options.get("path", "")]
-        return _Reader([found for path in paths for found in _log_files(path)], followed)
+        return _Reader([found for path in paths for found in _log_files(path)], patterns)
 
 
 class _File(InputPartition):
@@ -104,9 +106,10 @@ class _File(InputPartition):
 class _Reader(DataSourceReader):
     """Reads one file a task."""
 
-    def __init__(self, paths: list[str], tables: TableFilter | None) -> None:
+    def __init__(self, paths: list[str], patterns: list[str] | None) -> None:
+        # What Spark sends to its tasks: plain values.
         self._paths = paths
-        self._tables = tables
+        self._patterns = patterns
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return a partition for each file."""
@@ -118,7 +121,7 @@ class _Reader(DataSourceReader):
         Raises what reading raises, which fails the job with its text.
         """
         assert isinstance(partition, _File)
-        tables = self._tables
+        tables = None if self._patterns is None else TableFilter(self._patterns)
         with open_binlog(partition.path) as log:
             for transaction in log.transactions():
                 gtid = None if transaction.gtid is None else str(transaction.gtid)

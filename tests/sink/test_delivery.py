@@ -18,7 +18,7 @@ from connector.envelope.progress import Progress
 from connector.errors import SinkRefused, SinkUnavailable
 from connector.sink.delivery import BatchDelivery, RecordDelivery
 from connector.sink.kafka import KafkaSink
-from tests.integration.harness import read_committed, wait_until
+from tests.integration.harness import read_committed, wait_until, wait_until_settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,6 +85,11 @@ def publish(sink: KafkaSink, prefix: str, numbers: range, size: int = 100) -> No
         )
 
 
+def delivered(broker: KafkaBroker, prefix: str) -> list[int]:
+    wait_until_settled(broker.endpoint, prefix)
+    return keys(broker, prefix)
+
+
 def keys(broker: KafkaBroker, prefix: str) -> list[int]:
     return sorted(one.key["id"] for one in read_committed(broker.endpoint, prefix))
 
@@ -99,7 +104,7 @@ def test_whole_batches_are_delivered_with_every_compression(
     assert isinstance(sink._producer._delivery, BatchDelivery)
     publish(sink, prefix, range(500))
     sink.commit(PROGRESS)
-    assert keys(kafka_broker, prefix) == list(range(500))
+    assert delivered(kafka_broker, prefix) == list(range(500))
     assert sink.in_flight_bytes == 0
 
 
@@ -129,6 +134,7 @@ def test_records_go_one_by_one_where_the_client_lacks_a_name(
     sink.abort()
     publish(sink, prefix, range(40, 50))
     sink.commit(PROGRESS)
+    wait_until_settled(kafka_broker.endpoint, prefix)
     seen = read_committed(kafka_broker.endpoint, prefix)
     assert sorted(one.key["id"] for one in seen) == [*range(30), *range(40, 50)]
     assert all(one.headers == {"cdc.seq": f"{one.key['id']:038d}"} for one in seen)
@@ -151,7 +157,7 @@ def test_records_go_one_by_one_where_the_client_encodes_otherwise(
     ]
     publish(sink, prefix, range(10))
     sink.commit(PROGRESS)
-    assert keys(kafka_broker, prefix) == list(range(10))
+    assert delivered(kafka_broker, prefix) == list(range(10))
 
 
 def test_batches_that_a_topic_does_not_take_are_split(
@@ -161,10 +167,10 @@ def test_batches_that_a_topic_does_not_take_are_split(
     sink = open_sink(compression="none", in_flight_bytes_max=50_000)
     publish(sink, prefix, range(1000))
     sink.commit(PROGRESS)
-    assert keys(kafka_broker, prefix) == list(range(1000))
+    assert delivered(kafka_broker, prefix) == list(range(1000))
     publish(sink, prefix, range(1000, 2000))
     sink.commit(PROGRESS)
-    assert keys(kafka_broker, prefix) == list(range(2000))
+    assert delivered(kafka_broker, prefix) == list(range(2000))
 
 
 def test_a_record_that_a_topic_does_not_take_is_refused(
@@ -200,7 +206,7 @@ def test_what_was_not_committed_may_be_dropped_while_it_is_under_way(
     sink.abort()
     publish(sink, prefix, range(100, 110))
     sink.commit(PROGRESS)
-    assert keys(kafka_broker, prefix) == list(range(100, 110))
+    assert delivered(kafka_broker, prefix) == list(range(100, 110))
 
 
 def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(

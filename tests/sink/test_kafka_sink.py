@@ -13,7 +13,7 @@ from connector.errors import Fenced, SinkRefused, SinkUnavailable
 from connector.sink.kafka import KafkaSink
 from connector.sink.recovery import read_progress
 from local_stack.managed_server import free_port
-from tests.integration.harness import read_committed
+from tests.integration.harness import read_committed, wait_until_settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +85,11 @@ def publish(sink: KafkaSink, settings: KafkaSettings, number: int, size: int = 1
     )
 
 
+def delivered(settings: KafkaSettings, broker: KafkaBroker) -> list[int]:
+    wait_until_settled(broker.endpoint, settings.topic_prefix)
+    return keys(settings, broker)
+
+
 def keys(settings: KafkaSettings, broker: KafkaBroker) -> list[int]:
     seen = read_committed(broker.endpoint, settings.topic_prefix)
     return sorted(one.key["id"] for one in seen)
@@ -103,7 +108,7 @@ def test_records_become_visible_with_their_progress(
     assert keys(settings, kafka_broker) == []
     assert read_progress(settings, "pipe") is None
     sink.commit(progress("a", 900))
-    assert keys(settings, kafka_broker) == list(range(50))
+    assert delivered(settings, kafka_broker) == list(range(50))
     assert sink.recover() == (progress("a", 900), [])
 
 
@@ -115,7 +120,7 @@ def test_what_was_aborted_is_never_seen(
     sink.abort()
     publish(sink, settings, 2)
     sink.commit(progress("a"))
-    assert keys(settings, kafka_broker) == [2]
+    assert delivered(settings, kafka_broker) == [2]
 
 
 def test_the_last_progress_of_this_pipeline_is_found_among_others(
@@ -151,7 +156,7 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     )
     publish(new, settings, 2)
     new.commit(progress("new", 99))
-    assert keys(settings, kafka_broker) == [2]
+    assert delivered(settings, kafka_broker) == [2]
 
 
 def test_memory_is_bounded_while_a_transaction_is_larger_than_the_limit(
@@ -162,7 +167,7 @@ def test_memory_is_bounded_while_a_transaction_is_larger_than_the_limit(
         publish(sink, settings, number, size=100_000)
         assert sink.in_flight_bytes <= IN_FLIGHT_BYTES_MAX
     sink.commit(progress("a"))
-    assert keys(settings, kafka_broker) == list(range(60))
+    assert delivered(settings, kafka_broker) == list(range(60))
 
 
 def test_a_record_above_the_limit_is_refused_with_the_setting_to_raise(
