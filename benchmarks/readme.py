@@ -36,7 +36,7 @@ _RATES = ["one-row transactions", "binlog-connector is", "bulk", "binlog-connect
 _PHASES = ("oltp", "bulk")
 
 _FROM_FILE = (
-    "**From a binlog file to JSON records**, rows a second, one process. Ours are complete Kafka "
+    "**From a binlog file to JSON records**, rows a second on one core. Ours are complete Kafka "
     "records; mysqlbinlog prints text."
 )
 _END_TO_END = (

@@ -63,7 +63,7 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         table(["", "wanted", "measured", "met"], [each.row() for each in targets(results)]),
     ]
     if decode := results["decode"]:
-        parts += ["## From file, one process", _DECODE, *_decode(decode)]
+        parts += ["## From file, one core", _DECODE, *_decode(decode)]
     if replay := results["replay"]:
         parts += ["## From a live server to a broker", _REPLAY, _replay(replay)]
     if live := results["live"]:
@@ -78,8 +78,8 @@ _INTRODUCTION = (
     "`benchmarks/` is how. Ratios travel to other machines, figures do not."
 )
 _DECODE = (
-    "Each run is a process of its own, with its start; *warm* is what a Java process does after "
-    "its first pass. The rates are those of the fastest run. Programs are compared where "
+    "Each run is a process of its own, on one core, with its start; *warm* is what a Java process "
+    "does after its first pass. The rates are those of the fastest run. Programs are compared where "
     "they make the same:\n\n"
     "* *JSON of each change*: an envelope with before and after. Ours is Debezium's, with key, "
     "headers and batches as Kafka stores them; the others' is "
