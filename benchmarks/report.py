@@ -79,8 +79,8 @@ _INTRODUCTION = (
 )
 _DECODE = (
     "Each run is a process of its own, on one core, with its start; *warm* is what a Java process "
-    "does after its first pass. The rates are those of the fastest run. Programs are compared where "
-    "they make the same:\n\n"
+    "does after its first pass. The rates are those of the fastest run. Programs are compared "
+    "where they make the same:\n\n"
     "* *JSON of each change*: an envelope with before and after. Ours is Debezium's, with key, "
     "headers and batches as Kafka stores them; the others' is "
     "`{op, db, table, ts, pos, before, after}`.\n"
