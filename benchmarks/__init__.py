@@ -13,5 +13,6 @@ process of its own. `BENCHMARKS.md` is what the last run on record wrote.
 `memory.py`         memory over ten million rows
 `targets.py`        what has to be reached, and whether it was
 `report.py`         BENCHMARKS.md
+`readme.py`         the README's tables
 ==================  ==============================================================================
 """
