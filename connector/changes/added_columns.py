@@ -80,11 +80,12 @@ def added_columns(statement: Statement, timestamp: int) -> list[AddedColumn]:
 def _first_clause(statement: Statement) -> int:
     """Return the index of the first token behind `ALTER … TABLE [IF EXISTS] name[.name]`."""
     tokens = statement.tokens
-    place = next(n for n, token in enumerate(tokens) if token.is_word("TABLE")) + 1
-    while tokens[place].is_word("IF", "EXISTS"):
+    end = len(tokens)
+    place = next((n for n, token in enumerate(tokens, 1) if token.is_word("TABLE", "TABLES")), end)
+    while place < end and tokens[place].is_word("IF", "EXISTS"):
         place += 1
     place += 1
-    while place < len(tokens) and tokens[place].text == ".":
+    while place < end and tokens[place].text == ".":
         place += 2
     return place
 
@@ -109,7 +110,7 @@ def _split(tokens: list[Token], start: int) -> Iterator[list[Token]]:
 def _column(definition: list[Token], timestamp: int) -> AddedColumn:
     name = definition[0].name
     flat = list(_outside_parentheses(definition[1:]))
-    for token, following in zip(flat, [*flat[1:], None], strict=True):
+    for token, following in zip(flat, [*flat[1:], None], strict=False):
         if token.is_word(*_COMPUTED_WORDS):
             return AddedColumn(name, DefaultKind.COMPUTED)
         if token.is_word("DEFAULT"):
@@ -159,7 +160,10 @@ def _default(name: str, tokens: list[Token], timestamp: int) -> AddedColumn:
 
 def _string(name: str, text: str) -> AddedColumn:
     if text[0] in "bB":
-        return AddedColumn(name, DefaultKind.LITERAL, str(int(text[2:-1] or "0", 2)))
+        digits = text[2:-1] or "0"
+        if not set(digits) <= {"0", "1"}:
+            return AddedColumn(name, DefaultKind.COMPUTED)
+        return AddedColumn(name, DefaultKind.LITERAL, str(int(digits, 2)))
     if text[0] in "xX":
         # A hexadecimal literal is bytes or a number, depending on the type.
         return AddedColumn(name, DefaultKind.COMPUTED)

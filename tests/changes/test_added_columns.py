@@ -63,3 +63,17 @@ def test_every_clause_that_adds_a_column_counts_and_no_other() -> None:
 def test_alter_table_that_adds_nothing_adds_no_column() -> None:
     assert added_columns(classify("ALTER TABLE t ENGINE=InnoDB"), 0) == []
     assert added_columns(classify("ALTER TABLE t ADD"), 0) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "ALTER TABLE IF EXISTS `a`.`t` ADD COLUMN IF NOT EXISTS x INT NOT NULL DEFAULT -1",
+        "ALTER TABLE t ADD (y CHAR(3) DEFAULT _utf8mb4'z', z BIT(2) DEFAULT b'10')",
+        "ALTER TABLES t ADD x INT DEFAULT b'2'",
+        "ALTER TABLE t ADD (,), ADD (), ADD",
+    ],
+)
+def test_a_statement_that_no_server_runs_is_no_reason_to_fail(query: str) -> None:
+    for end in range(len(query) + 1):
+        added_columns(classify(query[:end]), 7)
