@@ -1,4 +1,4 @@
-"""A proxy between connector and server that may change packets of the server on their way."""
+"""A proxy between connector and server: the server's packets may change on their way, or wait."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import threading
 import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
+
+from connector.binlog.event_types import EventType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,15 +19,25 @@ HEADER_LENGTH = 4
 CHECKSUM_LENGTH = 4
 # Behind the OK byte: timestamp u32, then the event's type.
 TYPE_OFFSET = 1 + 4
+SIZE_OFFSET = TYPE_OFFSET + 1 + 4
 FLAGS_OFFSET = 1 + 17
 
 
 class PacketProxy:
-    """Listens on a port of 127.0.0.1; `change` gets each packet's payload from the server."""
+    """Listens on a port of 127.0.0.1; `change` gets each packet's payload from the server.
 
-    def __init__(self, server: Endpoint, change: Callable[[bytes], bytes]) -> None:
+    Those that `waits` is true of go together with the packet behind them.
+    """
+
+    def __init__(
+        self,
+        server: Endpoint,
+        change: Callable[[bytes], bytes] = bytes,
+        waits: Callable[[bytes], bool] = lambda _: False,
+    ) -> None:
         self._server = server
         self._change = change
+        self._waits = waits
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._sockets: list[socket.socket] = []
@@ -53,9 +65,13 @@ class PacketProxy:
     def _copy_packets(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
             reader = server.makefile("rb")
+            packets = b""
             while header := reader.read(HEADER_LENGTH):
                 payload = reader.read(int.from_bytes(header[:3], "little"))
-                client.sendall(header + self._change(payload))
+                packets += header + self._change(payload)
+                if not self._waits(payload):
+                    client.sendall(packets)
+                    packets = b""
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
 
@@ -91,3 +107,10 @@ def retype(marker: bytes, type_code: int) -> Callable[[bytes], bytes]:
         return payload[:1] + event + zlib.crc32(event).to_bytes(CHECKSUM_LENGTH, "little")
 
     return change
+
+
+def ends_a_transaction(payload: bytes) -> bool:
+    """Return whether it is the end of a transaction, or a heartbeat, which may follow it."""
+    is_event = payload[SIZE_OFFSET : SIZE_OFFSET + 4] == (len(payload) - 1).to_bytes(4, "little")
+    types = (EventType.XID_EVENT, EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
+    return is_event and payload[TYPE_OFFSET] in types

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from connector.envelope.contract import SEQ_ROW_DIGITS
 from local_stack import KafkaBroker, MariadbServer, MysqlServer
 from tests.integration.conftest import new_stream
-from tests.integration.harness import read_committed
+from tests.integration.harness import read_committed, wait_until
+from tests.integration.packet_proxy import PacketProxy, ends_a_transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -316,6 +318,23 @@ def test_a_transaction_larger_than_a_batch_arrives_whole(stream: Stream) -> None
         assert connector.terminate() == 0
     assert [s.key["id"] for s in seen] == list(range(1, 901))
     assert len({s.headers["cdc.txn"] for s in seen}) == 1
+
+
+def test_a_transaction_is_delivered_although_the_next_one_always_has_begun(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    with (
+        PacketProxy(stream.source, waits=ends_a_transaction) as proxy,
+        stream.connector(source__port=proxy.port, **{"source.tls__mode": "disabled"}) as connector,
+    ):
+        connector.wait_for('"event": "streaming"')
+        numbers = count()
+
+        def delivered() -> bool:
+            # Its end comes with the beginning of the next one.
+            stream.execute(f"INSERT INTO t VALUES ({next(numbers)})")
+            return bool(stream.changes())
+
+        wait_until(delivered, connector.output, seconds=20)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
