@@ -46,8 +46,11 @@ _ORIGINAL_SERVER_VERSION = 10
 _COMMIT_GROUP_TICKET = 11
 
 _SIGNED = (_GNO, _LAST_COMMITTED, _SEQUENCE_NUMBER)
+_TIMESTAMPS = (_IMMEDIATE_COMMIT_TIMESTAMP, _ORIGINAL_COMMIT_TIMESTAMP)
 _UUID_LENGTH = 16
 _BYTE_MAX = 0xFF
+# An event without a tag has 56 bits for a time.
+_TIMESTAMP_MAX = (1 << 56) - 1
 
 
 @dataclass(slots=True)
@@ -75,6 +78,8 @@ class GtidTaggedEvent(CommitFacts):
                 tag = _read_tag(body)
             elif field in _SIGNED:
                 numbers[field] = read_signed_varlen(body)
+            elif field in _TIMESTAMPS:
+                numbers[field] = _read_timestamp(body)
             elif field <= _COMMIT_GROUP_TICKET:
                 numbers[field] = read_varlen(body)
             elif field <= last_non_ignorable:
@@ -143,6 +148,14 @@ def _read_uuid(body: PayloadReader) -> UUID:
         reason = "a byte of the uuid is above 255"
         raise DecodeError(reason)
     return UUID(bytes=bytes(values))
+
+
+def _read_timestamp(body: PayloadReader) -> int:
+    value = read_varlen(body)
+    if value > _TIMESTAMP_MAX:
+        reason = f"a commit {value} microseconds after 1970 cannot be"
+        raise DecodeError(reason)
+    return value
 
 
 def _read_tag(body: PayloadReader) -> str:

@@ -108,6 +108,16 @@ def test_original_facts_differ_from_the_immediate_ones_where_they_are_given() ->
     assert event.encode() == message(FLAGS, UUID, GNO, "06 00", tail).data
 
 
+@pytest.mark.parametrize("field", ["0c", "0e"])
+def test_a_time_of_more_than_56_bits_is_refused(field: str) -> None:
+    latest = GtidTaggedEvent.decode(message(UUID, GNO, field, varlen(2**56 - 1).hex()))
+    assert latest.original_commit_timestamp == 2**56 - 1
+    for value in (2**56, 2**63, 2**64 - 1):
+        with pytest.raises(DecodeError) as caught:
+            GtidTaggedEvent.decode(message(UUID, GNO, field, varlen(value).hex()))
+        assert str(caught.value) == f"a commit {value} microseconds after 1970 cannot be"
+
+
 def test_a_field_of_a_newer_server_is_left_out() -> None:
     event = GtidTaggedEvent.decode(message(UUID, GNO, "18 ff ff"))
     assert (event.gtid.gno, event.rest) == (3, b"\x18\xff\xff")
