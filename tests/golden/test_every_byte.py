@@ -57,7 +57,7 @@ LOOKED_AT = {
 
 # Documents that were changed in place keep bytes that belong to no value any more.
 JSON_CHANGED_IN_PLACE = ("partial_json", "typed_array")
-JSON_DOCUMENT = "columns.json._Document.__init__"
+JSON_DOCUMENT = "columns.json_document._Document.__init__"
 
 
 def different_when_encoded(events: Iterable[Event]) -> list[str]:
