@@ -52,7 +52,7 @@ BATCH_BYTES = 256 * 1024
 OPEN_BYTES = 8 * 1024 * 1024
 RECORD_BYTES = 16 * 1024 * 1024
 PARTITIONS = 3
-COMMIT_BYTES = 8 * 1024 * 1024
+COMMIT_BYTES = 32 * 1024 * 1024
 
 KINDS = {"insert": "ins", "update": "upd", "delete": "del", "c": "ins", "u": "upd", "d": "del"}
 

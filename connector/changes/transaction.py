@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from connector.gtid import Gtid, MariadbGtid
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Transaction:
     """A group of events that the source committed as one."""
@@ -65,6 +66,7 @@ class Transaction:
         return self._id
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class RowsChange:
     """Rows of one followed table, as one rows event holds them."""
@@ -118,6 +120,7 @@ class StatementChange:
         self.query = query
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Committed:
     """The transaction is complete; `next_position` is the first byte behind it."""

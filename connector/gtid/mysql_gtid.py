@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 from uuid import UUID
 
 from librt.strings import read_i64_le
+from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -23,6 +24,7 @@ _SERVERS_MAX: Final = 1024
 _HALF: Final = 8
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Gtid:
     """The name of one transaction; equal by value."""
