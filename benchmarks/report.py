@@ -74,7 +74,7 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
 
 
 _INTRODUCTION = (
-    "Written by `make bench`: every program on the same bytes, on one machine, in one run; "
+    "Written by `make bench`: every program on the same bytes, side by side on one machine; "
     "`benchmarks/` is how. Ratios travel to other machines, figures do not."
 )
 _DECODE = (
