@@ -26,9 +26,16 @@ NESTED = "__"
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 TablePattern = Annotated[str, Field(pattern=r"^[^.]+\..+$")]
+# HOST or HOST:PORT; an IPv6 address in brackets.
+ServerAddress = Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?$")]
+# HOST:PORT to listen on.
+ListenAddress = Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}$")]
 
 # What a start point in the configuration may look like; see `configs/connector.toml`.
-START_PATTERN = r"^(earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+)$"
+START_PATTERN = (
+    r"^(snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+"
+    r"|timestamp:[0-9]{4}-[0-9]{2}-[0-9]{2}.+)$"
+)
 
 
 class Section(BaseModel):
@@ -51,6 +58,8 @@ class SourceSettings(Section):
 
     host: str = "127.0.0.1"
     port: Port = 3306
+    # Servers of the same topology that may stand in for the first one.
+    failover_hosts: list[ServerAddress] = []
     user: str = "cdc"
     password: SecretStr = SecretStr("")
     password_file: Path | None = None
@@ -58,7 +67,7 @@ class SourceSettings(Section):
     server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
     tables: list[TablePattern] = ["*.*"]
     exclude_tables: list[TablePattern] = []
-    start: Annotated[str, Field(pattern=START_PATTERN)] = "earliest"
+    start: Annotated[str, Field(pattern=START_PATTERN)] = "snapshot"
     tls: TlsSettings = TlsSettings()
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
     # Silence longer than this is a dead peer; heartbeats come three times as often.
@@ -97,7 +106,7 @@ class KafkaSettings(Section):
     record_bytes_max: Annotated[int, Field(ge=1024, le=2**31 - 1)] = 16 * 1024 * 1024
     tombstones: bool = True
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
-    transaction_timeout_seconds: Annotated[float, Field(ge=1)] = 60.0
+    transaction_timeout_seconds: Annotated[float, Field(ge=1)] = 900.0
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
     sasl_username: str | None = None
@@ -113,6 +122,38 @@ class DeliverySettings(Section):
     commit_interval_ms: Annotated[int, Field(ge=1, le=60_000)] = 100
     batch_bytes_max: Annotated[int, Field(ge=1024)] = 32 * 1024 * 1024
     in_flight_bytes_max: Annotated[int, Field(ge=65536)] = 32 * 1024 * 1024
+    # Records of BEGIN and END in `<prefix>.transaction`.
+    transaction_records: bool = False
+    # A record in `<prefix>.heartbeat` this often, also while the source is idle; 0 writes none.
+    heartbeat_interval_seconds: Annotated[float, Field(ge=0)] = 0.0
+
+
+class SnapshotSettings(Section):
+    """How tables are copied while the stream goes on."""
+
+    # Connections that read; each has one chunk at a time.
+    connections: Annotated[int, Field(ge=1, le=32)] = 2
+    chunk_rows: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
+    # A chunk is made smaller until its rows fit in.
+    chunk_bytes_max: Annotated[int, Field(ge=65536)] = 8 * 1024 * 1024
+    # No SELECT runs longer: a long one keeps the server from purging old row versions.
+    statement_seconds_max: Annotated[float, Field(gt=0, le=3600)] = 30.0
+    # Reading pauses while the source has more running threads; 0 does not look.
+    threads_running_max: Annotated[int, Field(ge=0)] = 0
+    # While this query returns a row with a value that is not 0, reading pauses.
+    pause_query: str | None = None
+
+
+class QuarantineSettings(Section):
+    """What becomes of a change that cannot be carried."""
+
+    policy: Literal["stop", "fence-key", "fence-table"] = "stop"
+
+
+class MetricsSettings(Section):
+    """Figures for Prometheus."""
+
+    listen: ListenAddress | None = None
 
 
 class RetrySettings(Section):
@@ -146,6 +187,9 @@ class Settings(BaseSettings):
     source: SourceSettings
     kafka: KafkaSettings
     delivery: DeliverySettings = DeliverySettings()
+    snapshot: SnapshotSettings = SnapshotSettings()
+    quarantine: QuarantineSettings = QuarantineSettings()
+    metrics: MetricsSettings = MetricsSettings()
     retry: RetrySettings = RetrySettings()
     log: LogSettings = LogSettings()
 

@@ -5,6 +5,9 @@ progress that covers them, when `commit_schedule` says so or the batch is large 
 happens only between source transactions; one that is larger than a batch passes through a single
 Kafka transaction, and the sink bounds what is in flight.
 
+*Attendants.* What works beside the stream (copies of tables, requests) has its turn between two
+source transactions, and what it writes is committed like the stream's.
+
 *Backpressure.* There is one thread. While the sink waits for Kafka, the socket is not read, and
 TCP makes the source wait.
 """
@@ -31,18 +34,14 @@ from connector.errors import (
     DecodeError,
     DefiniteError,
     EventError,
-    SourceUnavailable,
 )
-from connector.resume import Standing, added_columns, start_point
-from connector.sink.kafka import KafkaSink
-from connector.source.dump_request import open_stream
-from connector.source.mysql_server import MysqlServer
-from connector.source.preflight import check_source, require
-from connector.source.start import resolve_start, validate_start
+from connector.peers import PEERS, Peers
+from connector.resume import Standing, added_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from connector.attendant import Attendant
     from connector.config import Settings
     from connector.resume import Instance
     from connector.stop import StopSignals
@@ -61,7 +60,11 @@ class Pipeline:
     """One run of the stream: opened once, never repaired; after an error a new one is opened."""
 
     def __init__(
-        self, settings: Settings, instance: Instance, single_transactions: int = 0
+        self,
+        settings: Settings,
+        instance: Instance,
+        single_transactions: int = 0,
+        peers: Peers = PEERS,
     ) -> None:
         """Fence older instances, check the source, and stand at the committed progress.
 
@@ -78,12 +81,13 @@ class Pipeline:
         # What was committed since the last report.
         self._records = self._transactions = 0
         self._last_report = time.monotonic()
-        self._sink = KafkaSink(
-            settings.kafka, settings.name, instance.id, settings.delivery.in_flight_bytes_max
-        )
+        # What works beside the stream.
+        self._attendants: list[Attendant] = []
+        self._sink = peers.open_sink(settings, instance)
         try:
-            self._open_source(settings)
+            self._open_source(settings, peers)
         except BaseException:
+            self._close_attendants()
             self._sink.close()
             raise
 
@@ -116,51 +120,55 @@ class Pipeline:
                 drain_until = drain_until or time.monotonic() + _DRAIN_SECONDS
                 if not delivery.in_transaction or time.monotonic() > drain_until:
                     break
-            now = time.monotonic()
-            if not self._sink.target.records:
-                self._schedule.started(now)
-            batch_bytes_max = self._batch_bytes_max
-            # At the end of a transaction: what is received at a time mostly ends inside of one.
-            if stop.requested or self._single_transactions or now >= self._overdue:
-                batch_bytes_max = 0
-            now_us = time.time_ns() // _NS_PER_US
-            try:
-                all_taken = delivery.run(self._stream.events, batch_bytes_max, now_us)
-            finally:
-                self._tell_of_skipped()
-            due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
-            if not due:
-                patience = self._seconds_until(self._schedule.due)
-                came = self._stream.fill(max(0.0, min(patience, _POLL_SECONDS)))
-                due = not came and patience <= _POLL_SECONDS
-            if due:
-                self._commit()
+            self._take_turns(stop)
         if delivery.in_transaction:
             self._sink.abort()
             self._log.info("stopped inside a transaction; it is read again by the next run")
-        elif delivery.waiting:
+        elif delivery.waiting or self._sink.target.records:
+            self._commit()
+
+    def _take_turns(self, stop: StopSignals) -> None:
+        """Deliver what is there, let the attendants write, and commit or wait for more."""
+        delivery = self._delivery
+        now = time.monotonic()
+        if not self._sink.target.records:
+            self._schedule.started(now)
+        batch_bytes_max = self._batch_bytes_max
+        # At the end of a transaction: what is received at a time mostly ends inside of one.
+        if stop.requested or self._single_transactions or now >= self._overdue or self._wants_turn:
+            batch_bytes_max = 0
+        try:
+            all_taken = delivery.run(
+                self._stream.events, batch_bytes_max, time.time_ns() // _NS_PER_US
+            )
+        finally:
+            self._tell_of_skipped()
+        if not delivery.in_transaction:
+            for attendant in self._attendants:
+                attendant.step()
+        due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
+        if not due:
+            patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
+            came = self._stream.fill(max(0.0, min(patience, poll)))
+            due = not came and patience <= poll
+        if due:
             self._commit()
 
     def close(self) -> None:
         """Let go of source and sink; what has not been committed is aborted by Kafka."""
+        self._close_attendants()
         self._stream.close()
         self._sink.close()
 
-    def _open_source(self, settings: Settings) -> None:
-        last, schema_keys = self._sink.recover()
-        server = MysqlServer.connect(settings.source)
-        place = server.place
-        try:
-            require(check_source(server, settings.source), place)
-            identity = server.identity
-            if last is None:
-                point = resolve_start(server, settings.source.start)
-            else:
-                point = start_point(last, identity, place)
-            validate_start(server, point)
-            lower_case_names = server.variable("lower_case_table_names") == "1"
-        finally:
-            server.close()
+    def _close_attendants(self) -> None:
+        for attendant in self._attendants:
+            attendant.close()
+
+    def _open_source(self, settings: Settings, peers: Peers) -> None:
+        recovered = self._sink.recover()
+        last = recovered.progress
+        source = peers.choose_source(settings.source, last)
+        identity, point = source.identity, source.point
         standing = Standing(identity, point, last)
         options = EnvelopeOptions(
             prefix=settings.kafka.topic_prefix,
@@ -172,7 +180,7 @@ class Pipeline:
             options,
             standing.order,
             self._sink.target,
-            schema_keys,
+            recovered.schemas,
             added_columns(last) if last is not None else {},
         )
         self._delivery = DeliveryStream(
@@ -183,19 +191,14 @@ class Pipeline:
             encoder,
             self._sink.target,
             standing,
-            lower_case_names=lower_case_names,
+            lower_case_names=source.lower_case_names,
         )
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()
-        self._stream = open_stream(settings.source, point, replica_name=settings.name)
-        if self._stream.identity.server_uuid != identity.server_uuid:
-            # A proxy or a moved address led the second login elsewhere than the checks.
-            self._stream.close()
-            reason = f"{place}: another server answered than the one that was checked"
-            raise SourceUnavailable(reason)
+        self._stream = source.open_stream(settings.name)
         self._log.info(
             "streaming",
-            source=f"{settings.source.host}:{settings.source.port}",
+            source=f"{source.settings.host}:{source.settings.port}",
             server=identity.version,
             resumed=last is not None,
             position=f"{point.file}:{point.position}",
@@ -214,13 +217,27 @@ class Pipeline:
         skipped.clear()
 
     @property
+    def _wants_turn(self) -> bool:
+        """Whether someone waits for the end of a transaction."""
+        return any(attendant.wants_turn for attendant in self._attendants)
+
+    @property
+    def _poll_seconds(self) -> float:
+        """How long to wait for the source, before requests and attendants are looked at."""
+        return min(
+            (attendant.patience_seconds for attendant in self._attendants), default=_POLL_SECONDS
+        )
+
+    @property
     def _overdue(self) -> float:
         """When to commit, whatever the source sends."""
         return self._schedule.overdue(records=self._sink.target.records > 0)
 
     def _seconds_until(self, when: Callable[..., float]) -> float:
         """Return how long it is until then; without limit where there is nothing to commit."""
-        if self._delivery.in_transaction or not self._delivery.waiting:
+        if self._delivery.in_transaction or not (
+            self._delivery.waiting or self._sink.target.records
+        ):
             return inf
         return when(records=self._sink.target.records > 0) - time.monotonic()
 
@@ -234,6 +251,8 @@ class Pipeline:
         self._transactions += delivery.waiting
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
+        for attendant in self._attendants:
+            attendant.committed()
         if now - self._last_report >= _REPORT_SECONDS:
             self._report(now)
 

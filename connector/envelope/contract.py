@@ -7,7 +7,7 @@ A row record::
     topic    <prefix>.<database>.<table>
     key      {"id": 7}                        the primary key columns, in key order
     headers  cdc.seq     38 digits            the total order of changes (see `Sequence`)
-             cdc.op      c | u | d | t        insert, update, delete, truncate
+             cdc.op      c | u | d | t | r    insert, update, delete, truncate, read by a copy
              cdc.schema  3f9c…                id of the table's column list
              cdc.txn     uuid:gno | file:pos  the source transaction
     value    {"before": {…}|null, "after": {…}|null, "source": {…}, "op": "u", "ts_ms": …}
@@ -39,9 +39,23 @@ OP_CREATE: Final = "c"
 OP_UPDATE: Final = "u"
 OP_DELETE: Final = "d"
 OP_TRUNCATE: Final = "t"
+OP_READ: Final = "r"
 
+# Control topics, `<prefix>.<suffix>`, one partition each; `<prefix>` itself holds DDL.
 SCHEMA_TOPIC_SUFFIX: Final = "schema"
 PROGRESS_TOPIC_SUFFIX: Final = "progress"
+SNAPSHOT_TOPIC_SUFFIX: Final = "snapshot"
+FENCES_TOPIC_SUFFIX: Final = "fences"
+QUARANTINE_TOPIC_SUFFIX: Final = "quarantine"
+COMMANDS_TOPIC_SUFFIX: Final = "commands"
+TRANSACTION_TOPIC_SUFFIX: Final = "transaction"
+HEARTBEAT_TOPIC_SUFFIX: Final = "heartbeat"
+
+
+def control_topic(prefix: str, suffix: str) -> str:
+    """Return the name of a control topic."""
+    return f"{prefix}.{suffix}"
+
 
 # Digits of each part of a sequence on the wire; the widths are also the limits.
 SEQ_EPOCH_DIGITS: Final = 4

@@ -19,14 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaError, MessageSizeTooLargeError
 
-from connector.envelope.progress import progress_topic
+from connector.envelope.contract import (
+    COMMANDS_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    PROGRESS_TOPIC_SUFFIX,
+    SCHEMA_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    control_topic,
+)
 from connector.envelope.record import NO_HEADERS
-from connector.envelope.table_schema import schema_topic
 from connector.errors import ConnectorError, Fenced, SinkRefused, SinkUnavailable
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.producer import TransactionalProducer
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
-from connector.sink.recovery import read_progress, read_schema_keys
+from connector.sink.recovery import Recovered, read_progress, recover
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -44,6 +50,15 @@ _LINGER_MS = 0
 _RECORD_OVERHEAD_BYTES = 1024
 # The part of the bytes in flight that open batches may hold: one in so many.
 _OPEN_PART = 4
+
+# What every run reads before it begins.
+_TOPICS_AT_START = (
+    PROGRESS_TOPIC_SUFFIX,
+    SCHEMA_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    COMMANDS_TOPIC_SUFFIX,
+)
 
 _COMMIT = "commit a transaction"
 _ABORT = "abort a transaction"
@@ -71,8 +86,9 @@ class KafkaSink(BatchReceiver):
         self._in_transaction = False
         self._committing = False
         self._topics = TopicCreator(settings)
-        prefix = settings.topic_prefix
-        self._topics.ensure(progress_topic(prefix), schema_topic(prefix))
+        self._topics.ensure(
+            *(control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START)
+        )
         self._producer = self._start_producer()
         self.target = BatchingTarget(
             self,
@@ -91,9 +107,9 @@ class KafkaSink(BatchReceiver):
         """Bytes of records that Kafka may not have acknowledged."""
         return self._producer.in_flight_bytes + self.target.open_bytes
 
-    def recover(self) -> tuple[Progress | None, list[str]]:
-        """Return the last committed progress, and the keys of all schema records."""
-        return read_progress(self._settings, self._name), read_schema_keys(self._settings)
+    def recover(self) -> Recovered:
+        """Return what was committed by earlier runs."""
+        return recover(self._settings, self._name)
 
     def commit(self, progress: Progress) -> None:
         """Make everything since the last commit visible, together with `progress`.

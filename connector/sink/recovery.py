@@ -1,19 +1,25 @@
-"""What earlier runs committed: the last progress record and every schema record."""
+"""What earlier runs committed: the last progress record, and all that compacted topics keep."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
+from connector.envelope.contract import (
+    FENCES_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    control_topic,
+)
 from connector.envelope.progress import Progress, progress_topic
 from connector.envelope.table_schema import schema_topic
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from connector.config import KafkaSettings
 
@@ -25,55 +31,93 @@ _POLL_MS = 500
 _IDLE_POLLS_MAX = 60
 
 
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a pipeline committed; of the compacted topics the last value of each key."""
+
+    progress: Progress | None
+    schemas: dict[str, bytes]  # by `database.table/schema_id`, the oldest first
+    snapshots: dict[str, bytes]  # by `database.table`
+    fences: dict[str, bytes]  # by what comes behind `pipeline/`
+
+
+def recover(settings: KafkaSettings, name: str) -> Recovered:
+    """Read everything that pipeline `name` goes on from.
+
+    Raises SinkUnavailable or SinkRefused, and DecodeError for progress of another version.
+    """
+    prefix = settings.topic_prefix
+    progress, schemas, snapshots, fences = topics = (
+        progress_topic(prefix),
+        schema_topic(prefix),
+        control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
+        control_topic(prefix, FENCES_TOPIC_SUFFIX),
+    )
+    with _opened(settings, topics) as logs:
+        return Recovered(
+            _last_progress(logs[progress], name),
+            _last_values(logs[schemas], ""),
+            _last_values(logs[snapshots], f"{name}/"),
+            _last_values(logs[fences], f"{name}/"),
+        )
+
+
 def read_progress(settings: KafkaSettings, name: str) -> Progress | None:
     """Return the last committed progress of pipeline `name`, or None before its first.
 
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
     topic = progress_topic(settings.topic_prefix)
+    with _opened(settings, (topic,)) as logs:
+        return _last_progress(logs[topic], name)
+
+
+def _last_progress(log: _Log, name: str) -> Progress | None:
     key = name.encode()
-    with _opened(settings, topic) as (consumer, partition, begin, end):
-        start, length = end, _TAIL_OFFSETS
-        while start > begin:
-            upper, start = start, max(begin, end - length)
-            length *= 10
-            found = None
-            for record in _read(consumer, partition, start, upper):
-                if record.key == key and record.value is not None:
-                    found = record
-            if found is not None:
-                return Progress.decode(found.value, f"{topic}[0]@{found.offset}")
+    start, length = log.end, _TAIL_OFFSETS
+    while start > log.begin:
+        upper, start = start, max(log.begin, log.end - length)
+        length *= 10
+        found = None
+        for record in log.read(start, upper):
+            if record.key == key and record.value is not None:
+                found = record
+        if found is not None:
+            return Progress.decode(found.value, f"{log.partition.topic}[0]@{found.offset}")
     return None
 
 
-def read_schema_keys(settings: KafkaSettings) -> list[str]:
-    """Return the keys, `database.table/schema_id`, of every committed schema record.
-
-    Raises SinkUnavailable or SinkRefused.
-    """
-    topic = schema_topic(settings.topic_prefix)
-    with _opened(settings, topic) as (consumer, partition, begin, end):
-        records = _read(consumer, partition, begin, end)
-        return [record.key.decode() for record in records if record.value is not None]
+def _last_values(log: _Log, key_prefix: str) -> dict[str, bytes]:
+    """Return the last value of each key that begins with `key_prefix`, which is cut off."""
+    values: dict[str, bytes] = {}
+    for record in log.read(log.begin, log.end):
+        key = record.key.decode()
+        if not key.startswith(key_prefix):
+            continue
+        key = key.removeprefix(key_prefix)
+        values.pop(key, None)
+        if record.value is not None:
+            values[key] = record.value
+    return values
 
 
 @contextmanager
-def _opened(
-    settings: KafkaSettings, topic: str
-) -> Iterator[tuple[KafkaConsumer, TopicPartition, int, int]]:
-    """Give a consumer of the topic's one partition, and the partition's first and end offset."""
-    partition = TopicPartition(topic, 0)
+def _opened(settings: KafkaSettings, topics: Sequence[str]) -> Iterator[dict[str, _Log]]:
+    """Give the logs of topics that have one partition."""
+    partitions = [TopicPartition(topic, 0) for topic in topics]
     try:
         consumer = _consumer(settings)
         try:
-            consumer.assign([partition])
-            begin = consumer.beginning_offsets([partition])[partition]
-            end = consumer.end_offsets([partition])[partition]
-            yield consumer, partition, begin, end
+            begins = consumer.beginning_offsets(partitions)
+            ends = consumer.end_offsets(partitions)
+            yield {
+                partition.topic: _Log(consumer, partition, begins[partition], ends[partition])
+                for partition in partitions
+            }
         finally:
             consumer.close()
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, f"read topic {topic}", error) from error
+        raise connector_error(settings, f"read topic {', '.join(topics)}", error) from error
 
 
 def _consumer(settings: KafkaSettings) -> KafkaConsumer:
@@ -86,22 +130,31 @@ def _consumer(settings: KafkaSettings) -> KafkaConsumer:
     )
 
 
-def _read(
-    consumer: KafkaConsumer, partition: TopicPartition, start: int, end: int
-) -> Iterator[Any]:
-    """Yield the committed records with start <= offset < end."""
-    if start >= end:
-        return
-    consumer.seek(partition, start)
-    idle_polls = 0
-    while (position := consumer.position(partition)) < end:
-        batch = consumer.poll(timeout_ms=_POLL_MS)
-        for record in batch.get(partition, ()):
-            if record.offset < end:
-                yield record
-        # Markers and aborted records move the position without being returned.
-        moved = consumer.position(partition) > position
-        idle_polls = 0 if moved else idle_polls + 1
-        if idle_polls > _IDLE_POLLS_MAX:
-            reason = f"offset {end} of {partition.topic} did not arrive"
-            raise KafkaTimeoutError(reason)
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """The committed records of a partition; a consumer reads one of them at a time."""
+
+    consumer: KafkaConsumer
+    partition: TopicPartition
+    begin: int
+    end: int
+
+    def read(self, start: int, end: int) -> Iterator[Any]:
+        """Yield the committed records with start <= offset < end."""
+        if start >= end:
+            return
+        consumer, partition = self.consumer, self.partition
+        consumer.assign([partition])
+        consumer.seek(partition, start)
+        idle_polls = 0
+        while (position := consumer.position(partition)) < end:
+            batch = consumer.poll(timeout_ms=_POLL_MS)
+            for record in batch.get(partition, ()):
+                if record.offset < end:
+                    yield record
+            # Markers and aborted records move the position without being returned.
+            moved = consumer.position(partition) > position
+            idle_polls = 0 if moved else idle_polls + 1
+            if idle_polls > _IDLE_POLLS_MAX:
+                reason = f"offset {end} of {partition.topic} did not arrive"
+                raise KafkaTimeoutError(reason)

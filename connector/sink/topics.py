@@ -7,20 +7,41 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from connector.envelope.progress import progress_topic
-from connector.envelope.table_schema import schema_topic
+from connector.envelope.contract import (
+    COMMANDS_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    HEARTBEAT_TOPIC_SUFFIX,
+    PROGRESS_TOPIC_SUFFIX,
+    QUARANTINE_TOPIC_SUFFIX,
+    SCHEMA_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    TRANSACTION_TOPIC_SUFFIX,
+    control_topic,
+)
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
     from connector.config import KafkaSettings
 
 _HOUR_MS = 3_600_000
-# Control records are replayed from the start, so their topics keep the last one of each key for
-# ever, in one partition, and are compacted soon.
-_CONTROL_CONFIG = {
+# What is replayed from the start keeps the last record of each key for ever, and is compacted soon.
+_COMPACTED = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": str(24 * _HOUR_MS),
+}
+_KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}
+_KEPT_A_WEEK = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * _HOUR_MS)}
+# Topics with one partition, whose order is that of their subject.
+_CONTROL_TOPICS = {
+    SCHEMA_TOPIC_SUFFIX: _COMPACTED,
+    PROGRESS_TOPIC_SUFFIX: _COMPACTED,
+    SNAPSHOT_TOPIC_SUFFIX: _COMPACTED,
+    FENCES_TOPIC_SUFFIX: _COMPACTED,
+    QUARANTINE_TOPIC_SUFFIX: _KEPT_FOR_EVER,
+    COMMANDS_TOPIC_SUFFIX: _KEPT_A_WEEK,
+    TRANSACTION_TOPIC_SUFFIX: _KEPT_A_WEEK,
+    HEARTBEAT_TOPIC_SUFFIX: _KEPT_A_WEEK,
 }
 
 
@@ -31,6 +52,10 @@ class TopicCreator:
         """Create topics in the cluster of `settings`."""
         self._settings = settings
         self._known: set[str] = set()
+        prefix = settings.topic_prefix
+        self._control = {
+            control_topic(prefix, suffix): config for suffix, config in _CONTROL_TOPICS.items()
+        } | {prefix: _KEPT_FOR_EVER}
 
     def ensure(self, *topics: str) -> None:
         """Create those of `topics` that are missing.
@@ -62,13 +87,12 @@ class TopicCreator:
 
     def _description(self, topic: str) -> dict[str, Any]:
         settings = self._settings
-        prefix = settings.topic_prefix
         size = {"max.message.bytes": str(settings.record_bytes_max)}
-        if topic in (progress_topic(prefix), schema_topic(prefix)):
+        if topic in self._control:
             return {
                 "num_partitions": 1,
                 "replication_factor": settings.replication_factor,
-                "configs": _CONTROL_CONFIG | size,
+                "configs": self._control[topic] | size,
             }
         retention = -1 if settings.retention_hours < 0 else settings.retention_hours * _HOUR_MS
         return {

@@ -48,13 +48,14 @@ class StartPoint:
 def resolve_start(server: MysqlServer, start: str) -> StartPoint:
     """Return the place that `start` of the configuration names.
 
-    "earliest", "latest", "gtid:SET" or "position:FILE:POS". Raises SourceRefused when the server
-    has no such place, SourceUnavailable when the connection breaks.
+    "snapshot" (the tables are copied as they are now, so the stream begins here), "earliest",
+    "latest", "gtid:SET" or "position:FILE:POS". Raises SourceRefused when the server has no such
+    place, SourceUnavailable when the connection breaks.
     """
     match start.split(":", 1):
         case ["earliest"]:
             return _earliest(server)
-        case ["latest"]:
+        case ["latest" | "snapshot"]:
             return _latest(server)
         case ["gtid", text]:
             return _behind_gtids(server, text)

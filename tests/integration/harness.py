@@ -44,6 +44,7 @@ def write_config(
         "source__password": source.password,
         "source__server_id": 5800 + os.getpid() % 50_000,
         "source__tables": [f"{database}.*"],
+        "source__start": "earliest",
         "source__read_timeout_seconds": 5,
         "kafka__bootstrap_servers": [broker.bootstrap],
         "kafka__topic_prefix": prefix,

@@ -18,6 +18,7 @@ from connector.envelope.progress import Progress
 from connector.errors import SinkRefused, SinkUnavailable
 from connector.sink.delivery import BatchDelivery, RecordDelivery
 from connector.sink.kafka import KafkaSink
+from connector.sink.recovery import Recovered
 from tests.integration.harness import read_committed, wait_until, wait_until_settled
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def test_records_go_one_by_one_where_the_client_lacks_a_name(
     seen = read_committed(kafka_broker.endpoint, prefix)
     assert sorted(one.key["id"] for one in seen) == [*range(30), *range(40, 50)]
     assert all(one.headers == {"cdc.seq": f"{one.key['id']:038d}"} for one in seen)
-    assert sink.recover() == (PROGRESS, [])
+    assert sink.recover() == Recovered(PROGRESS, {}, {}, {})
 
 
 def test_records_go_one_by_one_where_the_client_encodes_otherwise(
@@ -228,7 +229,7 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
     with pytest.raises(SinkUnavailable):
         sink.commit(PROGRESS)
     sink.close()
-    assert open_sink().recover() == (None, [])
+    assert open_sink().recover() == Recovered(None, {}, {}, {})
     assert keys(kafka_broker, prefix) == []
 
 

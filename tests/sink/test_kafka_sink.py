@@ -11,7 +11,7 @@ from connector.config import KafkaSettings
 from connector.envelope.progress import Progress
 from connector.errors import Fenced, SinkRefused, SinkUnavailable
 from connector.sink.kafka import KafkaSink
-from connector.sink.recovery import read_progress
+from connector.sink.recovery import Recovered, read_progress
 from local_stack.managed_server import free_port
 from tests.integration.harness import read_committed, wait_until_settled
 
@@ -96,7 +96,7 @@ def keys(settings: KafkaSettings, broker: KafkaBroker) -> list[int]:
 
 
 def test_a_new_pipeline_has_no_progress(open_sink: Opener) -> None:
-    assert open_sink("a").recover() == (None, [])
+    assert open_sink("a").recover() == Recovered(None, {}, {}, {})
 
 
 def test_records_become_visible_with_their_progress(
@@ -109,7 +109,7 @@ def test_records_become_visible_with_their_progress(
     assert read_progress(settings, "pipe") is None
     sink.commit(progress("a", 900))
     assert delivered(settings, kafka_broker) == list(range(50))
-    assert sink.recover() == (progress("a", 900), [])
+    assert sink.recover() == Recovered(progress("a", 900), {}, {}, {})
 
 
 def test_what_was_aborted_is_never_seen(
@@ -144,7 +144,7 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     old.commit(progress("old", 50))
     publish(old, settings, 1)
     new = open_sink("new")
-    last, _ = new.recover()
+    last = new.recover().progress
     assert last is not None
     assert last.position == 50
     new.commit(progress("new", 50))

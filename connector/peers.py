@@ -1,0 +1,34 @@
+"""What a pipeline talks to: Kafka and a source, or what stands for them in a simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.sink.kafka import KafkaSink
+from connector.source_choice import choose_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.config import Settings, SourceSettings
+    from connector.envelope.progress import Progress
+    from connector.resume import Instance
+    from connector.source_choice import CheckedSource
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """How both are opened."""
+
+    open_sink: Callable[[Settings, Instance], KafkaSink]
+    choose_source: Callable[[SourceSettings, Progress | None], CheckedSource]
+
+
+def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
+    return KafkaSink(
+        settings.kafka, settings.name, instance.id, settings.delivery.in_flight_bytes_max
+    )
+
+
+PEERS = Peers(_open_sink, choose_source)
