@@ -47,6 +47,7 @@ COMPILED: Final = (
     "binlog/**/*.py",
     "wire/event_stream.py",
     "wire/responses.py",
+    "wire/result_set.py",
     "wire/semi_sync.py",
     "changes/*.py",
     "envelope/*.py",

@@ -31,9 +31,13 @@ class SourceTable:
 
     __slots__ = ("database", "table")
 
-    def __init__(self, database: str, table: str) -> None:
-        """Compose the parts."""
-        self.database = b',"snapshot":"false","db":%b,"sequence":null,"ts_us":' % quoted(database)
+    def __init__(self, database: str, table: str, *, copied: bool = False) -> None:
+        """Compose the parts; rows are `copied` when they come from a SELECT, not from the log."""
+        snapshot = b"true" if copied else b"false"
+        self.database = b',"snapshot":"%b","db":%b,"sequence":null,"ts_us":' % (
+            snapshot,
+            quoted(database),
+        )
         self.table = b',"table":%b,"server_id":' % quoted(table)
 
 
@@ -84,28 +88,60 @@ class SourceBlock:
         if thread_id != self._thread_id:
             self._thread_id = thread_id
             self._end = _end(thread_id)
-        if event.file != self._file_name:
-            self._file_name = event.file
-            self._file = _file(event.file)
-        committed_us: i64 = transaction.committed_us
+        self._put_start(
+            transaction.committed_us,
+            transaction_id if transaction.gtid is not None else None,
+            table,
+            event.header.server_id,
+            event.file,
+            event.position,
+        )
+
+    def begin_copy(
+        self, file: str, position: i64, read_us: i64, table: SourceTable, now_us: i64
+    ) -> None:
+        """Compose what the rows of a SELECT share, which was made at `read_us`.
+
+        They hold what `file` up to `position` led to.
+        """
+        if now_us != self._now_us:
+            self._now_us = now_us
+            self._times = self._encoded_times(now_us)
+        if self._thread_id != _UNKNOWN:
+            self._thread_id = _UNKNOWN
+            self._end = _end(_UNKNOWN)
+        self._put_start(read_us, None, table, 0, file, position)
+
+    def _put_start(
+        self,
+        time_us: i64,
+        gtid: bytes | None,
+        table: SourceTable,
+        server_id: i64,
+        file: str,
+        position: i64,
+    ) -> None:
+        if file != self._file_name:
+            self._file_name = file
+            self._file = _file(file)
         out = self._out
         out.truncate(0)
         out.write(self._version)
-        put_uint(out, committed_us // _US_PER_MS)
+        put_uint(out, time_us // _US_PER_MS)
         out.write(table.database)
-        put_uint(out, committed_us)
+        put_uint(out, time_us)
         out.write(b',"ts_ns":')
-        _put_ns(out, committed_us)
+        _put_ns(out, time_us)
         out.write(table.table)
-        put_uint(out, event.header.server_id)
-        if transaction.gtid is None:
+        put_uint(out, server_id)
+        if gtid is None:
             out.write(b',"gtid":null')
         else:
             out.write(b',"gtid":"')
-            out.write(transaction_id)
+            out.write(gtid)
             out.append(u8(QUOTE))
         out.write(self._file)
-        put_uint(out, event.position)
+        put_uint(out, position)
         out.write(b',"row":')
         self._start = out.getvalue()
 

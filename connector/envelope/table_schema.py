@@ -52,11 +52,17 @@ class TableSchema:
                 "name and set source.start"
             )
             raise UnsupportedChange(reason)
+        return cls.of_columns(table_map.schema, table_map.table, columns)
+
+    @classmethod
+    def of_columns(
+        cls, database: str, table: str, columns: tuple[SchemaColumn, ...]
+    ) -> TableSchema:
+        """Return the schema of a table with `columns`, and the id that it always has."""
         keyed = [n for n, column in enumerate(columns) if column["key"]]
         keyed.sort(key=lambda n: columns[n]["key"])
-        return cls(
-            table_map.schema, table_map.table, _schema_id(name, columns), columns, tuple(keyed)
-        )
+        schema_id = _schema_id(f"{database}.{table}", columns)
+        return cls(database, table, schema_id, columns, tuple(keyed))
 
     @property
     def name(self) -> str:

@@ -174,6 +174,10 @@ class MysqlServer:
             _raise(self.place, error)
         return self._connection.detach()
 
+    def detach(self) -> socket.socket:
+        """Hand the socket over, between two commands; this session is closed."""
+        return self._connection.detach()
+
     def close(self) -> None:
         """Log out; harmless when the connection is gone or handed over."""
         if self._connection.open:

@@ -1,0 +1,141 @@
+"""A session for SELECT: PyMySQL logs in, and the rows are read from its socket by our own reader.
+
+The session's settings make what it reads exact: strings come as stored bytes, times in UTC, and no
+sql_mode of the server changes how a value prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from typing import TYPE_CHECKING, Self
+
+from connector.errors import SourceUnavailable
+from connector.source.mysql_server import MysqlServer
+from connector.source.server_errors import server_error
+from connector.wire.result_set import ResultSet, TextRows
+
+if TYPE_CHECKING:
+    from connector.config import SourceSettings
+    from connector.envelope.selected_rows import Chunk, SelectedRowWriter
+    from connector.source.identity import ServerIdentity
+    from connector.wire.result_set import RowTaker
+
+# A piece is encoded at once, and nothing else runs in this process meanwhile.
+_RECEIVE_BYTES = 256 * 1024
+
+_COM_QUERY = b"\x03"
+
+_SETTINGS = (
+    "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
+    "autocommit = 1, sql_select_limit = DEFAULT"
+)
+
+
+class SelectSession:
+    """A session on the source that runs one statement at a time; a context manager closes it.
+
+    One thread queries; any thread may close. Every method raises SourceUnavailable when the
+    connection breaks or was closed, and the error of `server_error` when the server says no; after
+    any error but the server's own the session is of no use and is to be closed.
+    """
+
+    def __init__(self, settings: SourceSettings, statement_seconds: float = 0.0) -> None:
+        """Log in; the server may be silent for `statement_seconds` beyond the read timeout.
+
+        Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
+        """
+        server = MysqlServer.connect(settings)
+        self.identity: ServerIdentity = server.identity
+        self.place = server.place
+        self._socket = server.detach()
+        self._timeout_seconds = settings.read_timeout_seconds + statement_seconds
+        self._closed = False
+        # Held while the socket is used, so that its descriptor is not given to someone else.
+        self._using = threading.RLock()
+        try:
+            self.query(_SETTINGS)
+        except BaseException:
+            self.close()
+            raise
+
+    def query(self, sql: str) -> list[dict[str, str | None]]:
+        """Run a statement and return its rows, each by column name; none where it has none.
+
+        This is for few rows, of text in UTF-8 or numbers.
+        """
+        rows = TextRows()
+        names = self._run(sql, rows)
+        return [dict(zip(names, row, strict=True)) for row in rows.rows]
+
+    def read_chunk(self, sql: str, writer: SelectedRowWriter) -> Chunk:
+        """Run a SELECT of `SelectedTable.select_list` and return its rows.
+
+        The whole result is read, so the statement bounds it; `Chunk.size` tells what it took.
+        Raises UnsupportedChange, too, for a value that the envelope has no form for.
+        """
+        try:
+            self._run(sql, writer)
+            return writer.take_chunk()
+        finally:
+            writer.discard()
+
+    def close(self) -> None:
+        """End the connection; a statement under way raises SourceUnavailable. Idempotent."""
+        self._closed = True
+        # Wakes the thread that waits. Past TLS: its state belongs to that thread.
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        with self._using:
+            self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, sql: str, taker: RowTaker) -> list[str]:
+        result = ResultSet(self.place, taker)
+        with self._using:
+            if self._closed:
+                raise self._closed_here()
+            try:
+                self._socket.settimeout(self._timeout_seconds)
+                self._socket.sendall(_query_packet(sql))
+                while not result.ended:
+                    data = self._socket.recv(_RECEIVE_BYTES)
+                    if not data:
+                        raise self._ended()
+                    result.feed(data)
+            except OSError as error:
+                raise self._broken(error) from error
+        if result.error is not None:
+            raise server_error(self.place, result.error.code, result.error.message)
+        return result.column_names
+
+    def _ended(self) -> SourceUnavailable:
+        if self._closed:
+            return self._closed_here()
+        return SourceUnavailable(f"{self.place}: the server closed the connection")
+
+    def _broken(self, error: OSError) -> SourceUnavailable:
+        if self._closed:
+            return self._closed_here()
+        if isinstance(error, TimeoutError):
+            reason = (
+                f"{self.place}: no answer to a query in {self._timeout_seconds:g} seconds: the "
+                "server or the network is gone, or the query is slow: look at SHOW PROCESSLIST, "
+                "and at source.read_timeout_seconds"
+            )
+            return SourceUnavailable(reason)
+        return SourceUnavailable(f"{self.place}: the connection broke: {error.strerror or error}")
+
+    def _closed_here(self) -> SourceUnavailable:
+        return SourceUnavailable(f"{self.place}: the session was closed here")
+
+
+def _query_packet(sql: str) -> bytes:
+    payload = _COM_QUERY + sql.encode("utf-8")
+    return len(payload).to_bytes(3, "little") + b"\0" + payload
