@@ -29,8 +29,8 @@ from connector.envelope.contract import (
 )
 from connector.envelope.record import NO_HEADERS
 from connector.errors import ConnectorError, Fenced, SinkRefused, SinkUnavailable
+from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
-from connector.sink.producer import TransactionalProducer
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.sink.recovery import Recovered, read_progress, recover
 from connector.sink.topics import TopicCreator
@@ -38,6 +38,7 @@ from connector.sink.topics import TopicCreator
 if TYPE_CHECKING:
     from connector.config import KafkaSettings
     from connector.envelope.progress import Progress
+    from connector.sink.clients import Producer
     from connector.sink.record_batch import RecordBatch
 
 # Back-to-back commits wait for the coordinator to finish the one before; with the default of
@@ -72,20 +73,26 @@ class KafkaSink(BatchReceiver):
     """
 
     def __init__(
-        self, settings: KafkaSettings, name: str, instance: str, in_flight_bytes_max: int
+        self,
+        settings: KafkaSettings,
+        name: str,
+        instance: str,
+        in_flight_bytes_max: int,
+        clients: KafkaClients = KAFKA_CLIENTS,
     ) -> None:
-        """Take over pipeline `name` as process `instance`.
+        """Take over pipeline `name` as process `instance`; `clients` open every connection.
 
         Raises SinkUnavailable or SinkRefused.
         """
         self._settings = settings
         self._name = name
         self._instance = instance
+        self._clients = clients
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
         self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
         self._in_transaction = False
         self._committing = False
-        self._topics = TopicCreator(settings)
+        self._topics = TopicCreator(settings, clients)
         self._topics.ensure(
             *(control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START)
         )
@@ -109,7 +116,7 @@ class KafkaSink(BatchReceiver):
 
     def recover(self) -> Recovered:
         """Return what was committed by earlier runs."""
-        return recover(self._settings, self._name)
+        return recover(self._settings, self._name, self._clients)
 
     def commit(self, progress: Progress) -> None:
         """Make everything since the last commit visible, together with `progress`.
@@ -172,7 +179,7 @@ class KafkaSink(BatchReceiver):
         """Let go of the connection; what has not been committed is aborted by Kafka."""
         self._producer.close_now()
 
-    def _start_producer(self) -> TransactionalProducer:
+    def _start_producer(self) -> Producer:
         settings = self._settings
         timeout_ms = int(settings.request_timeout_seconds * 1000)
         arguments: dict[str, Any] = client_settings(settings) | {
@@ -194,7 +201,7 @@ class KafkaSink(BatchReceiver):
             "metrics_enabled": False,
         }
         try:
-            return TransactionalProducer(settings.transaction_timeout_seconds, **arguments)
+            return self._clients.open_producer(settings.transaction_timeout_seconds, **arguments)
         except (KafkaError, OSError) as error:
             doing = f"take over transactional id {self.transactional_id}"
             raise connector_error(settings, doing, error) from error
@@ -204,7 +211,7 @@ class KafkaSink(BatchReceiver):
         if isinstance(mapped, SinkRefused):
             return mapped
         try:
-            last = read_progress(self._settings, self._name)
+            last = read_progress(self._settings, self._name, self._clients)
         except SinkUnavailable as unreadable:
             return unreadable
         if last is not None and last.instance != self._instance:

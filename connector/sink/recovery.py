@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from connector.envelope.contract import (
@@ -16,6 +16,7 @@ from connector.envelope.contract import (
 )
 from connector.envelope.progress import Progress, progress_topic
 from connector.envelope.table_schema import schema_topic
+from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Recovered:
     fences: dict[str, bytes]  # by what comes behind `pipeline/`
 
 
-def recover(settings: KafkaSettings, name: str) -> Recovered:
+def recover(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS) -> Recovered:
     """Read everything that pipeline `name` goes on from.
 
     Raises SinkUnavailable or SinkRefused, and DecodeError for progress of another version.
@@ -53,7 +54,7 @@ def recover(settings: KafkaSettings, name: str) -> Recovered:
         control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
         control_topic(prefix, FENCES_TOPIC_SUFFIX),
     )
-    with _opened(settings, topics) as logs:
+    with _opened(settings, topics, clients) as logs:
         return Recovered(
             _last_progress(logs[progress], name),
             _last_values(logs[schemas], ""),
@@ -62,13 +63,15 @@ def recover(settings: KafkaSettings, name: str) -> Recovered:
         )
 
 
-def read_progress(settings: KafkaSettings, name: str) -> Progress | None:
+def read_progress(
+    settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> Progress | None:
     """Return the last committed progress of pipeline `name`, or None before its first.
 
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
     topic = progress_topic(settings.topic_prefix)
-    with _opened(settings, (topic,)) as logs:
+    with _opened(settings, (topic,), clients) as logs:
         return _last_progress(logs[topic], name)
 
 
@@ -102,11 +105,13 @@ def _last_values(log: _Log, key_prefix: str) -> dict[str, bytes]:
 
 
 @contextmanager
-def _opened(settings: KafkaSettings, topics: Sequence[str]) -> Iterator[dict[str, _Log]]:
+def _opened(
+    settings: KafkaSettings, topics: Sequence[str], clients: KafkaClients
+) -> Iterator[dict[str, _Log]]:
     """Give the logs of topics that have one partition."""
     partitions = [TopicPartition(topic, 0) for topic in topics]
     try:
-        consumer = _consumer(settings)
+        consumer = clients.open_consumer(**_consumer_settings(settings))
         try:
             begins = consumer.beginning_offsets(partitions)
             ends = consumer.end_offsets(partitions)
@@ -120,21 +125,20 @@ def _opened(settings: KafkaSettings, topics: Sequence[str]) -> Iterator[dict[str
         raise connector_error(settings, f"read topic {', '.join(topics)}", error) from error
 
 
-def _consumer(settings: KafkaSettings) -> KafkaConsumer:
-    return KafkaConsumer(
-        **client_settings(settings),
-        isolation_level="read_committed",
-        enable_auto_commit=False,
-        group_id=None,
-        check_crcs=True,
-    )
+def _consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
+    return client_settings(settings) | {
+        "isolation_level": "read_committed",
+        "enable_auto_commit": False,
+        "group_id": None,
+        "check_crcs": True,
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class _Log:
     """The committed records of a partition; a consumer reads one of them at a time."""
 
-    consumer: KafkaConsumer
+    consumer: Any
     partition: TopicPartition
     begin: int
     end: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from connector.envelope.contract import (
@@ -18,6 +17,7 @@ from connector.envelope.contract import (
     TRANSACTION_TOPIC_SUFFIX,
     control_topic,
 )
+from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
@@ -48,9 +48,10 @@ _CONTROL_TOPICS = {
 class TopicCreator:
     """Makes sure that topics exist; asks the cluster only for those that it has not seen."""
 
-    def __init__(self, settings: KafkaSettings) -> None:
+    def __init__(self, settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS) -> None:
         """Create topics in the cluster of `settings`."""
         self._settings = settings
+        self._clients = clients
         self._known: set[str] = set()
         prefix = settings.topic_prefix
         self._control = {
@@ -67,7 +68,7 @@ class TopicCreator:
             return
         doing = f"create topic {', '.join(missing)}"
         try:
-            admin = KafkaAdminClient(**client_settings(self._settings))
+            admin = self._clients.open_admin(**client_settings(self._settings))
             try:
                 # All of them: after a restart, most that will be asked for are there.
                 self._known.update(admin.list_topics())

@@ -75,6 +75,10 @@ def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
         sink.close()
 
 
+def client_of(sink: KafkaSink) -> Any:
+    return sink._producer
+
+
 def publish(sink: KafkaSink, prefix: str, numbers: range, size: int = 100) -> None:
     for number in numbers:
         sink.target.take(
@@ -102,7 +106,7 @@ def test_whole_batches_are_delivered_with_every_compression(
     with capture_logs() as logs:
         sink = open_sink(compression=compression)
     assert not logs
-    assert isinstance(sink._producer._delivery, BatchDelivery)
+    assert isinstance(client_of(sink)._delivery, BatchDelivery)
     publish(sink, prefix, range(500))
     sink.commit(PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(500))
@@ -127,7 +131,7 @@ def test_records_go_one_by_one_where_the_client_lacks_a_name(
     with capture_logs() as logs:
         sink = open_sink()
     assert [(one["log_level"], one["event"]) for one in logs] == [("warning", WARNING)]
-    assert isinstance(sink._producer._delivery, RecordDelivery)
+    assert isinstance(client_of(sink)._delivery, RecordDelivery)
     publish(sink, prefix, range(30), size=100_000)
     assert sink.in_flight_bytes <= 1 << 20
     sink.commit(PROGRESS)
@@ -202,7 +206,7 @@ def test_what_was_not_committed_may_be_dropped_while_it_is_under_way(
     if way is RecordDelivery:
         monkeypatch.delattr("kafka.producer.producer_batch.ProducerBatch")
     sink = open_sink()
-    assert isinstance(sink._producer._delivery, way)
+    assert isinstance(client_of(sink)._delivery, way)
     publish(sink, prefix, range(100), size=20_000)
     sink.abort()
     publish(sink, prefix, range(100, 110))
@@ -217,7 +221,7 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
     publish(sink, prefix, range(5))
     sink.target.flush()
     wait_until(lambda: sink.in_flight_bytes == 0, lambda: "the first batches are not acknowledged")
-    sink._producer._accumulator.config["delivery_timeout_ms"] = 1500
+    client_of(sink)._accumulator.config["delivery_timeout_ms"] = 1500
     # While the broker stands still, the batches that come now can only expire.
     os.kill(kafka_broker.pid, signal.SIGSTOP)
     try:
