@@ -60,6 +60,8 @@ class DeliveryStream(ChangeReceiver):
         self._now_us: i64 = 0
         # The latest transaction of which there are records.
         self._published: Transaction | None = None
+        # When the source committed the latest transaction, microseconds since the epoch.
+        self.committed_us: i64 = 0
         # Complete source transactions that are not committed.
         self.waiting: i64 = 0
         # Events of unknown types that were let pass, until somebody takes note of them.
@@ -108,6 +110,7 @@ class DeliveryStream(ChangeReceiver):
         transaction = committed.transaction
         if self._encoder.has_published(transaction):
             self._published = transaction
+        self.committed_us = transaction.committed_us
         self._standing.advance(committed)
         self.waiting += 1
 

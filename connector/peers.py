@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from connector.metrics.source_watch import SourceWatch
 from connector.sink.kafka import KafkaSink
 from connector.source_choice import choose_source
 
@@ -13,8 +14,17 @@ if TYPE_CHECKING:
 
     from connector.config import Settings, SourceSettings
     from connector.envelope.progress import Progress
+    from connector.metrics.figures import Figures
     from connector.resume import Instance
     from connector.source_choice import CheckedSource
+
+
+class Watch(Protocol):
+    """Looks at a source from a thread of its own."""
+
+    def close(self) -> None:
+        """Look no more."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +33,8 @@ class Peers:
 
     open_sink: Callable[[Settings, Instance], KafkaSink]
     choose_source: Callable[[SourceSettings, Progress | None], CheckedSource]
+    # Keeps an eye on the log of the server that was chosen, until it is closed.
+    watch_source: Callable[[SourceSettings, Figures], Watch]
 
 
 def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
@@ -31,4 +43,4 @@ def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
     )
 
 
-PEERS = Peers(_open_sink, choose_source)
+PEERS = Peers(_open_sink, choose_source, SourceWatch)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from connector.attendant import Attendant
     from connector.config import Settings
+    from connector.metrics.figures import Figures
     from connector.resume import Instance
     from connector.stop import StopSignals
 
@@ -63,12 +64,14 @@ class Pipeline:
         self,
         settings: Settings,
         instance: Instance,
+        figures: Figures,
         single_transactions: int = 0,
         peers: Peers = PEERS,
     ) -> None:
         """Fence older instances, check the source, and stand at the committed progress.
 
-        The first `single_transactions` source transactions are committed one by one.
+        What is done is counted in `figures`. The first `single_transactions` source transactions
+        are committed one by one.
         Raises TransientError or DefiniteError.
         """
         self._log = structlog.get_logger()
@@ -77,6 +80,7 @@ class Pipeline:
             settings.delivery.commit_interval_ms / _MS, time.monotonic()
         )
         self._instance = instance
+        self._figures = figures
         self._single_transactions = single_transactions
         # What was committed since the last report.
         self._records = self._transactions = 0
@@ -156,6 +160,8 @@ class Pipeline:
 
     def close(self) -> None:
         """Let go of source and sink; what has not been committed is aborted by Kafka."""
+        self._figures.connected = False
+        self._watch.close()
         self._close_attendants()
         self._stream.close()
         self._sink.close()
@@ -196,6 +202,8 @@ class Pipeline:
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()
         self._stream = source.open_stream(settings.name)
+        self._watch = peers.watch_source(source.settings, self._figures)
+        self._figures.connected = True
         self._log.info(
             "streaming",
             source=f"{source.settings.host}:{source.settings.port}",
@@ -243,8 +251,11 @@ class Pipeline:
 
     def _commit(self) -> None:
         delivery = self._delivery
-        records = self._sink.target.records
-        self._sink.commit(delivery.progress(self._instance, time.time_ns() // _NS_PER_MS))
+        target = self._sink.target
+        records, size = target.records, target.bytes
+        progress = delivery.progress(self._instance, time.time_ns() // _NS_PER_MS)
+        self._sink.commit(progress)
+        self._figures.committed(progress, delivery.committed_us, records, delivery.waiting, size)
         now = time.monotonic()
         self._schedule.committed(now)
         self._records += records

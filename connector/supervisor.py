@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 import uuid
 from typing import TYPE_CHECKING
 
@@ -25,24 +26,34 @@ from tenacity import (
 )
 
 from connector.errors import DecodeError, SinkRefused, TransientError, UnsupportedChange
+from connector.metrics.exposition import serving
+from connector.metrics.figures import Figures
+from connector.peers import PEERS, Peers
 from connector.pipeline import Pipeline
 from connector.resume import Instance
 from connector.stop import StopSignals
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from connector.config import RetrySettings, Settings
 
 
-def supervise(settings: Settings) -> None:
-    """Stream until SIGTERM or SIGINT.
+def supervise(settings: Settings, peers: Peers = PEERS) -> None:
+    """Stream between `peers` until SIGTERM or SIGINT.
 
     Raises DefiniteError, or TransientError when `retry.attempts_max` is reached.
     """
     instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
-    with StopSignals() as stop:
+    figures = Figures(settings.name, started_at=time.time())
+
+    def open_pipeline() -> Pipeline:
+        return Pipeline(settings, instance, figures, single_transactions, peers)
+
+    with serving(figures, settings.metrics.listen), StopSignals() as stop:
         single_transactions = 0
         while not stop.requested:
-            pipeline = _open(settings, instance, stop, single_transactions)
+            pipeline = _open(open_pipeline, settings.retry, stop, figures)
             if pipeline is None:
                 return
             try:
@@ -50,7 +61,7 @@ def supervise(settings: Settings) -> None:
             except TransientError as error:
                 single_transactions = 0
                 pause = settings.retry.initial_seconds
-                _log_retry(error, pause)
+                _interrupted(figures, error, pause)
                 stop.sleep(pause)
             except (DecodeError, UnsupportedChange, SinkRefused):
                 # Once: an error that comes again, wherever, is the end.
@@ -62,33 +73,34 @@ def supervise(settings: Settings) -> None:
 
 
 def _open(
-    settings: Settings, instance: Instance, stop: StopSignals, single_transactions: int
+    open_pipeline: Callable[[], Pipeline],
+    settings: RetrySettings,
+    stop: StopSignals,
+    figures: Figures,
 ) -> Pipeline | None:
     """Return an open pipeline, or None when a stop was asked for meanwhile."""
 
     def attempt() -> Pipeline | None:
-        return None if stop.requested else Pipeline(settings, instance, single_transactions)
+        return None if stop.requested else open_pipeline()
 
-    return _retrying(settings.retry, stop)(attempt)
-
-
-def _retrying(settings: RetrySettings, stop: StopSignals) -> Retrying:
-    def log(state: RetryCallState) -> None:
+    def interrupted(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome is not None else None
         pause = state.next_action.sleep if state.next_action is not None else 0.0
-        _log_retry(error, pause)
+        _interrupted(figures, error, pause)
 
-    return Retrying(
+    retrying = Retrying(
         retry=retry_if_exception_type(TransientError),
         stop=stop_after_attempt(settings.attempts_max) if settings.attempts_max else stop_never,
         wait=wait_exponential_jitter(settings.initial_seconds, settings.max_seconds),
         sleep=stop.sleep,
-        before_sleep=log,
+        before_sleep=interrupted,
         reraise=True,
     )
+    return retrying(attempt)
 
 
-def _log_retry(error: BaseException | None, pause_seconds: float) -> None:
+def _interrupted(figures: Figures, error: BaseException | None, pause_seconds: float) -> None:
+    figures.interruptions += 1
     structlog.get_logger().warning(
         "interrupted", error=str(error), retry_in_seconds=round(pause_seconds, 1)
     )

@@ -192,6 +192,11 @@ class GtidSet:
                 del result._sources[key]
         return result
 
+    @property
+    def count(self) -> int:
+        """How many transactions it has."""
+        return sum(end - start for intervals in self._sources.values() for start, end in intervals)
+
     def __iter__(self) -> Iterator[Gtid]:
         """Yield every transaction, ordered by server UUID, tag and number."""
         for (uuid, tag), intervals in self._sorted():

@@ -153,7 +153,7 @@ def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
 def _check_keeping(server: MysqlServer) -> Iterator[Finding]:
     """Check that damage shows, and that logs are kept for a while."""
     yield _setting(server, "binlog_checksum", "CRC32", severity=Severity.WARNING)
-    name, seconds = _retention(server)
+    name, seconds = retention(server)
     yield Finding(
         name,
         "for ever" if not seconds else f"{seconds} seconds",
@@ -165,8 +165,8 @@ def _check_keeping(server: MysqlServer) -> Iterator[Finding]:
     )
 
 
-def _retention(server: MysqlServer) -> tuple[str, int]:
-    """Return the setting that says how long logs are kept, and the time; 0 is for ever."""
+def retention(server: MysqlServer) -> tuple[str, int]:
+    """Return the setting that says how long logs are kept, and the seconds; 0 is for ever."""
     seconds = int(server.variable("binlog_expire_logs_seconds") or 0)
     if seconds and server.variable("binlog_expire_logs_auto_purge") != "OFF":
         return "binlog_expire_logs_seconds", seconds

@@ -1,0 +1,145 @@
+"""Figures in Prometheus' text format, over HTTP.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from connector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.core import Metric
+
+    from connector.metrics.figures import CopyFigures, Figures
+
+_PREFIX = "binlog_connector_"
+_US = 1_000_000
+
+# Name, what it is; the figures of a process.
+_COUNTERS: tuple[tuple[str, str, Callable[[Figures], float]], ...] = (
+    ("records", "Records of rows that were committed to Kafka", lambda f: f.records),
+    ("transactions", "Source transactions that were delivered", lambda f: f.transactions),
+    ("bytes", "Bytes of keys, values and headers that were committed", lambda f: f.bytes),
+    ("commits", "Kafka transactions that were committed", lambda f: f.commits),
+    ("interruptions", "Transient errors after which the stream went on", lambda f: f.interruptions),
+)
+
+_COPIES: tuple[tuple[str, str, Callable[[CopyFigures], float | None]], ...] = (
+    ("snapshot_rows", "Rows of a table that were copied", lambda c: c.rows),
+    ("snapshot_estimated_rows", "Rows that the table has", lambda c: c.estimated_rows),
+    ("snapshot_rows_per_second", "Speed of the copy", lambda c: c.rows_per_second),
+    ("snapshot_eta_seconds", "Until the copy is complete", lambda c: c.eta_seconds),
+)
+
+
+class FiguresCollector(Collector):
+    """Reads the figures when somebody asks."""
+
+    def __init__(self, figures: Figures) -> None:
+        """Read `figures`."""
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every figure that is known now."""
+        figures = self._figures
+        for name, text, value in _COUNTERS:
+            yield self._counter(name, text, value(figures))
+        yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
+        yield self._gauge("connected", "1 while the stream is open", float(figures.connected))
+        yield self._gauge("fences", "Keys and tables that are held back", figures.fences())
+        yield from self._standing()
+        yield from self._distance()
+        yield from self._copies()
+
+    def _standing(self) -> Iterator[Metric]:
+        standing = self._figures.standing
+        if standing is None:
+            return
+        progress = standing.progress
+        yield self._gauge("epoch", "Epoch of the order of changes", progress.epoch)
+        yield self._gauge(
+            "position", "Position in the source's log file", progress.position, file=progress.file
+        )
+        yield self._gauge(
+            "last_commit_age_seconds",
+            "Since the last commit to Kafka",
+            max(0.0, time.time() - progress.committed_at_ms / 1000),
+        )
+        if standing.committed_us:
+            yield self._gauge(
+                "last_transaction_time_seconds",
+                "When the source committed the last transaction that was delivered",
+                standing.committed_us / _US,
+            )
+
+    def _distance(self) -> Iterator[Metric]:
+        distance = self._figures.distance
+        if distance is None:
+            return
+        yield self._gauge("lag_seconds", "How long the stream is behind", distance.seconds)
+        if distance.bytes is not None:
+            yield self._gauge("lag_bytes", "Bytes of the log not delivered", distance.bytes)
+        if distance.transactions is not None:
+            yield self._gauge(
+                "lag_transactions", "Transactions not delivered", distance.transactions
+            )
+        yield self._gauge(
+            "time_to_purge_seconds",
+            "Until the source may drop log files that were not read",
+            distance.to_purge_seconds,
+        )
+
+    def _copies(self) -> Iterator[Metric]:
+        copies = self._figures.copies()
+        for name, text, value in _COPIES:
+            family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", "table"])
+            for table, copy in copies.items():
+                figure = value(copy)
+                if figure is not None:
+                    family.add_metric([self._figures.pipeline, table], figure)
+            yield family
+
+    def _counter(self, name: str, text: str, value: float) -> Metric:
+        family = CounterMetricFamily(_PREFIX + name, text, labels=["pipeline"])
+        family.add_metric([self._figures.pipeline], value)
+        return family
+
+    def _gauge(self, name: str, text: str, value: float, **labels: str) -> Metric:
+        family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", *labels])
+        family.add_metric([self._figures.pipeline, *labels.values()], value)
+        return family
+
+
+@contextmanager
+def serving(figures: Figures, listen: str | None) -> Iterator[None]:
+    """Answer at http://`listen`/metrics, from a thread; None answers nowhere.
+
+    Raises ConfigError where the address cannot be listened on.
+    """
+    if listen is None:
+        yield
+        return
+    host, _, port = listen.rpartition(":")
+    registry = CollectorRegistry()
+    registry.register(FiguresCollector(figures))
+    try:
+        server, _ = start_http_server(int(port), host.strip("[]"), registry)
+    except (OSError, OverflowError) as error:
+        reason = f"metrics.listen {listen}: {error}: choose another address"
+        raise ConfigError(reason) from error
+    figures.watched = True
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,75 @@
+"""The figures that a running pipeline serves, over an idle and a busy source."""
+
+from __future__ import annotations
+
+import socket
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.harness import run_to_end, wait_until
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Stream
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
+PREFIX = "binlog_connector_"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def figures(port: int) -> dict[str, float]:
+    """Return each figure by its name, without the labels."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            text = answer.read().decode()
+    except OSError:
+        return {}
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {
+        line.split("{")[0].removeprefix(PREFIX): float(line.rsplit(" ", 1)[1]) for line in lines
+    }
+
+
+def test_the_lag_is_none_on_an_idle_source_and_what_was_delivered_is_counted(
+    either_stream: Stream,
+) -> None:
+    stream = either_stream
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
+    port = free_port()
+    with stream.connector(metrics__listen=f"127.0.0.1:{port}") as connector:
+        stream.wait_for_changes(2, connector)
+        wait_until(lambda: figures(port).get("lag_transactions") == 0, connector.output)
+        idle = figures(port)
+        assert idle["lag_seconds"] == 0
+        assert idle["connected"] == 1
+        assert idle["records_total"] >= 2
+        assert idle["interruptions_total"] == 0
+        assert idle["time_to_purge_seconds"] > 0
+        # A rotation leaves nothing to read, but bytes.
+        stream.execute("FLUSH BINARY LOGS")
+        commits = idle["commits_total"]
+        stream.execute("INSERT INTO t VALUES (3)")
+        wait_until(lambda: figures(port)["commits_total"] > commits, connector.output)
+        wait_until(lambda: figures(port)["lag_transactions"] == 0, connector.output)
+        assert figures(port)["lag_seconds"] == 0
+        assert connector.terminate() == 0
+    assert figures(port) == {}
+
+
+def test_an_address_that_is_taken_is_refused(stream: Stream) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, said = run_to_end(stream.config(metrics__listen=listen))
+    assert code == 2
+    assert f"metrics.listen {listen}: " in said
+    assert "Address already in use: choose another address" in said
