@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from connector.clock import CLOCK, Clock
 from connector.metrics.source_watch import SourceWatch
 from connector.sink.kafka import KafkaSink
 from connector.source_choice import choose_source
@@ -35,6 +36,7 @@ class Peers:
     choose_source: Callable[[SourceSettings, Progress | None], CheckedSource]
     # Keeps an eye on the log of the server that was chosen, until it is closed.
     watch_source: Callable[[SourceSettings, Figures], Watch]
+    clock: Clock = CLOCK
 
 
 def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:

@@ -14,7 +14,6 @@ TCP makes the source wait.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from importlib.metadata import version
 from math import inf
@@ -75,16 +74,17 @@ class Pipeline:
         Raises TransientError or DefiniteError.
         """
         self._log = structlog.get_logger()
+        self._clock = clock = peers.clock
         self._batch_bytes_max = settings.delivery.batch_bytes_max
         self._schedule = CommitSchedule(
-            settings.delivery.commit_interval_ms / _MS, time.monotonic()
+            settings.delivery.commit_interval_ms / _MS, clock.monotonic()
         )
         self._instance = instance
         self._figures = figures
         self._single_transactions = single_transactions
         # What was committed since the last report.
         self._records = self._transactions = 0
-        self._last_report = time.monotonic()
+        self._last_report = clock.monotonic()
         # What works beside the stream.
         self._attendants: list[Attendant] = []
         self._sink = peers.open_sink(settings, instance)
@@ -121,8 +121,8 @@ class Pipeline:
         drain_until: float | None = None
         while True:
             if stop.requested:
-                drain_until = drain_until or time.monotonic() + _DRAIN_SECONDS
-                if not delivery.in_transaction or time.monotonic() > drain_until:
+                drain_until = drain_until or self._clock.monotonic() + _DRAIN_SECONDS
+                if not delivery.in_transaction or self._clock.monotonic() > drain_until:
                     break
             self._take_turns(stop)
         if delivery.in_transaction:
@@ -134,7 +134,7 @@ class Pipeline:
     def _take_turns(self, stop: StopSignals) -> None:
         """Deliver what is there, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
-        now = time.monotonic()
+        now = self._clock.monotonic()
         if not self._sink.target.records:
             self._schedule.started(now)
         batch_bytes_max = self._batch_bytes_max
@@ -143,7 +143,7 @@ class Pipeline:
             batch_bytes_max = 0
         try:
             all_taken = delivery.run(
-                self._stream.events, batch_bytes_max, time.time_ns() // _NS_PER_US
+                self._stream.events, batch_bytes_max, self._clock.time_ns() // _NS_PER_US
             )
         finally:
             self._tell_of_skipped()
@@ -247,16 +247,16 @@ class Pipeline:
             self._delivery.waiting or self._sink.target.records
         ):
             return inf
-        return when(records=self._sink.target.records > 0) - time.monotonic()
+        return when(records=self._sink.target.records > 0) - self._clock.monotonic()
 
     def _commit(self) -> None:
         delivery = self._delivery
         target = self._sink.target
         records, size = target.records, target.bytes
-        progress = delivery.progress(self._instance, time.time_ns() // _NS_PER_MS)
+        progress = delivery.progress(self._instance, self._clock.time_ns() // _NS_PER_MS)
         self._sink.commit(progress)
         self._figures.committed(progress, delivery.committed_us, records, delivery.waiting, size)
-        now = time.monotonic()
+        now = self._clock.monotonic()
         self._schedule.committed(now)
         self._records += records
         self._transactions += delivery.waiting

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from connector.config import RetrySettings, Settings
 
 
-def supervise(settings: Settings, peers: Peers = PEERS) -> None:
-    """Stream between `peers` until SIGTERM or SIGINT.
+def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | None = None) -> None:
+    """Stream between `peers` until `signals`, SIGTERM and SIGINT, ask otherwise.
 
     Raises DefiniteError, or TransientError when `retry.attempts_max` is reached.
     """
@@ -50,7 +50,7 @@ def supervise(settings: Settings, peers: Peers = PEERS) -> None:
     def open_pipeline() -> Pipeline:
         return Pipeline(settings, instance, figures, single_transactions, peers)
 
-    with serving(figures, settings.metrics.listen), StopSignals() as stop:
+    with serving(figures, settings.metrics.listen), signals or StopSignals() as stop:
         single_transactions = 0
         while not stop.requested:
             pipeline = _open(open_pipeline, settings.retry, stop, figures)

@@ -17,9 +17,9 @@ import contextlib
 import socket
 import ssl
 import threading
-import time
 from typing import TYPE_CHECKING, Self
 
+from connector.clock import CLOCK, Clock
 from connector.errors import ProtocolError, SourceUnavailable
 from connector.source.server_errors import server_error
 from connector.wire.event_stream import EventStream
@@ -51,8 +51,10 @@ class ReplicationStream:
         *,
         stop_at_end: bool = False,
         semi_sync: bool = False,
+        clock: Clock = CLOCK,
     ) -> None:
         """Read from `dumping`, on which a dump command has been sent; see `dump_request`."""
+        self._monotonic = clock.monotonic
         self.identity = identity
         self.ended = False  # at the end of the log, where `stop_at_end` was asked for
         # Whether the server awaits `acknowledge` for the event that was received last.
@@ -65,7 +67,7 @@ class ReplicationStream:
         # What was received, for whoever takes the events in another way than by `receive`.
         self.events = EventStream(place)
         self._ahead: bytes | None = None  # the next event, where `buffered` had to look for it
-        self._last_heard = time.monotonic()
+        self._last_heard = self._monotonic()
         self._closed = False
         # Held while the socket is used, so that its descriptor is not given to someone else
         # meanwhile; re-entrant, because a signal handler may close within a receive.
@@ -80,9 +82,9 @@ class ReplicationStream:
         not a dump.
         """
         event = self._next()
-        deadline = time.monotonic() + timeout_seconds if event is None else 0.0
+        deadline = self._monotonic() + timeout_seconds if event is None else 0.0
         while event is None and not self.ended:
-            left = deadline - time.monotonic()
+            left = deadline - self._monotonic()
             if self.fill(max(left, 0.0)):
                 event = self._next()
             elif left <= 0:
@@ -176,11 +178,11 @@ class ReplicationStream:
             reason = f"{self._place}: the server closed the connection"
             raise SourceUnavailable(self._closed_reason() or reason)
         self.events.feed(data)
-        self._last_heard = time.monotonic()
+        self._last_heard = self._monotonic()
         return True
 
     def _check_silence(self) -> None:
-        silence_seconds = time.monotonic() - self._last_heard
+        silence_seconds = self._monotonic() - self._last_heard
         if silence_seconds > self._read_timeout_seconds:
             reason = (
                 f"{self._place}: silent for {silence_seconds:.1f} seconds, although heartbeats "
