@@ -2,8 +2,8 @@
 
 A ROW-format log holds SQL text only for transaction control and for DDL; anything else is a
 change that was logged as a statement, which cannot be turned into rows. Only as much SQL is
-understood as is needed to tell these apart: the tokens, the leading verb, the table names and,
-for ALTER TABLE, the columns that are added.
+understood as is needed to tell these apart: the tokens, the leading verb, the table names, what
+is renamed to what and, for ALTER TABLE, the columns that are added.
 
 https://dev.mysql.com/doc/refman/8.4/en/sql-statements.html
 """
@@ -31,9 +31,16 @@ class StatementKind(Enum):
     CREATE_TABLE = "CREATE TABLE"
     DROP_TABLE = "DROP TABLE"
     RENAME_TABLE = "RENAME TABLE"
+    CREATE_DATABASE = "CREATE DATABASE"
     DROP_DATABASE = "DROP DATABASE"
+    INDEX = "INDEX"  # CREATE INDEX, DROP INDEX
+    CREATE_TRIGGER = "CREATE TRIGGER"
     DML = "DML"
     OTHER = "OTHER"
+
+
+# Database and table.
+TableName = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -42,10 +49,25 @@ class Statement:
 
     kind: StatementKind
     verb: str
-    tables: list[tuple[str, str]] = field(default_factory=list)
+    tables: list[TableName] = field(default_factory=list)
     tokens: list[Token] = field(default_factory=list)
-    renames: bool = False  # ALTER TABLE … RENAME TO
+    # Old and new names, in the order in which they take effect.
+    renames: list[tuple[TableName, TableName]] = field(default_factory=list)
     replaces_rows: str = ""  # the clause of ALTER TABLE that does, such as DROP PARTITION
+    trigger: str = ""  # the name in CREATE TRIGGER
+
+    def resolve(self, database: str, *, lower_case: bool) -> None:
+        """Let names without a database be of `database`, the session's own.
+
+        With `lower_case` the server has them in lower case, however the statement writes them.
+        """
+
+        def resolved(name: TableName) -> TableName:
+            found = (name[0] or database, name[1])
+            return (found[0].lower(), found[1].lower()) if lower_case else found
+
+        self.tables = [resolved(name) for name in self.tables]
+        self.renames = [(resolved(old), resolved(new)) for old, new in self.renames]
 
 
 _DML_VERBS = frozenset(
@@ -54,6 +76,10 @@ _DML_VERBS = frozenset(
 
 # Words that may stand between the verb and TABLE.
 _MODIFIERS = ("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE")
+
+
+# What CREATE and DROP may name beside tables and databases, so far as more is to be told of it.
+_PARTS = ("INDEX", "TRIGGER", "VIEW", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER")
 
 
 def classify(query: str) -> Statement:
@@ -101,34 +127,69 @@ def _classify_ddl(verb: str, tokens: list[Token]) -> Statement:
     if verb == "TRUNCATE":
         names = _table_names(tokens, place + 1 if names_table else 1)
         return Statement(StatementKind.TRUNCATE, verb, names[:1])
-    if verb == "DROP" and len(tokens) > 1 and tokens[1].is_word("DATABASE", "SCHEMA"):
-        name = next((t.name for t in tokens[2:] if not t.is_word("IF", "EXISTS")), "")
-        return Statement(StatementKind.DROP_DATABASE, verb, [(name, "")])
+    if place < len(tokens) and tokens[place].is_word("DATABASE", "SCHEMA"):
+        return _classify_database(verb, tokens[place + 1 :])
     # DROP TEMPORARY TABLE touches no table that is followed.
-    if not names_table or "TEMPORARY" in words:
+    if "TEMPORARY" in words:
         return Statement(StatementKind.OTHER, verb)
+    if not names_table:
+        return _classify_part(verb, tokens)
     names = _table_names(tokens, place + 1)
     if verb == "CREATE":
         return _classify_create_table(words, names, tokens[place + 1 :])
     if verb == "DROP":
         return Statement(StatementKind.DROP_TABLE, verb, names)
     if verb == "RENAME":
-        return Statement(StatementKind.RENAME_TABLE, verb, names)
+        names = _table_names(_without_waiting(tokens), place + 1)
+        renames = list(zip(names[::2], names[1::2], strict=False))
+        return Statement(StatementKind.RENAME_TABLE, verb, names, renames=renames)
     if verb != "ALTER":
         return Statement(StatementKind.OTHER, verb)
-    clauses = tokens[place + 1 :]
+    return _classify_alter_table(words, names, tokens, place + 1)
+
+
+def _classify_database(verb: str, rest: list[Token]) -> Statement:
+    name = next((t.name for t in rest if not t.is_word("IF", "NOT", "EXISTS")), "")
+    if verb == "DROP":
+        return Statement(StatementKind.DROP_DATABASE, verb, [(name, "")])
+    if verb == "CREATE":
+        return Statement(StatementKind.CREATE_DATABASE, verb, [(name, "")])
+    return Statement(StatementKind.OTHER, verb)
+
+
+def _classify_part(verb: str, tokens: list[Token]) -> Statement:
+    """Classify what creates or drops a part of a table: an index or a trigger."""
+    if verb not in ("CREATE", "DROP"):
+        return Statement(StatementKind.OTHER, verb)
+    place = next((n for n, token in enumerate(tokens) if token.is_word(*_PARTS)), 0)
+    on = next((n for n, t in enumerate(tokens[place:], place + 1) if t.is_word("ON")), len(tokens))
+    table = _table_names(tokens, on)[:1]
+    if tokens[place].is_word("INDEX"):
+        return Statement(StatementKind.INDEX, verb, table)
+    if verb == "CREATE" and tokens[place].is_word("TRIGGER"):
+        name = _table_names(tokens, place + 1)[:1]
+        trigger = name[0][1] if name else ""
+        return Statement(StatementKind.CREATE_TRIGGER, verb, table, trigger=trigger)
+    return Statement(StatementKind.OTHER, verb)
+
+
+def _classify_alter_table(
+    words: list[str], names: list[TableName], tokens: list[Token], start: int
+) -> Statement:
+    clauses = tokens[start:]
+    renamed = _other_tables(clauses, by_rename=True)
     return Statement(
         StatementKind.ALTER_TABLE,
-        verb,
+        "ALTER",
         [*names[:1], *_other_tables(clauses)],
         tokens,
-        renames=any(_renames(*pair) for pair in pairwise(clauses)),
+        renames=[(names[0], name) for name in renamed[-1:] if names],
         replaces_rows="IGNORE" if "IGNORE" in words else _row_replacing_clause(clauses),
     )
 
 
 def _classify_create_table(
-    words: list[str], names: list[tuple[str, str]], rest: list[Token]
+    words: list[str], names: list[TableName], rest: list[Token]
 ) -> Statement:
     if _selects(rest):
         return Statement(StatementKind.DML, "CREATE TABLE … SELECT", names[:1])
@@ -158,14 +219,28 @@ def _row_replacing_clause(tokens: list[Token]) -> str:
     return ""
 
 
+def _without_waiting(tokens: list[Token]) -> list[Token]:
+    """Return RENAME TABLE without MariaDB's `WAIT n` and `NOWAIT` behind names."""
+    kept: list[Token] = []
+    for token in tokens:
+        if kept and kept[-1].is_word("WAIT") and token.text.isdigit():
+            kept.pop()
+        elif not (token.is_word("NOWAIT") and kept and kept[-1].is_name):
+            kept.append(token)
+    return kept
+
+
 def _renames(token: Token, following: Token) -> bool:
     """Return whether ALTER TABLE goes on with RENAME [TO|AS] name, not COLUMN, INDEX or KEY."""
     return token.is_word("RENAME") and not following.is_word("COLUMN", "INDEX", "KEY")
 
 
-def _other_tables(tokens: list[Token]) -> list[tuple[str, str]]:
-    """Return the tables that clauses of ALTER TABLE name: new names, and what partitions become."""
-    names: list[tuple[str, str]] = []
+def _other_tables(tokens: list[Token], *, by_rename: bool = False) -> list[TableName]:
+    """Return the tables that clauses of ALTER TABLE name: new names, and what partitions become.
+
+    With `by_rename` only new names.
+    """
+    names: list[TableName] = []
     for place, (token, following) in enumerate(pairwise(tokens), 1):
         start = place
         if _renames(token, following):
@@ -173,15 +248,15 @@ def _other_tables(tokens: list[Token]) -> list[tuple[str, str]]:
                 tokens[start].is_word("TO", "AS") or tokens[start].text == "="
             ):
                 start += 1
-        elif not token.is_word("TABLE"):
+        elif by_rename or not token.is_word("TABLE"):
             continue
         names += _table_names(tokens, start)[:1]
     return names
 
 
-def _table_names(tokens: list[Token], start: int) -> list[tuple[str, str]]:
+def _table_names(tokens: list[Token], start: int) -> list[TableName]:
     """Return the names in `[IF [NOT] EXISTS] name[.name] {, | TO} …` from `start` on."""
-    names: list[tuple[str, str]] = []
+    names: list[TableName] = []
     parts: list[str] = []
     expects_name = True
     for token in tokens[start:]:
@@ -201,7 +276,7 @@ def _table_names(tokens: list[Token], start: int) -> list[tuple[str, str]]:
     return names
 
 
-def _take_name(names: list[tuple[str, str]], parts: list[str]) -> None:
+def _take_name(names: list[TableName], parts: list[str]) -> None:
     if parts:
         names.append((parts[-2] if len(parts) > 1 else "", parts[-1]))
         parts.clear()

@@ -129,7 +129,58 @@ def test_ddl_names_its_tables(
 def test_alter_table_that_renames_the_table_is_told_from_one_that_renames_a_part(
     query: str, renames: bool
 ) -> None:
-    assert classify(query).renames is renames
+    assert bool(classify(query).renames) is renames
+
+
+@pytest.mark.parametrize(
+    ("query", "renames"),
+    [
+        ("RENAME TABLE a TO b", [("a", "b")]),
+        (
+            "RENAME TABLE a TO c, s.b TO a, c TO b",
+            [("a", "c"), ("s.b", "a"), ("c", "b")],
+        ),
+        ("RENAME /* gh-ost */ TABLE `d`.`t` TO `d`.`_t_del`", [("d.t", "d._t_del")]),
+        ("RENAME TABLE IF EXISTS a WAIT 5 TO b, c NOWAIT TO d", [("a", "b"), ("c", "d")]),
+        ("ALTER TABLE s.a ADD x INT, RENAME TO b", [("s.a", "b")]),
+        ("ALTER TABLE a EXCHANGE PARTITION p WITH TABLE b", []),
+    ],
+)
+def test_what_is_renamed_is_told_in_its_order(query: str, renames: list[tuple[str, str]]) -> None:
+    def shown(name: tuple[str, str]) -> str:
+        return ".".join(filter(None, name))
+
+    assert [(shown(old), shown(new)) for old, new in classify(query).renames] == renames
+
+
+def test_names_are_those_of_the_session_s_database() -> None:
+    statement = classify("RENAME TABLE A TO s.B")
+    statement.resolve("Shop", lower_case=True)
+    assert statement.tables == [("shop", "a"), ("s", "b")]
+    assert statement.renames == [(("shop", "a"), ("s", "b"))]
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "tables", "trigger"),
+    [
+        ("CREATE UNIQUE INDEX i ON s.t (a)", StatementKind.INDEX, [("s", "t")], ""),
+        ("DROP INDEX `PRIMARY` ON t", StatementKind.INDEX, [("", "t")], ""),
+        (
+            "CREATE DEFINER=`root`@`%` TRIGGER `pt_osc_s_t_del` AFTER DELETE ON `s`.`t` FOR EACH "
+            "ROW DELETE IGNORE FROM `s`.`_t_new` WHERE `s`.`_t_new`.`id` <=> OLD.`id`",
+            StatementKind.CREATE_TRIGGER,
+            [("s", "t")],
+            "pt_osc_s_t_del",
+        ),
+        ("CREATE VIEW v AS SELECT * FROM t USE INDEX (i)", StatementKind.OTHER, [], ""),
+        ("CREATE DATABASE IF NOT EXISTS s", StatementKind.CREATE_DATABASE, [("s", "")], ""),
+    ],
+)
+def test_what_else_is_created_is_told(
+    query: str, kind: StatementKind, tables: list[tuple[str, str]], trigger: str
+) -> None:
+    statement = classify(query)
+    assert (statement.kind, statement.tables, statement.trigger) == (kind, tables, trigger)
 
 
 @pytest.mark.parametrize(
