@@ -1,8 +1,8 @@
 """A cell of the text protocol becomes the JSON that the stream writes of the same value.
 
-The forms are those of `values`. A cell is what `select_expression` of the source's table asks for:
-ENUM and SET as numbers, FLOAT as a DOUBLE with all digits, strings as stored bytes, and the rest
-as the server prints it, TIMESTAMP in UTC.
+The forms are those of `values`. Cells come as the SELECT of `source.selected_table` asks for them:
+ENUM and SET as numbers, unless their labels are uncertain, FLOAT as a DOUBLE with all digits,
+strings as stored bytes, and the rest as the server prints it, TIMESTAMP in UTC.
 """
 
 from __future__ import annotations
@@ -86,11 +86,19 @@ def selected_cell(column: SchemaColumn) -> SelectedCell:
         if charset in _UTF8:
             return _Utf8Cell(name)
         return _TextCell(name, character_decoder(charset))
-    if kind == "json":
+    if kind == "json" or has_uncertain_labels(column):
         return _Utf8Cell(name)
     if kind in _BYTES:
         return _BytesCell()
     return _rare_cell(column)
+
+
+def has_uncertain_labels(column: SchemaColumn) -> bool:
+    """Return whether a label may stand for another: servers show some characters as `?`.
+
+    The cells of such an ENUM or SET are labels, as UTF-8, instead of numbers.
+    """
+    return any("?" in label for label in column.get("labels", ()))
 
 
 def _rare_cell(column: SchemaColumn) -> SelectedCell:
