@@ -189,6 +189,9 @@ class ProgressRecord(TypedDict):
     # Columns added by ALTER TABLE whose table has had no rows since: "shop.orders" to a list of
     # [column, kind of default, literal]. The next schema record of the table takes them up.
     added_columns: dict[str, list[list[str]]]
+    # Records that were written at this place, between two transactions: rows of copies, and what
+    # came out of quarantine.
+    between: int
     instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
     host: str
     pid: int

@@ -39,6 +39,21 @@ class TransactionOrder:
 
     def place(self, file: str, position: int) -> tuple[int, int, int]:
         """Return (epoch, file number, position) of the transaction that starts there."""
+        number = self._enter(file, position)
+        self._last = (number, position + 1)
+        return self.epoch, number, position
+
+    def between(self, file: str, position: int) -> tuple[int, int, int]:
+        """Return the place of what is written behind the transaction that ends at `position`.
+
+        That is the transaction's last byte, where no other one starts.
+        """
+        number = self._enter(file, position)
+        self._last = (number, position)
+        return self.epoch, number, position - 1
+
+    def _enter(self, file: str, position: int) -> int:
+        """Return the file's number, in a new epoch where the place is before the last one."""
         if file != self._file:
             self._number = file_number(file)
             self._file = file
@@ -46,7 +61,6 @@ class TransactionOrder:
         last_number, last_position = self._last
         if number < last_number or (number == last_number and position < last_position):
             self.epoch += 1
-        self._last = (number, position + 1)
         if self.epoch >= _EPOCHS_MAX or number >= _FILES_MAX or position >= _POSITIONS_MAX:
             reason = (
                 f"{file}:{position} in epoch {self.epoch} is beyond what a sequence can count: "
@@ -54,7 +68,7 @@ class TransactionOrder:
                 "start the pipeline under a new name"
             )
             raise UnsupportedChange(reason)
-        return self.epoch, number, position
+        return number
 
 
 def file_number(file: str) -> int:

@@ -34,6 +34,7 @@ class Progress:
     pid: int
     committed_at_ms: int
     added_columns: dict[str, list[list[str]]] = field(default_factory=dict)
+    between: int = 0
 
     def encode(self, prefix: str, name: str) -> Record:
         """Return the record of pipeline `name` in `<prefix>.progress`."""
