@@ -10,6 +10,7 @@
         ├── ConfigError                the configuration is wrong
         ├── SourceRefused              the server said no: credentials, grants, settings, purged log
         ├── SinkRefused                Kafka said no: credentials, rights, sizes
+        │   └── RecordTooLarge         a record is above the limit; it was not sent
         ├── Fenced                     another instance with the same name took over
         ├── UnsupportedChange          a change that this version cannot carry without loss
         ├── LocalStackError            a private server cannot be fetched or started
@@ -60,6 +61,10 @@ class SourceRefused(DefiniteError):
 
 class SinkRefused(DefiniteError):
     """Kafka refused: credentials, rights, or a record above its limits."""
+
+
+class RecordTooLarge(SinkRefused):
+    """A record is larger than Kafka is told to take; nothing of it was sent."""
 
 
 class Fenced(DefiniteError):

@@ -69,6 +69,7 @@ class EventEncoder:
         "_headers",
         "_key",
         "_out",
+        "_row_shift",
         "_source",
         "_target",
         "_timestamp_ms",
@@ -85,6 +86,7 @@ class EventEncoder:
         self._source = SourceBlock(options)
         self._headers = RecordHeaders()
         self._out = BytesWriter()
+        self._row_shift: i64 = 0
         self._topic = ""
         self._timestamp_ms: i64 = 0
         self._transaction: Transaction | None = None
@@ -98,11 +100,14 @@ class EventEncoder:
         place: tuple[int, int, int],
         event_number: i64,
         now_us: i64,
+        row_shift: i64 = 0,
     ) -> None:
         """Compose what the records of an event share.
 
         `place` is where its transaction stands in the order, `now_us` the time of encoding.
+        `row_shift` is added to what the rows count in a sequence.
         """
+        self._row_shift = row_shift
         if transaction is not self._transaction:
             self._transaction = transaction
             self._transaction_id = transaction.id.encode()
@@ -114,7 +119,7 @@ class EventEncoder:
         )
 
     def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:
-        """Write the records of the event's row `number`."""
+        """Write the records of the event's row `number`: all of them, or none when it raises."""
         self._row(kind, images, number)
         if len(self._out) > _KEPT_BYTES_MAX:
             self._out = BytesWriter()
@@ -154,30 +159,36 @@ class EventEncoder:
     def _move(self, old_key: bytes, new_key: bytes, before_end: i64, number: i64) -> None:
         """Write the row that goes to another key, and perhaps to another partition."""
         out = self._out
-        after = out.getvalue()[before_end + len(_AFTER) :]
-        out.truncate(before_end)
-        out.write(_NO_AFTER)
-        self._delete(old_key, number, new_key)
+        both = out.getvalue()
         out.truncate(0)
         out.write(_NO_BEFORE)
-        out.write(after)
+        out.write(both[before_end + len(_AFTER) :])
         self._source.put(out, _CREATE, number)
-        headers = self._headers.encode_with(_CREATE, number * HALVES + 1, _OLD_KEY, old_key)
-        self._take(new_key, headers)
+        created = out.getvalue()
+        sequence_row = number * HALVES + 1 + self._row_shift
+        headers = self._headers.encode_with(_CREATE, sequence_row, _OLD_KEY, old_key)
+        # Before the delete is written, so that there are both or neither.
+        self._target.require_room(self._topic, new_key, created, headers)
+        out.truncate(0)
+        out.write(both[:before_end])
+        out.write(_NO_AFTER)
+        self._delete(old_key, number, new_key)
+        self._target.take(self._topic, new_key, created, headers, self._timestamp_ms)
 
     def _delete(self, key: bytes | None, number: i64, new_key: bytes | None) -> None:
         self._source.put(self._out, _DELETE, number)
+        sequence_row = number * HALVES + self._row_shift
         if new_key is None:
-            headers = self._headers.encode(_DELETE, number * HALVES)
+            headers = self._headers.encode(_DELETE, sequence_row)
         else:
-            headers = self._headers.encode_with(_DELETE, number * HALVES, _NEW_KEY, new_key)
+            headers = self._headers.encode_with(_DELETE, sequence_row, _NEW_KEY, new_key)
         self._take(key, headers)
         if self._tombstones and key is not None:
             self._target.take(self._topic, key, None, headers, self._timestamp_ms)
 
     def _record(self, op: i64, key: bytes | None, number: i64) -> None:
         self._source.put(self._out, op, number)
-        self._take(key, self._headers.encode(op, number * HALVES))
+        self._take(key, self._headers.encode(op, number * HALVES + self._row_shift))
 
     def _take(self, key: bytes | None, headers: bytes) -> None:
         self._target.take(self._topic, key, self._out.getvalue(), headers, self._timestamp_ms)

@@ -38,8 +38,16 @@ class RecordTarget:
     def take(
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: i64
     ) -> None:
-        """Take one record; `headers` are encoded, `timestamp_ms` is when the source committed."""
+        """Take one record; `headers` are encoded, `timestamp_ms` is when the source committed.
+
+        A record that is too large for the target raises before anything is taken.
+        """
         raise NotImplementedError
+
+    def require_room(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
+    ) -> None:
+        """Raise what `take` would raise for a record that is too large for the target."""
 
 
 def put_header(out: BytesWriter, name: bytes, value: bytes) -> None:

@@ -28,7 +28,13 @@ from connector.envelope.contract import (
     control_topic,
 )
 from connector.envelope.record import NO_HEADERS
-from connector.errors import ConnectorError, Fenced, SinkRefused, SinkUnavailable
+from connector.errors import (
+    ConnectorError,
+    Fenced,
+    RecordTooLarge,
+    SinkRefused,
+    SinkUnavailable,
+)
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
@@ -173,7 +179,8 @@ class KafkaSink(BatchReceiver):
 
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record that is larger than Kafka takes."""
-        return connector_error(self._settings, _write(topic), MessageSizeTooLargeError())
+        error = connector_error(self._settings, _write(topic), MessageSizeTooLargeError())
+        return RecordTooLarge(str(error))
 
     def close(self) -> None:
         """Let go of the connection; what has not been committed is aborted by Kafka."""

@@ -211,14 +211,14 @@ class BatchingTarget(RecordTarget):
 
         Raises what the receiver raises; `drop` is then the only way on.
         """
-        batches = self._topics.get(topic)
-        if batches is None:
-            batches = self._add_topic(topic)
-        batch = batches[partition_of(key, len(batches))]
         content = _content_bytes(key, value, headers)
         size_max: i64 = content + _RECORD_OVERHEAD_BYTES
         if size_max + HEADER_BYTES > self._record_bytes_max:
             raise self._receiver.too_large(topic)
+        batches = self._topics.get(topic)
+        if batches is None:
+            batches = self._add_topic(topic)
+        batch = batches[partition_of(key, len(batches))]
         if batch.count and len(batch.out) + size_max > self._batch_bytes_max:
             self._hand_over(batch)
         before: i64 = len(batch.out)
@@ -234,6 +234,14 @@ class BatchingTarget(RecordTarget):
             self._hand_over(batch)
         elif self.open_bytes >= self._open_bytes_max:
             self.flush()
+
+    def require_room(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
+    ) -> None:
+        """Raise what the receiver says of a record that is too large."""
+        size_max: i64 = _content_bytes(key, value, headers) + _RECORD_OVERHEAD_BYTES
+        if size_max + HEADER_BYTES > self._record_bytes_max:
+            raise self._receiver.too_large(topic)
 
     def flush(self) -> None:
         """Hand over every batch. Raises what the receiver raises."""
