@@ -13,6 +13,7 @@ from connector.changes.statement import StatementKind
 from connector.envelope.added_default import with_added_default
 from connector.envelope.contract import SEQ_EVENT_DIGITS, SEQ_ROW_DIGITS, Sequence, row_topic
 from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
+from connector.envelope.key_watch import KeyWatch
 from connector.envelope.published_table import PublishedTable, TableParts
 from connector.envelope.record import NO_HEADERS
 from connector.envelope.table_schema import TableSchema, schema_topic
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
+    from connector.binlog.rows_event import RowsEvent
     from connector.binlog.table_map_event import TableMapEvent
     from connector.changes.added_columns import AddedColumn
     from connector.changes.transaction import RowsChange, StatementChange, Transaction
+    from connector.envelope.between import BetweenPlace
     from connector.envelope.event_encoder import EnvelopeOptions
     from connector.envelope.order import TransactionOrder
     from connector.envelope.record import RecordTarget
@@ -59,6 +62,7 @@ class RecordEncoder:
         self._target = target
         self._events = EventEncoder(options, target)
         self.added_columns = dict(added_columns or {})
+        self.watch = KeyWatch()
         # The ids of each table's column lists, the newest last.
         self._schema_ids: dict[str, dict[str, None]] = {}
         for key in schema_keys:
@@ -69,31 +73,80 @@ class RecordEncoder:
         self._topics: dict[str, str] = {}
         self._transaction: Transaction | None = None
         self._place: tuple[int, int, int] = (0, 0, 0)
+        # Of an event whose rows could not all be written: those before the first that could not.
+        self.rows_written: i64 = 0
 
     def rows(self, change: RowsChange, now_us: i64) -> None:
         """Write the records of a rows event; `now_us` is the time of encoding.
 
         Raises UnsupportedChange for a row that cannot be represented, EventError for one that
-        cannot be read; records of rows before it have been written.
+        cannot be read, and what the target raises; `rows_written` rows before it have been written,
+        and nothing of it.
         """
+        self.rows_written = 0
         rows = change.rows
-        event = change.event
-        table = self._table(rows.table_map, event)
-        self._enter(change.transaction, change.event_number, event)
-        if not table.announced or self.added_columns:
-            self._announce(table, change)
-        events = self._events
-        events.begin(
-            change.transaction, event, table.parts, self._place, change.event_number, now_us
-        )
+        table = self.open_rows(change, now_us)
         images = table.images(rows)
+        events = self._events
         kind = rows.kind
         number: i64 = 0
-        while images.next_row():
-            if number >= _ROWS_MAX:
-                self._refuse(event, f"a rows event with more than {_ROWS_MAX} rows")
-            events.row(kind, images, number)
-            number += 1
+        try:
+            while images.next_row():
+                if number >= _ROWS_MAX:
+                    self._refuse(change.event, f"a rows event with more than {_ROWS_MAX} rows")
+                events.row(kind, images, number)
+                number += 1
+        except Exception:
+            self.rows_written = number
+            raise
+
+    def open_rows(self, change: RowsChange, now_us: i64) -> PublishedTable:
+        """Stand before the rows of an event, behind the schema that they need.
+
+        Raises UnsupportedChange or EventError for a table that cannot be published, and what the
+        target raises.
+        """
+        event = change.event
+        table = self._table(change.rows.table_map, event)
+        self._enter(change.transaction, change.event_number, event)
+        if not table.announced or self.added_columns:
+            self._announce(table, change.transaction, self._place, change.event_number)
+        self._events.begin(
+            change.transaction, event, table.parts, self._place, change.event_number, now_us
+        )
+        return table
+
+    def row(self, table: PublishedTable, row: RowsEvent, number: i64) -> None:
+        """Write row `number` of the event that was opened, which `row` has alone.
+
+        Raises as `rows` does; then nothing of it has been written.
+        """
+        images = table.images(row)
+        images.next_row()
+        self._events.row(row.kind, images, number)
+
+    def repeat(
+        self, change: RowsChange, row: RowsEvent, number: i64, place: BetweenPlace, now_us: i64
+    ) -> None:
+        """Write row `number` of an earlier event, which `row` has alone, at `place`.
+
+        Its place has room for `HALVES` records. Raises as `rows` does; then nothing of it has been
+        written.
+        """
+        table = self._table(change.rows.table_map, change.event)
+        at = (place.epoch, place.file, place.position)
+        if not table.announced or self._awaited_by(table.schema):
+            self._announce(table, change.transaction, at, place.event)
+        self._events.begin(
+            change.transaction,
+            change.event,
+            table.parts,
+            at,
+            place.event,
+            now_us,
+            place.row - number * HALVES,
+        )
+        self.row(table, row, number)
 
     def statement(self, change: StatementChange, now_us: i64) -> None:
         """Write what DDL on followed tables means to consumers: rows that are gone."""
@@ -117,12 +170,12 @@ class RecordEncoder:
         """Return whether records of `transaction`, the latest one, have been made."""
         return transaction is self._transaction
 
-    def sequence(self, transaction: Transaction) -> Sequence:
-        """Return the sequence of a transaction's first event."""
+    def sequence(self, transaction: Transaction, event_number: i64 = 0, row: i64 = 0) -> Sequence:
+        """Return the sequence of a row of a transaction, by default of its first event."""
         if transaction is not self._transaction:
             self._place = self._order.place(transaction.file, transaction.position)
             self._transaction = transaction
-        return Sequence(*self._place, 0, 0)
+        return Sequence(*self._place, event_number, row * HALVES)
 
     def _enter(self, transaction: Transaction, number: int, event: Event) -> None:
         """Stand at event `number` of a transaction."""
@@ -135,8 +188,13 @@ class RecordEncoder:
     def _truncate(self, change: StatementChange, name: str, now_us: i64) -> None:
         database, table = change.database, name[len(change.database) + 1 :]
         self._enter(change.transaction, change.event_number, change.event)
-        newest = next(reversed(self._schema_ids[name]))
-        parts = TableParts(database, table, newest, self._topic(database, table))
+        parts = TableParts(
+            database,
+            table,
+            self.newest_schema_id(name),
+            self.topic(database, table),
+            self.watch.table(name),
+        )
         self._events.begin(
             change.transaction, change.event, parts, self._place, change.event_number, now_us
         )
@@ -151,12 +209,29 @@ class RecordEncoder:
             schema = TableSchema.from_table_map(table_map, f"{event.file}:{event.position}")
             if len(self._tables) >= _ENCODERS_MAX:
                 self._tables.clear()
-            table = PublishedTable(table_map, schema, self._topic(schema.database, schema.table))
+            table = PublishedTable(
+                table_map,
+                schema,
+                self.topic(schema.database, schema.table),
+                self.watch.table(schema.name),
+            )
             self._tables[id(table_map)] = table
         self._last = table
         return table
 
-    def _topic(self, database: str, table: str) -> str:
+    def newest_schema_id(self, name: str) -> str:
+        """Return the id of the column list of `database.table` that was written last.
+
+        "" where nothing of the table was ever published.
+        """
+        ids = self._schema_ids.get(name)
+        return next(reversed(ids)) if ids else ""
+
+    def topic(self, database: str, table: str) -> str:
+        """Return the topic of a table's rows.
+
+        Raises UnsupportedChange where two tables would share it.
+        """
         name = f"{database}.{table}"
         topic = row_topic(self._options.prefix, database, table)
         other = self._topics.setdefault(topic, name)
@@ -168,29 +243,43 @@ class RecordEncoder:
             raise UnsupportedChange(reason)
         return topic
 
-    def _announce(self, table: PublishedTable, change: RowsChange) -> None:
+    def _awaited_by(self, schema: TableSchema) -> bool:
+        """Return whether a column list has columns that were added to a table without rows since.
+
+        One of before has not.
+        """
+        awaited = {column.name for column in self.added_columns.get(schema.name, ())}
+        return bool(awaited) and any(column["name"] in awaited for column in schema.columns)
+
+    def _announce(
+        self,
+        table: PublishedTable,
+        transaction: Transaction,
+        place: tuple[int, int, int],
+        event_number: i64,
+    ) -> None:
         """Write the schema record, where it is not known as it is."""
         schema = table.schema
         known = self._schema_ids.setdefault(schema.name, {})
-        added = {column.name: column for column in self.added_columns.pop(schema.name, ())}
+        added = {column.name: column for column in self.added_columns.get(schema.name, ())}
+        if added or schema.schema_id not in known:
+            columns = [
+                with_added_default(column, added[column["name"]])
+                if column["name"] in added
+                else column
+                for column in schema.columns
+            ]
+            self._target.take(
+                schema_topic(self._options.prefix),
+                schema.record_key(),
+                schema.record_value(Sequence(*place, event_number, 0), columns),
+                NO_HEADERS,
+                transaction.committed_us // US_PER_MS,
+            )
+            known.pop(schema.schema_id, None)
+            known[schema.schema_id] = None
+        self.added_columns.pop(schema.name, None)
         table.announced = True
-        if schema.schema_id in known and not added:
-            return
-        known.pop(schema.schema_id, None)
-        known[schema.schema_id] = None
-        columns = [
-            with_added_default(column, added[column["name"]]) if column["name"] in added else column
-            for column in schema.columns
-        ]
-        transaction = change.transaction
-        sequence = Sequence(*self._place, change.event_number, 0)
-        self._target.take(
-            schema_topic(self._options.prefix),
-            schema.record_key(),
-            schema.record_value(sequence, columns),
-            NO_HEADERS,
-            transaction.committed_us // US_PER_MS,
-        )
 
     def _refuse(self, event: Event, what: str) -> NoReturn:
         reason = (

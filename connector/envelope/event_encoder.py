@@ -67,7 +67,7 @@ class EventEncoder:
 
     __slots__ = (
         "_headers",
-        "_key",
+        "_keys",
         "_out",
         "_row_shift",
         "_source",
@@ -88,6 +88,7 @@ class EventEncoder:
         self._out = BytesWriter()
         self._row_shift: i64 = 0
         self._topic = ""
+        self._keys: set[bytes] | None = None  # where the keys of records go, for copies
         self._timestamp_ms: i64 = 0
         self._transaction: Transaction | None = None
         self._transaction_id = b""
@@ -113,6 +114,7 @@ class EventEncoder:
             self._transaction_id = transaction.id.encode()
             self._timestamp_ms = transaction.committed_us // US_PER_MS
         self._topic = table.topic
+        self._keys = table.watched.keys
         self._source.begin(transaction, self._transaction_id, event, table.source, now_us)
         self._headers.begin(
             place[0], place[1], place[2], event_number, table.header, self._transaction_id
@@ -173,6 +175,7 @@ class EventEncoder:
         out.write(both[:before_end])
         out.write(_NO_AFTER)
         self._delete(old_key, number, new_key)
+        self._touch(new_key)
         self._target.take(self._topic, new_key, created, headers, self._timestamp_ms)
 
     def _delete(self, key: bytes | None, number: i64, new_key: bytes | None) -> None:
@@ -191,4 +194,12 @@ class EventEncoder:
         self._take(key, self._headers.encode(op, number * HALVES + self._row_shift))
 
     def _take(self, key: bytes | None, headers: bytes) -> None:
+        if key is not None:
+            self._touch(key)
         self._target.take(self._topic, key, self._out.getvalue(), headers, self._timestamp_ms)
+
+    def _touch(self, key: bytes) -> None:
+        """Keep the key for the copies under way, whose rows of it are outdated."""
+        keys = self._keys
+        if keys is not None:
+            keys.add(key)

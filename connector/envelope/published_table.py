@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.rows_event import RowsEvent
     from connector.binlog.table_map_event import TableMapEvent
+    from connector.envelope.key_watch import WatchedTable
     from connector.envelope.table_schema import TableSchema
 
 _EIGHT_COLUMNS: Final = 0xFF
@@ -25,11 +26,14 @@ _EIGHT_COLUMNS: Final = 0xFF
 class TableParts:
     """What the records of one column list have in common."""
 
-    __slots__ = ("header", "source", "topic")
+    __slots__ = ("header", "source", "topic", "watched")
 
-    def __init__(self, database: str, table: str, schema_id: str, topic: str) -> None:
+    def __init__(
+        self, database: str, table: str, schema_id: str, topic: str, watched: WatchedTable
+    ) -> None:
         """Compose the parts; `schema_id` names the column list."""
         self.topic = topic
+        self.watched = watched
         self.source = SourceTable(database, table)
         self.header = schema_header(schema_id)
 
@@ -40,14 +44,16 @@ class PublishedTable:
 
     __slots__ = ("_encoder", "_writer", "announced", "parts", "schema", "table_map")
 
-    def __init__(self, table_map: TableMapEvent, schema: TableSchema, topic: str) -> None:
+    def __init__(
+        self, table_map: TableMapEvent, schema: TableSchema, topic: str, watched: WatchedTable
+    ) -> None:
         """Compose what the records have in common.
 
         Raises UnsupportedChange for a column that the envelope has no form for.
         """
         self.table_map = table_map
         self.schema = schema
-        self.parts = TableParts(schema.database, schema.table, schema.schema_id, topic)
+        self.parts = TableParts(schema.database, schema.table, schema.schema_id, topic, watched)
         self.announced = False  # whether its schema record has been written
         self._encoder = RowEncoder(schema)
         self._writer: RowWriter | None = None

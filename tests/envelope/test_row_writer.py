@@ -17,6 +17,7 @@ from connector.binlog.extra_row_info import ExtraRowInfo
 from connector.binlog.rows_event import RowsEvent
 from connector.binlog.rows_head import RowsKind
 from connector.binlog.table_map_event import TableMapEvent
+from connector.envelope.key_watch import WatchedTable
 from connector.envelope.published_table import PublishedTable
 from connector.envelope.row_encoder import RowEncoder
 from connector.envelope.row_images import DecodedImages
@@ -153,7 +154,7 @@ def rows_event(columns: list[Column], data: bytes, kind: RowsKind = RowsKind.INS
 
 
 def by_bytes(rows: RowsEvent, schema: TableSchema) -> RowImages:
-    return PublishedTable(rows.table_map, schema, "topic").images(rows)
+    return PublishedTable(rows.table_map, schema, "topic", WatchedTable()).images(rows)
 
 
 def by_values(rows: RowsEvent, schema: TableSchema) -> RowImages:
