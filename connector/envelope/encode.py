@@ -135,8 +135,9 @@ class RecordEncoder:
         """
         table = self._table(change.rows.table_map, change.event)
         at = (place.epoch, place.file, place.position)
-        if not table.announced or self._awaited_by(table.schema):
-            self._announce(table, change.transaction, at, place.event)
+        awaited = self._awaited_by(table.schema)
+        if not table.announced or awaited:
+            self._announce(table, change.transaction, at, place.event, takes_up=awaited)
         self._events.begin(
             change.transaction,
             change.event,
@@ -257,11 +258,16 @@ class RecordEncoder:
         transaction: Transaction,
         place: tuple[int, int, int],
         event_number: i64,
+        takes_up: bool = True,
     ) -> None:
-        """Write the schema record, where it is not known as it is."""
+        """Write the schema record, where it is not known as it is.
+
+        The columns that were added are of another column list unless it `takes_up` them.
+        """
         schema = table.schema
         known = self._schema_ids.setdefault(schema.name, {})
-        added = {column.name: column for column in self.added_columns.get(schema.name, ())}
+        waiting = self.added_columns.get(schema.name, ()) if takes_up else ()
+        added = {column.name: column for column in waiting}
         if added or schema.schema_id not in known:
             columns = [
                 with_added_default(column, added[column["name"]])
@@ -278,7 +284,8 @@ class RecordEncoder:
             )
             known.pop(schema.schema_id, None)
             known[schema.schema_id] = None
-        self.added_columns.pop(schema.name, None)
+        if takes_up:
+            self.added_columns.pop(schema.name, None)
         table.announced = True
 
     def _refuse(self, event: Event, what: str) -> NoReturn:

@@ -176,6 +176,8 @@ class EventEncoder:
         out.write(_NO_AFTER)
         self._delete(old_key, number, new_key)
         self._touch(new_key)
+        if self._keys is not None:
+            self._keys.add(new_key)
         self._target.take(self._topic, new_key, created, headers, self._timestamp_ms)
 
     def _delete(self, key: bytes | None, number: i64, new_key: bytes | None) -> None:
