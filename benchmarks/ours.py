@@ -36,7 +36,7 @@ from connector.reader.event_frames import EventFrames
 from connector.resume import Standing
 from connector.sink.record_batch import BatchingTarget, BatchReceiver, RecordBatch
 from connector.source.identity import ServerIdentity
-from connector.source.start import StartPoint
+from connector.source.start_point import StartPoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

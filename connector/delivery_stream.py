@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from connector.binlog.event_types import FORMAT_DESCRIPTION
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.transaction import ChangeReceiver
 
@@ -87,7 +88,10 @@ class DeliveryStream(ChangeReceiver):
             data = events.next_event()
             if data is None:
                 return True
-            assembler.receive(decoder.open(data))
+            event = decoder.open(data)
+            if event.header.type_code == FORMAT_DESCRIPTION:
+                self._standing.opened(event.header.timestamp)
+            assembler.receive(event)
             if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
                 return False
 

@@ -175,7 +175,7 @@ class Pipeline:
         last = recovered.progress
         source = peers.choose_source(settings.source, last)
         identity, point = source.identity, source.point
-        standing = Standing(identity, point, last)
+        standing = Standing(identity, point, last, source=source.address)
         options = EnvelopeOptions(
             prefix=settings.kafka.topic_prefix,
             connector=identity.flavour,

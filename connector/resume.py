@@ -10,17 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from connector.binlog.log_place import FIRST_POSITION
 from connector.changes.added_columns import AddedColumn, DefaultKind
+from connector.envelope.between import BetweenOrder
 from connector.envelope.order import TransactionOrder
 from connector.envelope.progress import Progress
 from connector.errors import SourceRefused
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.source.start import StartPoint
+from connector.source.start_point import StartPoint
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.transaction import Committed
+    from connector.envelope.between import BetweenPlace
     from connector.source.mysql_server import ServerIdentity
 
 _NEW_NAME = "give the pipeline a new name and set source.start"
@@ -40,13 +43,25 @@ class Standing:
     """The place behind the last committed transaction of one stream."""
 
     def __init__(
-        self, identity: ServerIdentity, point: StartPoint, last: Progress | None = None
+        self,
+        identity: ServerIdentity,
+        point: StartPoint,
+        last: Progress | None = None,
+        *,
+        source: str = "",
     ) -> None:
-        """Start at `point`; `last` is the committed progress that it was made from."""
+        """Start at `point`; `last` is the committed progress that it was made from.
+
+        `source` is the HOST:PORT where the server was reached.
+        """
         self._identity = identity
+        self._source = source
         self._gtid_set = point.gtid_set.copy() if point.gtid_set is not None else None
         self._file = point.file
         self._position: i64 = point.position
+        # Of the file where the stream stands, and of the one that is being read.
+        self._file_created: i64 = point.file_created
+        self._opened_created: i64 = point.file_created
         self._seq = last.seq if last is not None else ""
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
@@ -56,6 +71,24 @@ class Standing:
                 epoch=last.epoch, file=last.file, position=last.position, same_server=same_server
             )
         )
+
+        self._between = BetweenOrder(
+            self.order,
+            self._file,
+            self._position,
+            last.between if last is not None and same_server else 0,
+        )
+
+    def between(self, count: int) -> BetweenPlace:
+        """Return the place of `count` records that are written here, between two transactions.
+
+        Raises UnsupportedChange where a sequence cannot count that far.
+        """
+        return self._between.take(self._file, self._position, count)
+
+    def opened(self, created: i64) -> None:
+        """Take note that the stream has come to a file that was begun at `created`, in seconds."""
+        self._opened_created = created
 
     def advance(self, committed: Committed) -> None:
         """Stand behind a transaction that is complete."""
@@ -68,6 +101,7 @@ class Standing:
             gtid_set.add(gtid)
         self._file = committed.file
         self._position = committed.next_position
+        self._file_created = self._opened_created
 
     def progress(
         self,
@@ -97,6 +131,9 @@ class Standing:
                 name: [[column.name, column.default.value, column.text] for column in columns]
                 for name, columns in added_columns.items()
             },
+            between=self._between.count_at(self._file, self._position),
+            file_created=self._file_created,
+            source=self._source,
         )
 
 
@@ -104,8 +141,10 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
     """Return where to resume behind `last`; `place` names the source in errors.
 
     By GTID, or by position where the stream has been by position: turning GTIDs on later does not
-    tell which transactions have been read. Raises SourceRefused when the source is one that `last`
-    says nothing about.
+    tell which transactions have been read. Another server can be read by GTID alone: what it has of
+    another's transactions keeps no position, no number in its XID and not always its order, so that
+    nothing in its log is a sound mark to go on from. Raises SourceRefused when the source is one
+    that `last` says nothing about.
     """
     if last.flavour != identity.flavour:
         reason = (
@@ -113,25 +152,32 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
             f"{_NEW_NAME}"
         )
         raise SourceRefused(reason)
+    same_server = last.server_uuid == identity.server_uuid
     if last.gtid_set is None:
-        if last.server_uuid != identity.server_uuid:
+        if not same_server:
             reason = (
                 f"{place}: the stream stands at {last.file}:{last.position} of server "
                 f"{last.server_uuid}, but this is server {identity.server_uuid}, and positions "
-                f"mean nothing on another server: go back to the first, or {_NEW_NAME}"
+                f"mean nothing on another server: go back to the first, or {_NEW_NAME}; only "
+                "with gtid_mode = ON from its start on can a stream change the server"
             )
             raise SourceRefused(reason)
-        return StartPoint(identity.flavour, None, last.file, last.position)
-    if identity.flavour == "mariadb":
-        mariadb_gtids = MariadbGtidSet.parse(last.gtid_set)
-        return StartPoint("mariadb", mariadb_gtids, last.file, last.position)
-    if not identity.gtid:
+        return StartPoint(identity.flavour, None, last.file, last.position, last.file_created)
+    if identity.flavour == "mysql" and not identity.gtid:
         reason = (
             f"{place}: the stream has been read by GTID, but the server's gtid_mode is off: "
             f"SET GLOBAL gtid_mode back to ON, or {_NEW_NAME}"
         )
         raise SourceRefused(reason)
-    return StartPoint("mysql", GtidSet.parse(last.gtid_set), last.file, last.position)
+    gtids: GtidSet | MariadbGtidSet
+    if identity.flavour == "mariadb":
+        gtids = MariadbGtidSet.parse(last.gtid_set)
+    else:
+        gtids = GtidSet.parse(last.gtid_set)
+    if not same_server:
+        # Where the files of another server stand is not known before it has sent something.
+        return StartPoint(identity.flavour, gtids, "", FIRST_POSITION)
+    return StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created)
 
 
 def added_columns(last: Progress) -> dict[str, list[AddedColumn]]:

@@ -1,23 +1,34 @@
-"""Settings and progress become a server that was checked, and the place where its stream begins."""
+"""Settings and progress become a server that was checked, and the place where its stream begins.
+
+The servers of `source.host` and `source.failover_hosts` are asked in turn, the one that was read
+last before all others, and the first that has everything behind the committed progress is read. One
+that cannot be reached, or lags, is passed over without waiting. Where none fits, the answer is as
+hopeful as the most hopeful server: as long as one of them may have it later, the attempt is
+repeated.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.errors import SourceUnavailable
+import structlog
+
+from connector.errors import SourceRefused, SourceUnavailable
 from connector.resume import start_point
 from connector.source.dump_request import open_stream
+from connector.source.hosts import address_of, candidates
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import check_source, require
-from connector.source.start import resolve_start, validate_start
+from connector.source.start import resolve_start
+from connector.source.start_validation import validate_start
 
 if TYPE_CHECKING:
     from connector.config import SourceSettings
     from connector.envelope.progress import Progress
     from connector.source.identity import ServerIdentity
     from connector.source.replication_stream import ReplicationStream
-    from connector.source.start import StartPoint
+    from connector.source.start_point import StartPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,11 @@ class CheckedSource:
     identity: ServerIdentity
     point: StartPoint
     lower_case_names: bool
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT, as the progress record keeps it."""
+        return address_of(self.settings)
 
     def open_stream(self, replica_name: str) -> ReplicationStream:
         """Ask the server for everything behind `point`.
@@ -47,19 +63,54 @@ class CheckedSource:
 def choose_source(settings: SourceSettings, last: Progress | None) -> CheckedSource:
     """Return the server to read from; `last` is the committed progress.
 
-    Raises SourceUnavailable or SourceRefused.
+    Raises SourceUnavailable where one of the servers may do later, SourceRefused where none will,
+    each with a line for each server; ConfigError for files that cannot be read.
     """
-    server = MysqlServer.connect(settings)
-    place = server.place
-    try:
+    log = structlog.get_logger()
+    problems: list[SourceUnavailable | SourceRefused] = []
+    for candidate in candidates(settings, last.source if last is not None else ""):
+        try:
+            found = _checked(candidate, last)
+        except (SourceUnavailable, SourceRefused) as error:
+            problems.append(error)
+            continue
+        for problem in problems:
+            log.warning("passed over a source", reason=str(problem))
+        if last is not None and last.server_uuid != found.identity.server_uuid:
+            log.warning(
+                "another server goes on with the stream",
+                source=found.address,
+                server_uuid=found.identity.server_uuid,
+                server_uuid_before=last.server_uuid,
+                source_before=last.source or None,
+                epoch=last.epoch + 1,
+            )
+        return found
+    raise _none_fits(problems)
+
+
+def _checked(settings: SourceSettings, last: Progress | None) -> CheckedSource:
+    with MysqlServer.connect(settings) as server:
+        place, identity = server.place, server.identity
         require(check_source(server, settings), place)
-        identity = server.identity
         if last is None:
             point = resolve_start(server, settings.start)
         else:
             point = start_point(last, identity, place)
-        validate_start(server, point)
+        point = validate_start(server, point)
         lower_case_names = server.variable("lower_case_table_names") == "1"
-    finally:
-        server.close()
     return CheckedSource(settings, place, identity, point, lower_case_names)
+
+
+def _none_fits(
+    problems: list[SourceUnavailable | SourceRefused],
+) -> SourceUnavailable | SourceRefused:
+    if len(problems) == 1:
+        return problems[0]
+    hopeful = any(isinstance(problem, SourceUnavailable) for problem in problems)
+    head = (
+        "source: no server of source.host and source.failover_hosts can go on with the stream"
+        f"{' now' if hopeful else ''}:"
+    )
+    text = "\n  ".join([head, *(str(problem) for problem in problems)])
+    return SourceUnavailable(text) if hopeful else SourceRefused(text)

@@ -24,7 +24,7 @@ from connector.gtid import GtidSet
 from connector.resume import Instance, Standing
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.source.identity import ServerIdentity
-from connector.source.start import StartPoint
+from connector.source.start_point import StartPoint
 from connector.wire.event_stream import EventStream
 from tests.changes.received import changes_of
 from tests.golden.golden import GoldenLog, logs

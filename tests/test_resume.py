@@ -12,6 +12,7 @@ from connector.errors import SourceRefused
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.resume import added_columns, start_point
 from connector.source.identity import ServerIdentity
+from connector.source.start_point import StartPoint
 
 GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
 
@@ -53,7 +54,15 @@ def refusal(last: Progress, server: ServerIdentity) -> str:
 
 def test_a_stream_by_gtid_goes_on_by_gtid_also_on_another_server() -> None:
     point = start_point(progress(), identity(server_uuid="second"), "")
-    assert point.gtid_set == GtidSet.parse(GTIDS)
+    # Files and positions are of the first server.
+    assert point == StartPoint("mysql", GtidSet.parse(GTIDS), "", 4)
+
+
+def test_a_stream_goes_on_in_the_file_where_it_stands() -> None:
+    point = start_point(progress(file_created=1_700_000_000), identity(), "")
+    assert point == StartPoint(
+        "mysql", GtidSet.parse(GTIDS), "binlog.000002", 900, file_created=1_700_000_000
+    )
 
 
 def test_a_mariadb_stream_goes_on_by_gtid() -> None:
@@ -71,7 +80,8 @@ def test_a_position_means_nothing_on_another_server() -> None:
     assert refusal(progress(gtid_set=None), identity(server_uuid="second")) == (
         "source db:3306: the stream stands at binlog.000002:900 of server first, but this is "
         "server second, and positions mean nothing on another server: go back to the first, or "
-        "give the pipeline a new name and set source.start"
+        "give the pipeline a new name and set source.start; only with gtid_mode = ON from its "
+        "start on can a stream change the server"
     )
 
 

@@ -23,6 +23,13 @@ as, and before, the first row that uses it::
               "columns": [{"name", "type", …}, …]}
 
 A progress record, in the compacted topic `<prefix>.progress`, closes every Kafka transaction.
+
+A change that could not be carried, and what was kept behind it so that nothing overtakes it, is in
+`<prefix>.quarantine` (`QuarantineRecord`). What is kept back is in the compacted topic
+`<prefix>.fences` (`FenceRecord`; a null value says that the fence was lifted)::
+
+    key      pipeline/shop.orders             of every quarantine record, and of a table's fence
+    key      pipeline/shop.orders/{"id":7}    of the fence of one key
 """
 
 from __future__ import annotations
@@ -186,6 +193,10 @@ class ProgressRecord(TypedDict):
     epoch: int
     seq: str  # sequence of the last committed transaction's first event; "" before the first
     server_uuid: str  # the server that `file` and `position` belong to
+    source: str  # HOST:PORT where it was reached; "" where that is not known
+    # When the server began `file`, seconds since the epoch; 0 where that is not known. A file that
+    # was begun at another time is another one, of the same name.
+    file_created: int
     # Columns added by ALTER TABLE whose table has had no rows since: "shop.orders" to a list of
     # [column, kind of default, literal]. The next schema record of the table takes them up.
     added_columns: dict[str, list[list[str]]]
@@ -196,3 +207,67 @@ class ProgressRecord(TypedDict):
     host: str
     pid: int
     committed_at_ms: int
+
+
+class QuarantinedRow(TypedDict):
+    """One row of an event that is in quarantine."""
+
+    row: int  # its number in the event, from 0
+    keys: list[str]  # of its records: the one before and, where it differs, the one after
+    # Why it could not be carried; None where it follows an earlier change of one of its keys.
+    error: str | None
+
+
+class QuarantineRecord(TypedDict):
+    """The value of a record in `<prefix>.quarantine`: a change as the log has it.
+
+    Where it is larger than Kafka takes, it has several parts, one behind the other; those but the
+    first have `seq`, `part`, `parts` and more of `event`, and nothing else.
+    """
+
+    seq: str  # of the first row that is kept; unique among the records of a pipeline
+    part: int  # from 1
+    parts: int
+    kind: str  # "rows"; "gone": a statement that empties the table; "statement": any other
+    pipeline: str
+    database: str
+    table: str
+    # Of an event of rows: those that are kept one by one, and all from number `rest` on.
+    rows: list[QuarantinedRow]
+    rest: int | None
+    error: str  # why it, or the one that it follows, could not be carried
+    file: str
+    position: int  # of the event
+    event_number: int  # in its transaction, as a sequence counts it
+    flavour: str  # "mysql" or "mariadb"
+    transaction: str  # GTID, or file:position
+    transaction_file: str
+    transaction_position: int
+    gtid: str | None
+    committed_us: int
+    server_id: int
+    thread_id: int | None
+    schema_id: str  # "" where the columns are not known
+    format_description: str  # base64: the FORMAT_DESCRIPTION_EVENT of the log
+    table_map: str  # base64: the body of the TABLE_MAP_EVENT; "" of a statement
+    event: str  # base64: the whole event; of a later part, the bytes that follow
+    checksummed: bool  # whether the event ends in a CRC32
+    query: str  # of a statement
+    quarantined_at_ms: int
+
+
+class FenceRecord(TypedDict):
+    """The value of a record in `<prefix>.fences`: what is kept back, since when, and why."""
+
+    database: str
+    table: str
+    key: str | None  # of the row's records; None when the whole table is fenced
+    key_columns: list[str]  # the columns of `key`, each with its type
+    since: str  # `file:position` of the first event that is kept
+    since_seq: str
+    since_ms: int  # when it was put into quarantine
+    reason: str
+    rows: int  # that are kept; an event of which all rows are kept counts as one
+    # Of a replay that is under way: the request, and the last sequence that was written again.
+    replay: str | None
+    replayed_seq: str

@@ -55,7 +55,8 @@ class TransactionOrder:
     def _enter(self, file: str, position: int) -> int:
         """Return the file's number, in a new epoch where the place is before the last one."""
         if file != self._file:
-            self._number = file_number(file)
+            # Before the first transaction of a stream by GTID, the file is not known.
+            self._number = file_number(file) if file else 0
             self._file = file
         number = self._number
         last_number, last_position = self._last

@@ -35,6 +35,8 @@ class Progress:
     committed_at_ms: int
     added_columns: dict[str, list[list[str]]] = field(default_factory=dict)
     between: int = 0
+    file_created: int = 0
+    source: str = ""
 
     def encode(self, prefix: str, name: str) -> Record:
         """Return the record of pipeline `name` in `<prefix>.progress`."""

@@ -192,6 +192,10 @@ class GtidSet:
                 del result._sources[key]
         return result
 
+    def has_server(self, uuid: UUID) -> bool:
+        """Return whether transactions are here that the server `uuid` committed first."""
+        return any(server == uuid for server, _ in self._sources)
+
     @property
     def count(self) -> int:
         """How many transactions it has."""

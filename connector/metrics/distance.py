@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.metrics.figures import Distance
+from connector.source.binary_logs import binary_log_status
 from connector.source.preflight import retention
-from connector.source.start import binary_log_status
 
 if TYPE_CHECKING:
     from connector.metrics.figures import Standing

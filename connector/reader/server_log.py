@@ -21,7 +21,9 @@ from connector.errors import ConfigError, SourceUnavailable
 from connector.reader.file_sequence import closed_too_soon
 from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
-from connector.source.start import StartPoint, resolve_start, validate_start
+from connector.source.start import resolve_start
+from connector.source.start_point import StartPoint
+from connector.source.start_validation import validate_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from connector.wire.commands import ComBinlogDump, ComBinlogDumpGtid, ComRegiste
 
 if TYPE_CHECKING:
     from connector.config import SourceSettings
-    from connector.source.start import StartPoint
+    from connector.source.start_point import StartPoint
 
 # Of the replica's UUID: any constant will do, as long as it never changes.
 _NAMESPACE = UUID("6b1c2f5e-93b4-5c52-8a55-0f9f7f4f4a0d")

@@ -85,9 +85,10 @@ class MysqlServer:
 
     identity: ServerIdentity
 
-    def __init__(self, place: str, connection: _Connection) -> None:
-        """Take over a logged-in connection to `place`; see `connect`."""
-        self.place = place  # "source HOST:PORT", the beginning of error messages
+    def __init__(self, settings: SourceSettings, connection: _Connection) -> None:
+        """Take over a logged-in connection; see `connect`."""
+        self.settings = settings
+        self.place = place_of(settings)  # the beginning of error messages
         self._connection = connection
         self.identity = read_identity(self)
 
@@ -97,7 +98,7 @@ class MysqlServer:
 
         Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
         """
-        place = f"source {settings.host}:{settings.port}"
+        place = place_of(settings)
         password = settings.read_password().encode("utf-8")
         context = context_of(settings.tls)
         try:
@@ -121,7 +122,7 @@ class MysqlServer:
         except pymysql.err.MySQLError as error:
             _raise(place, error, logged_in=False)
         try:
-            return cls(place, connection)
+            return cls(settings, connection)
         except BaseException:
             connection.close()
             raise
@@ -188,6 +189,11 @@ class MysqlServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def place_of(settings: SourceSettings) -> str:
+    """Return "source HOST:PORT"."""
+    return f"source {settings.host}:{settings.port}"
 
 
 def _raise(place: str, error: pymysql.err.MySQLError, *, logged_in: bool = True) -> NoReturn:

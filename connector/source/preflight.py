@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from connector.errors import SourceRefused
-from connector.source.start import binary_log_status
+from connector.source.binary_logs import binary_log_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

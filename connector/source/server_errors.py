@@ -80,19 +80,24 @@ _START_AGAIN = (
     "what was not read is gone from this server: give the pipeline a new name and start over, "
     "or point it at a replica that still has the log"
 )
-_CATCH_UP = (
-    "this server lacks transactions that were already read: wait until it has caught up, or point "
-    "the pipeline at the server that has them"
+_RESET = (
+    "the server's logs were reset, or their end was lost: give the pipeline a new name and start "
+    "over, or point it at a server that has the transactions"
 )
-# The texts of 1236, in any letter case: pattern to the fix. MySQL first, then MariaDB.
+_NOT_THERE = (
+    "this server does not have what was read last: point the pipeline at the server that has it, "
+    "or give it a new name and start over"
+)
+# The texts of 1236, in any letter case: pattern to the fix, the first that fits. MySQL says master
+# and slave up to 8.0.25, and MariaDB still does.
 _DUMP_FAILURES = (
-    (r"same server_uuid/server_id", _UNIQUE_ID),
-    (r"purged required binary logs|could not find first log file", _START_AGAIN),
+    (r"same server_(uuid/server_)?id", _UNIQUE_ID),
+    (r"purged (required )?binary logs|could not find first log file", _START_AGAIN),
+    (r"has more gtids than", _RESET),
     (
-        r"has more gtids than",
-        _CATCH_UP,
+        r"gtid_mode = ",
+        "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and start over",
     ),
-    (r"gtid_mode = ", "set gtid_mode = ON, or start by position"),
     (r"start replication from (position|impossible)", "choose a position inside the file"),
     (r"max_allowed_packet", "SET GLOBAL max_allowed_packet = 1073741824 on the server"),
     (
@@ -101,10 +106,7 @@ _DUMP_FAILURES = (
     ),
     (r"server.id (is|was) (0|not set)", "set server_id on the server"),
     (r"binary log is not open|not enabled", "start the server with log_bin"),
-    (
-        r"not in the master's binlog|missing the gtid|is not possible",
-        _CATCH_UP,
-    ),
+    (r"not in the (master|source)'s binlog|missing the gtid|is not possible", _NOT_THERE),
     (r"could not find gtid state", _START_AGAIN),
 )
 _UNKNOWN = "look the number up in the server's error reference"

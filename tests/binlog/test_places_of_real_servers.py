@@ -18,7 +18,7 @@ from connector.binlog.transaction_events import GtidEvent
 from connector.config import SourceSettings
 from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.source.dump_request import open_stream
-from connector.source.start import StartPoint
+from connector.source.start_point import StartPoint
 from tests.binlog.source_log import SourceLog, split
 
 if TYPE_CHECKING:

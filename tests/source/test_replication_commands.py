@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.source.replication_stream import ReplicationStream
-    from connector.source.start import StartPoint
+    from connector.source.start_point import StartPoint
 
 pytestmark = pytest.mark.server
 

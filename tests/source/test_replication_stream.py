@@ -19,7 +19,8 @@ from connector.source.dump_request import open_stream
 from connector.source.identity import ServerIdentity
 from connector.source.mysql_server import MysqlServer
 from connector.source.replication_stream import ReplicationStream
-from connector.source.start import StartPoint, resolve_start
+from connector.source.start import resolve_start
+from connector.source.start_point import StartPoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,13 @@ START_AGAIN = (
     "what was not read is gone from this server: give the pipeline a new name and start over, "
     "or point it at a replica that still has the log"
 )
-CATCH_UP = (
-    "this server lacks transactions that were already read: wait until it has caught up, or point "
-    "the pipeline at the server that has them"
+RESET = (
+    "the server's logs were reset, or their end was lost: give the pipeline a new name and start "
+    "over, or point it at a server that has the transactions"
+)
+NOT_THERE = (
+    "this server does not have what was read last: point the pipeline at the server that has it, "
+    "or give it a new name and start over"
 )
 
 
@@ -60,6 +64,13 @@ def test_access_denied_is_the_password_at_login_and_a_grant_behind_it() -> None:
         ),
         (
             (
+                "The slave is connecting using CHANGE MASTER TO MASTER_AUTO_POSITION = 1, but the "
+                "master has purged binary logs containing GTIDs that the slave requires."
+            ),
+            START_AGAIN,
+        ),
+        (
+            (
                 "A replica with the same server_uuid/server_id as this replica has connected to "
                 "the source; the first event 'binlog.000001' at 4"
             ),
@@ -70,14 +81,14 @@ def test_access_denied_is_the_password_at_login_and_a_grant_behind_it() -> None:
                 "Slave has more GTIDs than the master has, using the master's SERVER_UUID. This "
                 "may indicate that the end of the binary log was truncated"
             ),
-            CATCH_UP,
+            RESET,
         ),
         (
             (
                 "The replication sender thread cannot start in AUTO_POSITION mode: this server has "
                 "GTID_MODE = OFF instead of ON."
             ),
-            "set gtid_mode = ON, or start by position",
+            "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and start over",
         ),
         (
             "Client requested master to start replication from position > file size",
@@ -102,7 +113,7 @@ def test_access_denied_is_the_password_at_login_and_a_grant_behind_it() -> None:
                 "Error: connecting slave requested to start from GTID 0-1-9, which is not in the "
                 "master's binlog"
             ),
-            CATCH_UP,
+            NOT_THERE,
         ),
         (
             (

@@ -4,13 +4,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import connector.source.start
+import connector.source.binary_logs
 import local_stack
 from connector.errors import SourceRefused
 from connector.gtid import Gtid, GtidSet, MariadbGtidSet
 from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
-from connector.source.start import StartPoint, resolve_start, validate_start
+from connector.source.start import resolve_start
+from connector.source.start_point import StartPoint
+from connector.source.start_validation import validate_start
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ def test_a_file_of_many_events_is_read_in_pages(
 ) -> None:
     file, position = status(mysql)
     whole = resolve(mysql, f"position:{file}:{position}")
-    monkeypatch.setattr(connector.source.start, "_EVENTS_PER_QUERY", 3)
+    monkeypatch.setattr(connector.source.binary_logs, "_EVENTS_PER_QUERY", 3)
     assert resolve(mysql, f"position:{file}:{position}") == whole
     assert str(whole.gtid_set) == executed(mysql)
 
@@ -152,7 +154,8 @@ def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
 
 def test_words_that_the_configuration_does_not_know_are_refused(mysql: Source) -> None:
     assert refusal(mysql, "yesterday") == (
-        "source.start 'yesterday' is not earliest, latest, gtid:SET or position:FILE:POS"
+        "source.start 'yesterday' is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or "
+        "timestamp:TIME"
     )
 
 
@@ -225,18 +228,14 @@ def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
         )
 
 
-def test_a_server_that_lacks_what_was_read_is_refused(source: Source) -> None:
+def test_a_server_that_lacks_what_was_read_and_is_no_replica_is_refused(source: Source) -> None:
     gtids = executed(source).replace("\n", "")
-    if source.is_mariadb:
-        ahead, start = "7-1-1", f"gtid:{gtids},7-1-1"
-    else:
-        last = list(GtidSet.parse(gtids))[-1]
-        ahead = str(Gtid(last.uuid, last.gno + 10))
-        start = f"gtid:{gtids},{ahead}"
-    assert refusal(source, start) == (
-        f"{source.place}: the server does not have transactions that were already read: {ahead}. "
-        "It is a replica that lags, or its logs were reset: wait until it has caught up, or point "
-        "the pipeline at the server that has them"
+    foreign = "7-9-1" if source.is_mariadb else "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
+    assert refusal(source, f"gtid:{gtids},{foreign}") == (
+        f"{source.place}: the server does not have transactions that were already read: {foreign}. "
+        "It is no replica, so it will not receive them: it belongs to another topology, its logs "
+        "were reset, or they were lost when it took over: point the pipeline at a server that has "
+        "them, or give the pipeline a new name and start over"
     )
 
 
@@ -245,7 +244,7 @@ def test_a_long_set_is_shown_in_part(mysql: Source) -> None:
     numbers = ":".join(str(number) for number in range(1, 400, 2))
     said = refusal(mysql, f"gtid:{executed(mysql)},{uuid}:{numbers}")
     length = len(f"{uuid}:{numbers}")
-    assert f"{f'{uuid}:{numbers}'[:300]}... ({length} characters). It is a replica" in said
+    assert f"{f'{uuid}:{numbers}'[:300]}... ({length} characters). It is no replica" in said
 
 
 def test_a_server_without_a_binary_log_is_refused(tmp_path: Path) -> None:

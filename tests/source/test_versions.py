@@ -10,7 +10,8 @@ from connector.gtid import GtidSet, MariadbGtidSet
 from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import Severity, check_source
-from connector.source.start import StartPoint, resolve_start, validate_start
+from connector.source.start import resolve_start
+from connector.source.start_validation import validate_start
 from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.source.conftest import Source, source_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.source.replication_stream import ReplicationStream
+    from connector.source.start_point import StartPoint
 
 pytestmark = pytest.mark.server
 

@@ -1,0 +1,57 @@
+"""What SQL tells about a server's log: its files, its end, and the events of a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.wire.commands import FIRST_POSITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.source.mysql_server import MysqlServer
+
+# MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
+_BINARY_LOG_STATUS_SINCE = (8, 2, 0)
+_EVENTS_PER_QUERY = 10_000
+
+
+def binary_log_status(server: MysqlServer) -> dict[str, object] | None:
+    """Return the row of SHOW BINARY LOG STATUS; None where the binary log is off.
+
+    Raises SourceRefused without the grant REPLICATION CLIENT.
+    """
+    modern = server.identity.flavour == "mysql" and (
+        server.identity.version_number >= _BINARY_LOG_STATUS_SINCE
+    )
+    rows = server.query("SHOW BINARY LOG STATUS" if modern else "SHOW MASTER STATUS")
+    return rows[0] if rows else None
+
+
+def binary_logs(server: MysqlServer) -> dict[str, int]:
+    """Return the size of each log file in bytes, oldest first.
+
+    A server that logs has at least one; the others answer with error 1381.
+    """
+    rows = server.query("SHOW BINARY LOGS")
+    return {str(row["Log_name"]): int(str(row["File_size"])) for row in rows}
+
+
+def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]:
+    """Yield the rows of SHOW BINLOG EVENTS for one file, in pages."""
+    position = FIRST_POSITION
+    while True:
+        sql = f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT {_EVENTS_PER_QUERY}"
+        rows = server.query(sql, (file,))
+        yield from rows
+        if len(rows) < _EVENTS_PER_QUERY:
+            return
+        position = int(str(rows[-1]["End_log_pos"]))
+
+
+def no_event(place: str, file: str, position: int) -> str:
+    """Return the refusal of a position where no event starts, on the server at `place`."""
+    return (
+        f"{place}: {file}:{position} is not the start of an event: choose a position that "
+        f"SHOW BINLOG EVENTS IN '{file}' prints"
+    )

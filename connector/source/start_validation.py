@@ -1,0 +1,245 @@
+"""A start point and a server: whether the server has everything that comes behind the point.
+
+Asked before each dump, because the servers' own answers are not enough: MySQL leaves out what it
+takes for read already, also where its history began anew, and MariaDB waits in silence behind a
+position that its log has not come to. What is wrong is told apart by its cause:
+
+- the server *lags*: it may still receive what it lacks. That passes, so it is waited for;
+- it has *purged* what was not read;
+- its logs were *reset*, or its data put back: it lacks transactions of its own, or its files are
+  not those that were read. Also where it has committed so much since that no number is missing;
+- it has *diverged*, or belongs to another topology.
+
+The last three are definite. Nothing is ever skipped over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from connector.envelope.order import file_number
+from connector.errors import SourceRefused, SourceUnavailable
+from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
+from connector.source.binary_logs import binary_logs, no_event
+from connector.source.log_search import log_head
+from connector.source.start_point import StartPoint, shown
+from connector.wire.commands import FIRST_POSITION
+
+if TYPE_CHECKING:
+    from connector.source.mysql_server import MysqlServer
+
+# MySQL 8.0.22 renamed SHOW SLAVE STATUS, 8.4 dropped the old name.
+_REPLICA_STATUS_SINCE = (8, 0, 22)
+_START_OVER = "give the pipeline a new name and start over"
+_PURGED = (
+    f"To go on without them is to lose changes: {_START_OVER}, or point it at a replica that still "
+    "has them; keep logs longer with "
+)
+
+
+def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
+    """Ask the server whether it has everything behind `point`; return the point to dump from.
+
+    That is another one where MariaDB has deleted a domain that has been read to its end. Raises
+    SourceUnavailable where the server lags, SourceRefused where it will never have what it lacks.
+    """
+    logs = binary_logs(server)
+    same_files = _is_place_known(server, point, logs)
+    gtids = point.gtid_set
+    if isinstance(gtids, GtidSet):
+        _validate_gtids(server, gtids)
+    elif isinstance(gtids, MariadbGtidSet):
+        return replace(
+            point, gtid_set=_validate_mariadb_gtids(server, gtids, logs, same_files=same_files)
+        )
+    elif point.file:
+        require_position(server, point.file, point.position)
+    return point
+
+
+def require_position(server: MysqlServer, file: str, position: int) -> int:
+    """Return the size of the file in bytes.
+
+    Raises SourceRefused where the server has no such file, or the file no such place.
+    """
+    logs = binary_logs(server)
+    if file not in logs:
+        reason = (
+            f"{server.place}: the server does not have {file}; its logs go from {next(iter(logs))} "
+            f"to {next(reversed(logs))}. If it was purged, changes are lost: {_START_OVER}; keep "
+            "logs longer with binlog_expire_logs_seconds"
+        )
+        raise SourceRefused(reason)
+    if position > logs[file]:
+        reason = (
+            f"{server.place}: {file} ends at {logs[file]}, before position {position}: the logs "
+            f"were reset, or this is another server; {_START_OVER}"
+        )
+        raise SourceRefused(reason)
+    return logs[file]
+
+
+def mariadb_point(server: MysqlServer, file: str, position: int) -> StartPoint:
+    """Return a position as the GTIDs before it, which MariaDB itself knows.
+
+    Raises SourceRefused for a position where no event starts.
+    """
+    (row,) = server.query(f"SELECT BINLOG_GTID_POS(%s, {position}) AS gtids", (file,))
+    if row["gtids"] is None:
+        raise SourceRefused(no_event(server.place, file, position))
+    return StartPoint("mariadb", MariadbGtidSet.parse(str(row["gtids"])), file, position)
+
+
+def _is_place_known(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> bool:
+    """Return whether the server still has the very file that the point is in.
+
+    Raises SourceRefused where its files show that its history began anew.
+    """
+    file = point.file
+    if not file or not point.file_created:
+        return False
+    newest = next(reversed(logs))
+    if file not in logs:
+        # A file with a lower number was purged; whether that matters, the GTIDs tell. Another name
+        # before the number is another log_bin.
+        same_name = file.rpartition(".")[0] == newest.rpartition(".")[0]
+        if same_name and file_number(file) > file_number(newest):
+            raise _reset(server, point, f"its newest file is {newest}")
+        return False
+    if point.position > logs[file]:
+        raise _reset(server, point, f"the file ends at {logs[file]}")
+    head = log_head(server, file)
+    if head.created != point.file_created:
+        reason = f"the file was begun at {_iso(head.created)}, not at {_iso(point.file_created)}"
+        raise _reset(server, point, reason)
+    return True
+
+
+def _reset(server: MysqlServer, point: StartPoint, found: str) -> SourceRefused:
+    return SourceRefused(
+        f"{server.place}: the logs were reset since {point.file}:{point.position} was read: "
+        f"{found}. What was written since cannot be told from what was read: {_START_OVER}"
+    )
+
+
+def _validate_gtids(server: MysqlServer, gtids: GtidSet) -> None:
+    purged = GtidSet.parse(server.global_value("gtid_purged") or "")
+    if missing := purged - gtids:
+        reason = (
+            f"{server.place}: the server has purged transactions that were not read: "
+            f"{shown(missing)}. {_PURGED}binlog_expire_logs_seconds"
+        )
+        raise SourceRefused(reason)
+    executed = GtidSet.parse(server.global_value("gtid_executed") or "")
+    if ahead := gtids - executed:
+        if ahead.has_server(UUID(server.identity.server_uuid)):
+            raise _lost_its_own(server, ahead)
+        raise _lacks(server, ahead)
+
+
+def _validate_mariadb_gtids(
+    server: MysqlServer, gtids: MariadbGtidSet, logs: dict[str, int], *, same_files: bool
+) -> MariadbGtidSet:
+    """Return the GTIDs without those of domains that the server has deleted."""
+    first = next(iter(logs))
+    purged = mariadb_point(server, first, FIRST_POSITION).gtid_set
+    assert isinstance(purged, MariadbGtidSet)
+    if not purged <= gtids:
+        reason = (
+            f"{server.place}: the server's first log starts behind {shown(purged)}, but only "
+            f"{shown(gtids) or 'nothing'} was read. To go on without the transactions between is "
+            f"to lose changes: {_START_OVER}, or point it at a replica that still has them; keep "
+            "logs longer with expire_logs_days"
+        )
+        raise SourceRefused(reason)
+    # Of each domain and server the last one.
+    written = _binlog_state(server)
+    domains = {gtid.domain_id for gtid in written}
+    kept, ahead = MariadbGtidSet(), MariadbGtidSet()
+    for gtid in gtids:
+        if any(
+            last.domain_id == gtid.domain_id
+            and last.server_id == gtid.server_id
+            and last.sequence >= gtid.sequence
+            for last in written
+        ):
+            kept.add(gtid)
+        elif gtid.domain_id not in domains and same_files:
+            # FLUSH BINARY LOGS DELETE_DOMAIN_ID: allowed only where no file names the domain, and
+            # the file that was read last is still there. So it ended before our place.
+            continue
+        elif later := [
+            last
+            for last in written
+            if last.domain_id == gtid.domain_id and last.sequence >= gtid.sequence
+        ]:
+            raise _diverged(server, gtid, max(later, key=lambda last: last.sequence))
+        else:
+            ahead.add(gtid)
+    if ahead:
+        if any(gtid.server_id == server.identity.server_id for gtid in ahead):
+            raise _lost_its_own(server, ahead)
+        raise _lacks(server, ahead)
+    return kept
+
+
+def _binlog_state(server: MysqlServer) -> list[MariadbGtid]:
+    text = server.global_value("gtid_binlog_state") or ""
+    return [MariadbGtid.parse(part) for part in text.split(",") if part.strip()]
+
+
+def _lost_its_own(server: MysqlServer, ahead: GtidSet | MariadbGtidSet) -> SourceRefused:
+    return SourceRefused(
+        f"{server.place}: the server's logs were reset, or its data was put back: it lacks "
+        f"transactions of its own that were already read: {shown(ahead)}. What was written since "
+        f"cannot be told from what was read: {_START_OVER}, or point it at a server that has them"
+    )
+
+
+def _lacks(
+    server: MysqlServer, ahead: GtidSet | MariadbGtidSet
+) -> SourceRefused | SourceUnavailable:
+    said = (
+        f"{server.place}: the server does not have transactions that were already read: "
+        f"{shown(ahead)}"
+    )
+    if _replicates(server):
+        return SourceUnavailable(
+            f"{said}. It is a replica that lags, and is waited for: look at SHOW REPLICA STATUS, "
+            "or name a server that has them in source.failover_hosts"
+        )
+    return SourceRefused(
+        f"{said}. It is no replica, so it will not receive them: it belongs to another topology, "
+        "its logs were reset, or they were lost when it took over: point the pipeline at a server "
+        f"that has them, or {_START_OVER}"
+    )
+
+
+def _diverged(server: MysqlServer, gtid: MariadbGtid, last: MariadbGtid) -> SourceRefused:
+    return SourceRefused(
+        f"{server.place}: the server has another transaction in the place of {gtid}, which was "
+        f"already read; domain {gtid.domain_id} goes up to {last} there. It has diverged from the "
+        f"server that was read: point the pipeline at a server that has it, or {_START_OVER}"
+    )
+
+
+def _replicates(server: MysqlServer) -> bool:
+    """Return whether the server may still receive transactions of others.
+
+    It has a channel, also a stopped one. One that takes no writes of its own is taken for a
+    replica, too: where replication is run by other means, no channel is shown.
+    """
+    if server.variable("read_only") not in (None, "OFF"):
+        return True
+    if server.identity.flavour == "mariadb":
+        # SHOW ALL SLAVES STATUS would ask for one more grant.
+        return bool(server.global_value("gtid_slave_pos"))
+    modern = server.identity.version_number >= _REPLICA_STATUS_SINCE
+    return bool(server.query("SHOW REPLICA STATUS" if modern else "SHOW SLAVE STATUS"))
+
+
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
