@@ -11,7 +11,7 @@ export CONNECTOR_COMPILED := $(COMPILED)
 NATIVE := $(VENV)/.compiled
 NATIVE_SOURCES := setup.py connector/compiled.py $(shell find connector -name '*.py')
 
-.PHONY: setup demo test kill-test fuzz bench golden coverage-table lint lock clean
+.PHONY: setup demo test kill-test chaos fuzz bench golden coverage-table lint lock clean
 
 setup: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
 
@@ -38,6 +38,13 @@ test: setup
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
 kill-test: setup
 	KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/test_kill.py $(ARGS)
+
+# Slow: 300 faults on two MySQL servers, a broker and the connector, then the same on MariaDB: docs/chaos.md.
+# FAULTS=50, SEED=7 and FLAVOUR=mysql choose; ARGS=--help tells the rest.
+FAULTS ?= 300
+FLAVOUR ?= both
+chaos: setup
+	$(VENV)/bin/python -m tests.chaos --faults $(FAULTS) --flavour $(FLAVOUR) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # Slow: guided by coverage; ARGS="json --seconds 600". The inputs that reach something new are kept.
 # Coverage is that of the sources.

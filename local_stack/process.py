@@ -49,6 +49,11 @@ class GuardedProcess:
         """Whether the command still runs."""
         return self._guard.poll() is None
 
+    @property
+    def exit_code(self) -> int | None:
+        """The command's exit code, 128 and the signal's number above; None while it runs."""
+        return self._guard.poll()
+
     def terminate(self) -> None:
         """Ask the command to end and wait; after a minute it is killed."""
         self._order(b"T")

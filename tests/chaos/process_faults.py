@@ -1,0 +1,93 @@
+"""Processes that are killed, stopped for a while, or asked to end."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from tests.chaos.kind import Kind
+from tests.chaos.pair import pause
+
+if TYPE_CHECKING:
+    from tests.chaos.stage import Stage
+
+# Of whoever is fenced, by Kafka or by the source.
+_FENCED = "another instance took over|the same server_uuid/server_id|error 4052"
+
+
+def _kill_connector(stage: Stage) -> None:
+    stage.connector.kill()
+    stage.connector = stage.new_connector()
+
+
+def _stop_connector(stage: Stage) -> None:
+    pause(stage.connector.pid, stage.chance.uniform(0.2, 3.0))
+
+
+def _end_connector(stage: Stage) -> None:
+    stage.stop_connector()
+    stage.connector = stage.new_connector()
+
+
+def _second_connector(stage: Stage) -> None:
+    older = stage.connector
+    older.send(signal.SIGSTOP)
+    try:
+        stage.connector = stage.new_connector()
+        stage.wait_until_streaming()
+        time.sleep(stage.chance.uniform(0.0, 0.5))
+    finally:
+        older.send(signal.SIGCONT)
+    stage.wait_until_refused(older, _FENCED)
+
+
+def _kill_source(stage: Stage) -> None:
+    stage.pair.source_server.kill()
+    time.sleep(stage.chance.uniform(0.0, 0.5))
+    stage.pair.restart_source()
+
+
+def _stop_source(stage: Stage) -> None:
+    pause(stage.pair.source_server.pid, stage.chance.uniform(0.2, 4.0))
+
+
+def _kill_replica(stage: Stage) -> None:
+    stage.pair.replica_server.kill()
+    stage.pair.restart_replica()
+
+
+def _stop_replica(stage: Stage) -> None:
+    pause(stage.pair.replica_server.pid, stage.chance.uniform(0.2, 4.0))
+
+
+def _kill_broker(stage: Stage) -> None:
+    stage.broker.server.kill()
+    stage.broker.start()
+
+
+def _stop_broker(stage: Stage) -> None:
+    pause(stage.broker.server.pid, stage.chance.uniform(0.2, 5.0))
+
+
+def _fill_disk(stage: Stage) -> None:
+    stage.broker.fill_disk()
+    # It ends itself once it cannot write; until then it is given time to.
+    stage.wait_for(stage.broker.has_ended, "the end of a broker whose disk is full")
+    stage.broker.empty_disk()
+    stage.broker.start()
+
+
+PROCESS_FAULTS = (
+    Kind("connector: SIGKILL", 12, _kill_connector),
+    Kind("connector: SIGTERM", 5, _end_connector),
+    Kind("connector: SIGSTOP", 4, _stop_connector),
+    Kind("connector: SIGSTOP, a second one takes over", 4, _second_connector),
+    Kind("source: SIGKILL", 6, _kill_source),
+    Kind("source: SIGSTOP", 4, _stop_source),
+    Kind("replica: SIGKILL", 3, _kill_replica),
+    Kind("replica: SIGSTOP", 2, _stop_replica),
+    Kind("broker: SIGKILL", 5, _kill_broker),
+    Kind("broker: SIGSTOP", 4, _stop_broker),
+)
+DISK_FAULT = Kind("broker: disk full", 2, _fill_disk)

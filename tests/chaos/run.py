@@ -1,0 +1,138 @@
+"""Faults that strike one after the other, each until everything has recovered."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.chaos.failure import ChaosFailure
+from tests.chaos.network_faults import NETWORK_FAULTS
+from tests.chaos.process_faults import DISK_FAULT, PROCESS_FAULTS
+from tests.chaos.source_faults import SOURCE_FAULTS
+from tests.chaos.stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.chaos.kind import Kind
+    from tests.chaos.replication import Flavour
+    from tests.chaos.verdict import Verdict
+
+# Between two comparisons of everything.
+_CHECKPOINT_FAULTS = 20
+_RARELY = 100
+# Of so many faults that may, one is followed by the next before the connector has recovered.
+_RUSHED = 6
+_TOLD = 5
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one run has shown."""
+
+    flavour: str
+    seed: int
+    faults: int = 0
+    seconds: float = 0.0
+    # By kind: of each round the seconds of recovery, None where the next fault came before.
+    rounds: dict[str, list[float | None]] = field(default_factory=lambda: defaultdict(list))
+    verdicts: list[Verdict] = field(default_factory=list)  # the last one of each pipeline
+    checkpoints: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)  # kinds, and why
+    failure: str = ""
+
+
+def run(
+    flavour: Flavour,
+    directory: Path,
+    *,
+    seed: int,
+    faults: int,
+    kinds: frozenset[str],
+    only: str = "",
+    without: str = "-",
+    tell: Callable[[str], None],
+) -> Outcome:
+    """Let `faults` faults strike; a failure is part of what is returned.
+
+    `kinds` are additional kinds of load. Of the kinds of faults, those are used whose names hold
+    one of the parts of `only`, which `|` separates, and none of `without`.
+    """
+    outcome = Outcome(flavour.shown, seed)
+    begin = time.monotonic()
+    stage = Stage(flavour, directory, seed, kinds)
+    last: deque[str] = deque(maxlen=_TOLD)
+    try:
+        stage.start()
+        choice = _available(stage, outcome, only, without)
+        for kind in _schedule(choice, faults, Random(seed)):
+            _strike(stage, outcome, kind, last, tell)
+        outcome.verdicts = [*stage.closed, stage.checkpoint()]
+    except ChaosFailure as error:
+        outcome.failure = _report(outcome, directory, last, str(error))
+    except BaseException as error:
+        outcome.failure = repr(error)
+        tell(_report(outcome, directory, last, outcome.failure))
+        raise
+    finally:
+        outcome.seconds = time.monotonic() - begin
+        stage.stop(keep_data=bool(outcome.failure))
+    return outcome
+
+
+def _available(stage: Stage, outcome: Outcome, only: str, without: str) -> list[Kind]:
+    choice = [*PROCESS_FAULTS, *NETWORK_FAULTS, *SOURCE_FAULTS]
+    if stage.broker.disk_refused:
+        outcome.left_out[DISK_FAULT.name] = stage.broker.disk_refused
+    else:
+        choice.append(DISK_FAULT)
+    return [kind for kind in choice if _is_named(kind, only) and not _is_named(kind, without)]
+
+
+def _is_named(kind: Kind, parts: str) -> bool:
+    return any(part in kind.name for part in parts.split("|"))
+
+
+def _schedule(choice: list[Kind], faults: int, chance: Random) -> Iterator[Kind]:
+    """Yield each kind once, as far as there is room, and then by weight."""
+    usual = [kind for kind in choice if not kind.rarely] or choice
+    order = chance.sample(choice, len(choice))
+    for number in range(faults):
+        if number < len(order):
+            yield order[number]
+        elif number % _RARELY == 0 and len(choice) > len(usual):
+            yield chance.choice([kind for kind in choice if kind.rarely])
+        else:
+            yield chance.choices(usual, [kind.weight for kind in usual])[0]
+
+
+def _strike(
+    stage: Stage, outcome: Outcome, kind: Kind, last: deque[str], tell: Callable[[str], None]
+) -> None:
+    outcome.faults += 1
+    last.append(f"{outcome.faults}: {kind.name}")
+    time.sleep(stage.chance.uniform(0.0, 0.4))
+    struck = time.monotonic()
+    kind.strike(stage)
+    over = time.monotonic()
+    seconds = None
+    if kind.alone or stage.chance.randrange(_RUSHED):
+        seconds = stage.recover(over)
+    kind.aftermath(stage)
+    outcome.rounds[kind.name].append(seconds)
+    recovered = "the next one follows" if seconds is None else f"recovered in {seconds:.2f} s"
+    tell(f"{outcome.faults:4} {kind.name}: {over - struck:.2f} s, {recovered}")
+    if outcome.faults % _CHECKPOINT_FAULTS == 0:
+        tell(f"     {stage.checkpoint()}")
+        outcome.checkpoints += 1
+
+
+def _report(outcome: Outcome, directory: Path, last: deque[str], found: str) -> str:
+    return (
+        f"{outcome.flavour}, seed {outcome.seed}, fault {outcome.faults}:\n{found}\n"
+        f"The last faults: {'; '.join(last)}\nLogs and data are kept in {directory}"
+    )
