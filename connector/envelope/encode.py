@@ -151,6 +151,7 @@ class RecordEncoder:
 
     def statement(self, change: StatementChange, now_us: i64) -> None:
         """Write what DDL on followed tables means to consumers: rows that are gone."""
+        self.watch.changed(change.kind, change.database, change.table)
         name = f"{change.database}.{change.table}"
         if change.kind is StatementKind.ALTER_TABLE:
             if change.added_columns:
@@ -260,11 +261,22 @@ class RecordEncoder:
         event_number: i64,
         takes_up: bool = True,
     ) -> None:
+        watched = table.parts.watched
+        if watched.keys is not None and watched.schema_id != table.schema.schema_id:
+            # Of statements that change a column list, not all are told apart.
+            watched.changes += 1
+        sequence = Sequence(*place, event_number, 0)
+        self.announce(table.schema, sequence, transaction.committed_us // US_PER_MS, takes_up)
+        table.announced = True
+
+    def announce(
+        self, schema: TableSchema, sequence: Sequence, timestamp_ms: i64, takes_up: bool = True
+    ) -> None:
         """Write the schema record, where it is not known as it is.
 
-        The columns that were added are of another column list unless it `takes_up` them.
+        `sequence` is of the first row that uses it. The columns that were added are of another
+        column list unless it `takes_up` them.
         """
-        schema = table.schema
         known = self._schema_ids.setdefault(schema.name, {})
         waiting = self.added_columns.get(schema.name, ()) if takes_up else ()
         added = {column.name: column for column in waiting}
@@ -278,15 +290,14 @@ class RecordEncoder:
             self._target.take(
                 schema_topic(self._options.prefix),
                 schema.record_key(),
-                schema.record_value(Sequence(*place, event_number, 0), columns),
+                schema.record_value(sequence, columns),
                 NO_HEADERS,
-                transaction.committed_us // US_PER_MS,
+                timestamp_ms,
             )
             known.pop(schema.schema_id, None)
             known[schema.schema_id] = None
         if takes_up:
             self.added_columns.pop(schema.name, None)
-        table.announced = True
 
     def _refuse(self, event: Event, what: str) -> NoReturn:
         reason = (

@@ -8,7 +8,10 @@ what changes the table as a whole is counted: what was read before counts no mor
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from connector.changes.statement import StatementKind
 
 _CLOSED: Final = 0
 
@@ -68,6 +71,9 @@ class KeyWatch:
     def __init__(self) -> None:
         """Begin without a table."""
         self._tables: dict[str, WatchedTable] = {}
+        # The last statement on each table, or database where the table is "", until somebody takes
+        # note of it.
+        self.statements: dict[tuple[str, str], StatementKind] = {}
 
     def table(self, name: str) -> WatchedTable:
         """Return the table of that name, always the same object."""
@@ -76,8 +82,9 @@ class KeyWatch:
             table = self._tables[name] = WatchedTable()
         return table
 
-    def changed(self, database: str, table: str) -> None:
+    def changed(self, kind: StatementKind, database: str, table: str) -> None:
         """Take note of a statement on a table, or on all of `database` where `table` is ""."""
+        self.statements[database, table] = kind
         if table:
             self.table(f"{database}.{table}").changes += 1
             return

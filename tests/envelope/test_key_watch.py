@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from connector.changes.statement import StatementKind
 from connector.envelope.key_watch import KeyWatch, WatchedTable
 
 
@@ -45,8 +46,12 @@ def test_statements_count_for_a_table_or_a_whole_database() -> None:
     watch = KeyWatch()
     orders, lines, other = (watch.table(name) for name in ("a.orders", "a.lines", "ab.orders"))
 
-    watch.changed("a", "orders")
-    watch.changed("a", "")
+    watch.changed(StatementKind.ALTER_TABLE, "a", "orders")
+    watch.changed(StatementKind.DROP_DATABASE, "a", "")
 
     assert (orders.changes, lines.changes, other.changes) == (2, 1, 0)
     assert watch.table("a.orders") is orders
+    assert watch.statements == {
+        ("a", "orders"): StatementKind.ALTER_TABLE,
+        ("a", ""): StatementKind.DROP_DATABASE,
+    }

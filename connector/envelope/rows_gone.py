@@ -1,0 +1,60 @@
+"""The record that begins a copy: all earlier rows of the table are gone.
+
+It is what TRUNCATE leaves, at a place between two source transactions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+
+from connector.envelope.contract import OP_TRUNCATE, row_topic
+from connector.envelope.record_headers import RecordHeaders, schema_header
+from connector.envelope.source_block import SourceBlock, SourceTable
+
+if TYPE_CHECKING:
+    from connector.envelope.between import BetweenPlace
+    from connector.envelope.event_encoder import EnvelopeOptions
+    from connector.envelope.record import RecordTarget
+
+_TRUNCATE: Final = ord(OP_TRUNCATE)
+_US_PER_MS: Final = 1000
+
+
+def put_rows_gone(
+    target: RecordTarget,
+    options: EnvelopeOptions,
+    database: str,
+    table: str,
+    schema_id: str,
+    file: str,
+    place: BetweenPlace,
+    now_us: int,
+) -> None:
+    """Give `target` the record at `place`, which lies in log file `file`.
+
+    `schema_id` is of the column list that was written last. Raises what the target raises.
+    """
+    position = place.position + 1
+    source = SourceBlock(options)
+    source.begin_copy(file, position, now_us, SourceTable(database, table, copied=True), now_us)
+    out = BytesWriter()
+    out.write(b'{"before":null,"after":null')
+    source.put(out, _TRUNCATE, 0)
+    headers = RecordHeaders()
+    headers.begin(
+        place.epoch,
+        place.file,
+        place.position,
+        place.event,
+        schema_header(schema_id),
+        f"{file}:{position}".encode(),
+    )
+    target.take(
+        row_topic(options.prefix, database, table),
+        None,
+        out.getvalue(),
+        headers.encode(_TRUNCATE, place.row),
+        now_us // _US_PER_MS,
+    )
