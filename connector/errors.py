@@ -42,9 +42,20 @@ class TransientError(ConnectorError):
 class SourceUnavailable(TransientError):
     """The source cannot be reached, or the connection to it broke."""
 
+    number = 0  # of the server's error, where it said so
+
 
 class SinkUnavailable(TransientError):
     """Kafka cannot be reached, or did not accept a delivery for now."""
+
+
+class RolledBack(TransientError):
+    """A source transaction took back rows that are on their way: read again, and leave it out."""
+
+    def __init__(self, transaction_id: str) -> None:
+        """Name the transaction as `Transaction.id` does."""
+        super().__init__(f"transaction {transaction_id} was rolled back behind its rows")
+        self.transaction_id = transaction_id
 
 
 class DefiniteError(ConnectorError):
@@ -57,6 +68,8 @@ class ConfigError(DefiniteError):
 
 class SourceRefused(DefiniteError):
     """The source refused: credentials, grants, settings, or a position it no longer has."""
+
+    number = 0  # of the server's error, where it said so
 
 
 class SinkRefused(DefiniteError):
@@ -72,7 +85,25 @@ class Fenced(DefiniteError):
 
 
 class UnsupportedChange(DefiniteError):
-    """The source changed something that this version cannot carry without loss."""
+    """The source changed something that this version cannot carry without loss.
+
+    Where it is known, `database` and `table` say what was changed, `table` None of more than one,
+    and `event` has the bytes of the event that did it.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        database: str | None = None,
+        table: str | None = None,
+        event: bytes | None = None,
+    ) -> None:
+        """State the whole message."""
+        super().__init__(reason)
+        self.database = database
+        self.table = table
+        self.event = event
 
 
 class LocalStackError(DefiniteError):

@@ -79,6 +79,21 @@ class Standing:
             last.between if last is not None and same_server else 0,
         )
 
+    @property
+    def file(self) -> str:
+        """The log file where the stream stands; "" where the server has not named it."""
+        return self._file
+
+    @property
+    def position(self) -> i64:
+        """The first byte behind the last transaction, in `file`."""
+        return self._position
+
+    @property
+    def gtid_set(self) -> GtidSet | MariadbGtidSet | None:
+        """What was delivered; None for a stream by position."""
+        return self._gtid_set
+
     def between(self, count: int) -> BetweenPlace:
         """Return the place of `count` records that are written here, between two transactions.
 

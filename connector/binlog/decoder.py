@@ -67,6 +67,7 @@ class EventDecoder:
         of 5.1 pre-releases are wrong. Formats before v4 are always counted.
         """
         self.ignored_events: Counter[int] = Counter()  # unknown events that were let pass, by type
+        self.format_data = b""  # the last FORMAT_DESCRIPTION_EVENT as it came
         self._place = LogPlace(file, position)
         self._version = version
         self._counted = counted or version is not BinlogVersion.V4
@@ -75,6 +76,11 @@ class EventDecoder:
         self._use_format(format_before_description(version))
         self._described = version is not BinlogVersion.V4
         self._encrypted: StartEncryptionEvent | None = None
+
+    @property
+    def place(self) -> LogPlace:
+        """Where the next event starts."""
+        return self._place
 
     def seek(self, position: int) -> None:
         """Expect the next event at another position of the same log; its format stays known."""
@@ -151,6 +157,7 @@ class EventDecoder:
         is_format = header.type_code == FORMAT_DESCRIPTION
         if is_format and self._is_description(header):
             self._use_format(self._decode_format(data))
+            self.format_data = data
             self._described = True
             self._version = BinlogVersion.V4
         if not self._described:

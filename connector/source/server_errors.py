@@ -122,11 +122,15 @@ def server_error(
     without REPLICATION SLAVE with the number of a wrong password.
     """
     said = f"{place}: error {number}: {message.strip().rstrip('.')}"
+    error: SourceUnavailable | SourceRefused
     if number in _TRANSIENT:
-        return SourceUnavailable(f"{said}: {_TRANSIENT[number]}")
-    if logged_in and number == ACCESS_DENIED:
-        return SourceRefused(f"{said}: {_GRANT}")
-    return SourceRefused(f"{said}: {_fix(number, message)}")
+        error = SourceUnavailable(f"{said}: {_TRANSIENT[number]}")
+    elif logged_in and number == ACCESS_DENIED:
+        error = SourceRefused(f"{said}: {_GRANT}")
+    else:
+        error = SourceRefused(f"{said}: {_fix(number, message)}")
+    error.number = number
+    return error
 
 
 def _fix(number: int, message: str) -> str:
