@@ -17,7 +17,7 @@ from connector.envelope.contract import OP_READ, SEQ_ROW_DIGITS, row_topic
 from connector.envelope.record_headers import RecordHeaders, schema_header
 from connector.envelope.selected_cells import selected_cell
 from connector.envelope.source_block import SourceBlock, SourceTable
-from connector.errors import ProtocolError, UnsupportedChange
+from connector.errors import DecodeError, ProtocolError, UnsupportedChange
 from connector.json_strings import quoted
 from connector.payload import LENENC_NULL, PayloadReader
 from connector.wire.result_set import RowTaker
@@ -254,7 +254,7 @@ class SelectedRowWriter(RowTaker):
                         at += 1
                     else:
                         reader = PayloadReader(data, at, end)
-                        length = reader.read_lenenc()
+                        length = self._read_length(reader)
                         at = reader.offset
                     if length > end - at:
                         self._refuse_row()
@@ -267,6 +267,12 @@ class SelectedRowWriter(RowTaker):
             reason = f"copy of table {self.schema.name}: {error}"
             raise UnsupportedChange(reason) from error
         if at != end:
+            self._refuse_row()
+
+    def _read_length(self, reader: PayloadReader) -> i64:
+        try:
+            return reader.read_lenenc()
+        except DecodeError:
             self._refuse_row()
 
     def _put_key(self, out: BytesWriter) -> None:

@@ -17,6 +17,8 @@ from connector.source.server_errors import server_error
 from connector.wire.result_set import ResultSet, TextRows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from connector.config import SourceSettings
     from connector.envelope.selected_rows import Chunk, SelectedRowWriter
     from connector.source.identity import ServerIdentity
@@ -37,8 +39,8 @@ class SelectSession:
     """A session on the source that runs one statement at a time; a context manager closes it.
 
     One thread queries; any thread may close. Every method raises SourceUnavailable when the
-    connection breaks or was closed, and the error of `server_error` when the server says no; after
-    any error but the server's own the session is of no use and is to be closed.
+    connection breaks or was closed, and the error of `server_error` when the server says no. Any
+    error but the server's own ends the session.
     """
 
     def __init__(self, settings: SourceSettings, statement_seconds: float = 0.0) -> None:
@@ -81,6 +83,29 @@ class SelectSession:
         finally:
             writer.discard()
 
+    def read_chunks(
+        self, sql: str, writer: SelectedRowWriter, bytes_max: int
+    ) -> Iterator[tuple[Chunk, bool]]:
+        """Run such a SELECT and yield its rows in chunks of little more than `bytes_max` bytes.
+
+        With each comes whether it is the last. The server waits while nobody asks for the next; who
+        does not want it has to close the session. Raises as `read_chunk` does.
+        """
+        result = ResultSet(self.place, writer)
+        try:
+            self._ask(sql)
+            while not result.ended:
+                self._receive(result)
+                if writer.size >= bytes_max and not result.ended:
+                    yield writer.take_chunk(), False
+            if result.error is not None:
+                raise server_error(self.place, result.error.code, result.error.message)
+            yield writer.take_chunk(), True
+        finally:
+            writer.discard()
+            if not result.ended:
+                self.close()
+
     def close(self) -> None:
         """End the connection; a statement under way raises SourceUnavailable. Idempotent."""
         self._closed = True
@@ -98,22 +123,42 @@ class SelectSession:
 
     def _run(self, sql: str, taker: RowTaker) -> list[str]:
         result = ResultSet(self.place, taker)
+        try:
+            self._exchange(sql, result)
+        except BaseException:
+            # The rest of the answer is under way: what is read next would not belong to its query.
+            self.close()
+            raise
+        if result.error is not None:
+            raise server_error(self.place, result.error.code, result.error.message)
+        return result.column_names
+
+    def _exchange(self, sql: str, result: ResultSet) -> None:
+        self._ask(sql)
+        while not result.ended:
+            self._receive(result)
+
+    def _ask(self, sql: str) -> None:
         with self._using:
             if self._closed:
                 raise self._closed_here()
             try:
                 self._socket.settimeout(self._timeout_seconds)
                 self._socket.sendall(_query_packet(sql))
-                while not result.ended:
-                    data = self._socket.recv(_RECEIVE_BYTES)
-                    if not data:
-                        raise self._ended()
-                    result.feed(data)
             except OSError as error:
                 raise self._broken(error) from error
-        if result.error is not None:
-            raise server_error(self.place, result.error.code, result.error.message)
-        return result.column_names
+
+    def _receive(self, result: ResultSet) -> None:
+        with self._using:
+            if self._closed:
+                raise self._closed_here()
+            try:
+                data = self._socket.recv(_RECEIVE_BYTES)
+            except OSError as error:
+                raise self._broken(error) from error
+        if not data:
+            raise self._ended()
+        result.feed(data)
 
     def _ended(self) -> SourceUnavailable:
         if self._closed:
