@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from connector.errors import SourceRefused
 from connector.source.binary_logs import binary_log_status
+from connector.source.topology import replicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,7 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
         *_check_keeping(server),
         *grants,
         # Without the grants the question is an error, and they are missing above.
-        *(_check_filters(server) if all(grant.ok for grant in grants) else ()),
+        *(_check_what_is_logged(server) if all(grant.ok for grant in grants) else ()),
     ]
 
 
@@ -148,6 +149,27 @@ def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
         "rebuild tables that have such columns with ALTER TABLE ... FORCE",
         severity=Severity.WARNING,
     )
+
+
+def _check_what_is_logged(server: MysqlServer) -> Iterator[Finding]:
+    yield from _check_filters(server)
+    yield from _check_replica(server)
+
+
+def _check_replica(server: MysqlServer) -> Iterator[Finding]:
+    """Check that a replica logs what it receives; nothing asks for it where nothing is received."""
+    # MySQL 8.0.26 renamed log_slave_updates; it is off by default in MariaDB and before 8.0.
+    name = "log_replica_updates"
+    if server.variable(name) is None:
+        name = "log_slave_updates"
+    if replicates(server):
+        yield _setting(
+            server,
+            name,
+            "ON",
+            fix=f"start the server with {name} = ON in its option file: what it receives from its "
+            "source is else not in its log",
+        )
 
 
 def _check_keeping(server: MysqlServer) -> Iterator[Finding]:

@@ -7,7 +7,8 @@ position that its log has not come to. What is wrong is told apart by its cause:
 - the server *lags*: it may still receive what it lacks. That passes, so it is waited for;
 - it has *purged* what was not read;
 - its logs were *reset*, or its data put back: it lacks transactions of its own, or its files are
-  not those that were read. Also where it has committed so much since that no number is missing;
+  not those that were read. Also where it has committed so much since that no number is missing.
+  Where they are, it is but about to finish commits that it has sent: that passes, too;
 - it has *diverged*, or belongs to another topology.
 
 The last three are definite. Nothing is ever skipped over.
@@ -26,13 +27,12 @@ from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.source.binary_logs import binary_logs, no_event
 from connector.source.log_search import log_head
 from connector.source.start_point import StartPoint, shown
+from connector.source.topology import replicates
 from connector.wire.commands import FIRST_POSITION
 
 if TYPE_CHECKING:
     from connector.source.mysql_server import MysqlServer
 
-# MySQL 8.0.22 renamed SHOW SLAVE STATUS, 8.4 dropped the old name.
-_REPLICA_STATUS_SINCE = (8, 0, 22)
 _START_OVER = "give the pipeline a new name and start over"
 _PURGED = (
     f"To go on without them is to lose changes: {_START_OVER}, or point it at a replica that still "
@@ -50,7 +50,7 @@ def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
     same_files = _is_place_known(server, point, logs)
     gtids = point.gtid_set
     if isinstance(gtids, GtidSet):
-        _validate_gtids(server, gtids)
+        _validate_gtids(server, gtids, same_files=same_files)
     elif isinstance(gtids, MariadbGtidSet):
         return replace(
             point, gtid_set=_validate_mariadb_gtids(server, gtids, logs, same_files=same_files)
@@ -125,7 +125,7 @@ def _reset(server: MysqlServer, point: StartPoint, found: str) -> SourceRefused:
     )
 
 
-def _validate_gtids(server: MysqlServer, gtids: GtidSet) -> None:
+def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) -> None:
     purged = GtidSet.parse(server.global_value("gtid_purged") or "")
     if missing := purged - gtids:
         reason = (
@@ -136,7 +136,7 @@ def _validate_gtids(server: MysqlServer, gtids: GtidSet) -> None:
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     if ahead := gtids - executed:
         if ahead.has_server(UUID(server.identity.server_uuid)):
-            raise _lost_its_own(server, ahead)
+            raise _lacks_its_own(server, ahead, same_files=same_files)
         raise _lacks(server, ahead)
 
 
@@ -181,7 +181,7 @@ def _validate_mariadb_gtids(
             ahead.add(gtid)
     if ahead:
         if any(gtid.server_id == server.identity.server_id for gtid in ahead):
-            raise _lost_its_own(server, ahead)
+            raise _lacks_its_own(server, ahead, same_files=same_files)
         raise _lacks(server, ahead)
     return kept
 
@@ -191,7 +191,17 @@ def _binlog_state(server: MysqlServer) -> list[MariadbGtid]:
     return [MariadbGtid.parse(part) for part in text.split(",") if part.strip()]
 
 
-def _lost_its_own(server: MysqlServer, ahead: GtidSet | MariadbGtidSet) -> SourceRefused:
+def _lacks_its_own(
+    server: MysqlServer, ahead: GtidSet | MariadbGtidSet, *, same_files: bool
+) -> SourceRefused | SourceUnavailable:
+    if same_files:
+        # A commit is in the log, and sent, before it counts as executed: with semi-synchronous
+        # replication, for as long as the server waits for a replica.
+        return SourceUnavailable(
+            f"{server.place}: the server is still committing transactions that it has sent: "
+            f"{shown(ahead)}. They are waited for: if that lasts, look for sessions that wait for "
+            "the acknowledgement of a semi-synchronous replica"
+        )
     return SourceRefused(
         f"{server.place}: the server's logs were reset, or its data was put back: it lacks "
         f"transactions of its own that were already read: {shown(ahead)}. What was written since "
@@ -206,7 +216,7 @@ def _lacks(
         f"{server.place}: the server does not have transactions that were already read: "
         f"{shown(ahead)}"
     )
-    if _replicates(server):
+    if replicates(server):
         return SourceUnavailable(
             f"{said}. It is a replica that lags, and is waited for: look at SHOW REPLICA STATUS, "
             "or name a server that has them in source.failover_hosts"
@@ -224,21 +234,6 @@ def _diverged(server: MysqlServer, gtid: MariadbGtid, last: MariadbGtid) -> Sour
         f"already read; domain {gtid.domain_id} goes up to {last} there. It has diverged from the "
         f"server that was read: point the pipeline at a server that has it, or {_START_OVER}"
     )
-
-
-def _replicates(server: MysqlServer) -> bool:
-    """Return whether the server may still receive transactions of others.
-
-    It has a channel, also a stopped one. One that takes no writes of its own is taken for a
-    replica, too: where replication is run by other means, no channel is shown.
-    """
-    if server.variable("read_only") not in (None, "OFF"):
-        return True
-    if server.identity.flavour == "mariadb":
-        # SHOW ALL SLAVES STATUS would ask for one more grant.
-        return bool(server.global_value("gtid_slave_pos"))
-    modern = server.identity.version_number >= _REPLICA_STATUS_SINCE
-    return bool(server.query("SHOW REPLICA STATUS" if modern else "SHOW SLAVE STATUS"))
 
 
 def _iso(seconds: int) -> str:

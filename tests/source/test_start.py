@@ -7,7 +7,7 @@ import pytest
 import connector.source.binary_logs
 import local_stack
 from connector.errors import SourceRefused
-from connector.gtid import Gtid, GtidSet, MariadbGtidSet
+from connector.gtid import GtidSet, MariadbGtidSet
 from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start
@@ -154,8 +154,8 @@ def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
 
 def test_words_that_the_configuration_does_not_know_are_refused(mysql: Source) -> None:
     assert refusal(mysql, "yesterday") == (
-        "source.start 'yesterday' is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or "
-        "timestamp:TIME"
+        "source.start 'yesterday' is not snapshot, earliest, latest, gtid:SET, position:FILE:POS "
+        "or timestamp:TIME"
     )
 
 
