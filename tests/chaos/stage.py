@@ -26,9 +26,10 @@ from tests.chaos.writer import Writer
 from tests.integration.harness import write_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from tests.chaos.link import Link
     from tests.chaos.replication import Flavour
 
 WRITERS = 4
@@ -96,24 +97,7 @@ class Stage:
         self.defaults = {}
         for writer in self.writers:
             writer.begin(self.database)
-        first, *others = self.pair.links
-        self.config = write_config(
-            self.directory,
-            Endpoint("127.0.0.1", first.port, USER, PASSWORD),
-            Endpoint("127.0.0.1", self.broker.link.port),
-            self.name,
-            self.database,
-            source__failover_hosts=[link.address for link in others],
-            source__server_id=5800 + os.getpid() % 50_000,
-            source__read_timeout_seconds=READ_TIMEOUT_SECONDS,
-            source__connect_timeout_seconds=READ_TIMEOUT_SECONDS,
-            kafka__request_timeout_seconds=REQUEST_TIMEOUT_SECONDS,
-            kafka__transaction_timeout_seconds=15,
-            # Small, so that the large transactions do not fit.
-            delivery__batch_bytes_max=256 * 1024,
-            delivery__in_flight_bytes_max=512 * 1024,
-            retry__initial_seconds=0.1,
-        )
+        self.config = self._write_config(self.pair.links)
         self.reader = TopicReader(self.broker.direct, self.name, self.database)
         self.reader.start()
         self.connector = self.new_connector()
@@ -228,6 +212,34 @@ class Stage:
         if verdict.problems:
             raise ChaosFailure("\n".join([str(verdict), *verdict.problems]))
         return verdict
+
+    def go_on_without_replica(self) -> None:
+        """Restart the connector so that it knows the present source alone."""
+        self.stop_connector()
+        source = [link for link in self.pair.links if link.target == self.pair.source]
+        self.config = self._write_config(source)
+        self.connector = self.new_connector()
+        self.wait_until_streaming()
+
+    def _write_config(self, links: Sequence[Link]) -> Path:
+        first, *others = links
+        return write_config(
+            self.directory,
+            Endpoint("127.0.0.1", first.port, USER, PASSWORD),
+            Endpoint("127.0.0.1", self.broker.link.port),
+            self.name,
+            self.database,
+            source__failover_hosts=[link.address for link in others],
+            source__server_id=5800 + os.getpid() % 50_000,
+            source__read_timeout_seconds=READ_TIMEOUT_SECONDS,
+            source__connect_timeout_seconds=READ_TIMEOUT_SECONDS,
+            kafka__request_timeout_seconds=REQUEST_TIMEOUT_SECONDS,
+            kafka__transaction_timeout_seconds=15,
+            # Small, so that the large transactions do not fit.
+            delivery__batch_bytes_max=256 * 1024,
+            delivery__in_flight_bytes_max=512 * 1024,
+            retry__initial_seconds=0.1,
+        )
 
     def _settled(self) -> bool:
         """Return whether no transaction is open, and the reader has read everything."""
