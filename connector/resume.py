@@ -63,6 +63,8 @@ class Standing:
         self._file_created: i64 = point.file_created
         self._opened_created: i64 = point.file_created
         self._seq = last.seq if last is not None else ""
+        # Of the first request that was not taken up.
+        self.commands_offset = last.commands_offset if last is not None else 0
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
             TransactionOrder()
@@ -147,6 +149,7 @@ class Standing:
                 for name, columns in added_columns.items()
             },
             between=self._between.count_at(self._file, self._position),
+            commands_offset=self.commands_offset,
             file_created=self._file_created,
             source=self._source,
         )

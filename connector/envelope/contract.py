@@ -183,6 +183,37 @@ COLUMN_TYPES: dict[str, str] = {
 }
 
 
+class SnapshotRange(TypedDict):
+    """A part of a table that is copied in the order of its key."""
+
+    low: str  # SQL literal of the first key column, inclusive; "" where the part has no beginning
+    high: str  # the same, exclusive; "" where it has no end
+    last: list[str]  # cells of the last key that was copied, as the server prints them, in hex
+    done: bool
+
+
+class SnapshotRecord(TypedDict):
+    """The value of a record in `<prefix>.snapshot`: how far the copy of a table is.
+
+    The key is `pipeline/database.table`, behind which `/offset` follows for a copy of some rows.
+    It is written in the same Kafka transaction as the rows that it speaks of.
+    """
+
+    database: str
+    table: str
+    phase: str  # "waiting", "copying", "complete" or "failed"
+    reason: str  # why it was begun
+    request: int  # offset of the latest request in `<prefix>.commands`; -1 without one
+    where: str  # SQL condition of a copy of some rows; "" for all rows
+    key: list[str]  # columns that the parts are ordered by; empty where one SELECT reads all
+    ranges: list[SnapshotRange]
+    rows: int  # written so far
+    estimated_rows: int
+    started_at_ms: int
+    ended_at_ms: int  # 0 before
+    error: str  # of one that failed
+
+
 class ProgressRecord(TypedDict):
     """The value of a record in `<prefix>.progress`: where to resume, and who wrote it."""
 
@@ -203,6 +234,8 @@ class ProgressRecord(TypedDict):
     # Records that were written at this place, between two transactions: rows of copies, and what
     # came out of quarantine.
     between: int
+    # Of the first request in `<prefix>.commands` that was not taken up.
+    commands_offset: int
     instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
     host: str
     pid: int
@@ -271,3 +304,4 @@ class FenceRecord(TypedDict):
     # Of a replay that is under way: the request, and the last sequence that was written again.
     replay: str | None
     replayed_seq: str
+    answered: str | None  # the last replay that could not lift it; `reason` says why

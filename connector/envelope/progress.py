@@ -35,6 +35,7 @@ class Progress:
     committed_at_ms: int
     added_columns: dict[str, list[list[str]]] = field(default_factory=dict)
     between: int = 0
+    commands_offset: int = 0
     file_created: int = 0
     source: str = ""
 
