@@ -21,6 +21,7 @@ from benchmarks.memory import measure_memory
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
 from benchmarks.report import SUBCOMMANDS, write_report
+from benchmarks.snapshot import measure_snapshot
 from connector.errors import LocalStackError
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def main() -> int:
         "decode": lambda data: measure_decoders(home, data, arguments.runs, compiled),
         "replay": lambda data: measure_replay(home, data, arguments.runs, compiled),
         "live": lambda _: measure_live(home, arguments.seconds, compiled),
+        "snapshot": lambda _: measure_snapshot(home, arguments.runs, compiled),
         "memory": lambda data: measure_memory(home, data, compiled),
     }
     wanted = arguments.subcommands or ["data", *SUBCOMMANDS, "report"]

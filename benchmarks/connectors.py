@@ -78,6 +78,13 @@ class OurConnector(Connector):
     def start(self, file: str, *, again: bool = False) -> None:
         """Start the daemon; its progress is in Kafka."""
         del again
+        self._run(f"position:{file}:4", f"{self.database}.*")
+
+    def copy(self, table: str) -> None:
+        """Start the daemon without progress; it copies `table`, and follows it."""
+        self._run("snapshot", table)
+
+    def _run(self, begin: str, tables: str) -> None:
         source = self.stack.source
         text = f"""\
 name = "{self.prefix}"
@@ -87,8 +94,8 @@ port = {source.port}
 user = "{USER}"
 password = "{PASSWORD}"
 server_id = 5800
-tables = ["{self.database}.*"]
-start = "position:{file}:4"
+tables = ["{tables}"]
+start = "{begin}"
 [source.tls]
 mode = "disabled"
 [kafka]

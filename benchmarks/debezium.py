@@ -61,6 +61,13 @@ TUNED = {
     "producer.override.buffer.memory": "134217728",
     "producer.override.max.request.size": "2097152",
 }
+# The driver streams the rows, as many at a time; without locks, as ours reads.
+SNAPSHOT = {
+    **TUNED,
+    "snapshot.fetch.size": "10000",
+    "snapshot.locking.mode": "none",
+    "snapshot.max.threads": "2",
+}
 LOW_LATENCY = {**_FAIR, "poll.interval.ms": "1", "producer.override.linger.ms": "0"}
 
 
@@ -97,6 +104,15 @@ class DebeziumConnector(Connector):
             place = {"partition": {"server": self.prefix}, "offset": offset}
             self._call("PATCH", f"/connectors/{self.prefix}/offsets", {"offsets": [place]})
             self._call("PUT", f"/connectors/{self.prefix}/resume")
+        self._wait_until("RUNNING")
+
+    def copy(self, table: str) -> None:
+        """Start Connect and the connector; it copies `table`, and follows it."""
+        self._offsets.unlink(missing_ok=True)
+        self._history.unlink(missing_ok=True)
+        self._start_worker()
+        config = {**self._config(), "snapshot.mode": "initial", "table.include.list": table}
+        self._call("POST", "/connectors", {"name": self.prefix, "config": config})
         self._wait_until("RUNNING")
 
     def check(self) -> None:

@@ -47,6 +47,8 @@ def targets(results: dict[str, dict[str, Any] | None]) -> list[Target]:
         found += _replay(replay["connectors"])
     if live := results.get("live"):
         found += _live(live["connectors"]["ours"])
+    if snapshot := results.get("snapshot"):
+        found += _snapshot(snapshot["connectors"])
     if memory := results.get("memory"):
         ratio = memory["rss_mb_at_the_end"] / memory["rss_mb_at_a_tenth"]
         what = f"RSS at {memory['rows']:,} rows, to that at a tenth"
@@ -91,6 +93,14 @@ def _replay(connectors: dict[str, Any]) -> Iterator[Target]:
         cpu = ours[phase]["cpu_us_per_message"]
         yield Target(f"{phase}: end to end, CPU a message", cpu_max, cpu, "µs", at_most=True)
     yield Target("end to end, peak RSS", 200, ours["peak_mb"], "MB", at_most=True)
+
+
+def _snapshot(connectors: dict[str, Any]) -> Iterator[Target]:
+    ours = connectors["ours"]["rows_per_s"]
+    yield Target("snapshot, thousand rows a second", 150, ours / 1000, "k/s")
+    if "debezium" in connectors:
+        theirs = connectors["debezium"]
+        yield Target(f"snapshot, to {theirs['name']}", 5, ours / theirs["rows_per_s"])
 
 
 def _live(ours: dict[str, Any]) -> Iterator[Target]:
