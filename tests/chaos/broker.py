@@ -27,13 +27,13 @@ _ROOM = 128 * 1024
 class Broker:
     """One broker, its link, and its disk."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, own_disk: bool) -> None:
         directory.mkdir(parents=True)
         self._directory = directory
         self.disk = directory / "disk"
         self.disk.mkdir()
-        # "" where the disk is one of its own.
-        self.disk_refused = _mount(self.disk)
+        # Why the disk is not one of its own; "" where it is.
+        self.disk_refused = _mount(self.disk) if own_disk else "not asked for"
         # Where the broker looks whether it was formatted.
         (directory / "data").symlink_to(self.disk / "data")
         own, proxied = free_port(), free_port()

@@ -100,7 +100,7 @@ class Link:
         happened = threading.Event()
         with self._lock:
             for connection in self._connections:
-                connection.limit = _Limit(connection.passed(side) + number, side, end, happened)
+                connection.cut_behind(_Limit(number, side, end, happened))
         return happened
 
     def cut_next_behind(self, number: int, side: Side, end: End) -> threading.Event:
@@ -156,13 +156,16 @@ class _Connection:
         self._halves = (_Half(Side.CLIENT, client, server), _Half(Side.SERVER, server, client))
         self.end: End | None = None
         self.limit: _Limit | None = None
+        self._sending = threading.Lock()  # held while bytes are sent and counted
         for end in self._sockets:
             end.setblocking(False)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def passed(self, side: Side) -> int:
-        """Return how many bytes have gone on from one side."""
-        return sum(half.passed for half in self._halves if half.side is side)
+    def cut_behind(self, limit: _Limit) -> None:
+        """End behind the limit's number of bytes, counted from here."""
+        with self._sending:
+            (passed,) = (half.passed for half in self._halves if half.side is limit.side)
+            self.limit = limit._replace(number=passed + limit.number)
 
     def copy(self) -> None:
         """Copy until one side ends, or somebody says so."""
@@ -195,6 +198,10 @@ class _Connection:
         return bool(data) and self._send(half)
 
     def _send(self, half: _Half) -> bool:
+        with self._sending:
+            return self._send_up_to_limit(half)
+
+    def _send_up_to_limit(self, half: _Half) -> bool:
         limit = self.limit if self.limit is not None and self.limit.side is half.side else None
         data = half.buffer
         if limit is not None:

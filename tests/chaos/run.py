@@ -63,12 +63,16 @@ def run(
     one of the parts of `only`, which `|` separates, and none of `without`.
     """
     outcome = Outcome(flavour.shown, seed)
+    every = (*PROCESS_FAULTS, DISK_FAULT, *NETWORK_FAULTS, *SOURCE_FAULTS)
+    choice = [kind for kind in every if _is_named(kind, only) and not _is_named(kind, without)]
     begin = time.monotonic()
-    stage = Stage(flavour, directory, seed, kinds)
+    stage = Stage(flavour, directory, seed, kinds, own_disk=DISK_FAULT in choice)
     last: deque[str] = deque(maxlen=_TOLD)
     try:
         stage.start()
-        choice = _available(stage, outcome, only, without)
+        if DISK_FAULT in choice and stage.broker.disk_refused:
+            choice.remove(DISK_FAULT)
+            outcome.left_out[DISK_FAULT.name] = stage.broker.disk_refused
         for kind in _schedule(choice, faults, Random(seed)):
             _strike(stage, outcome, kind, last, tell)
         outcome.verdicts = [*stage.closed, stage.checkpoint()]
@@ -82,15 +86,6 @@ def run(
         outcome.seconds = time.monotonic() - begin
         stage.stop(keep_data=bool(outcome.failure))
     return outcome
-
-
-def _available(stage: Stage, outcome: Outcome, only: str, without: str) -> list[Kind]:
-    choice = [*PROCESS_FAULTS, *NETWORK_FAULTS, *SOURCE_FAULTS]
-    if stage.broker.disk_refused:
-        outcome.left_out[DISK_FAULT.name] = stage.broker.disk_refused
-    else:
-        choice.append(DISK_FAULT)
-    return [kind for kind in choice if _is_named(kind, only) and not _is_named(kind, without)]
 
 
 def _is_named(kind: Kind, parts: str) -> bool:

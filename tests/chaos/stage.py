@@ -45,14 +45,22 @@ _REFUSED = 3
 class Stage:
     """Everything that a run needs, and the names of what it follows at present."""
 
-    def __init__(self, flavour: Flavour, directory: Path, seed: int, kinds: frozenset[str]) -> None:
+    def __init__(
+        self,
+        flavour: Flavour,
+        directory: Path,
+        seed: int,
+        kinds: frozenset[str],
+        *,
+        own_disk: bool,
+    ) -> None:
         self.flavour = flavour
         self.directory = directory
         self.kinds = kinds
         self.chance = Random(seed)
         self.gate = Gate()
         self.pair = Pair(flavour, directory)
-        self.broker = Broker(directory / "kafka")
+        self.broker = Broker(directory / "kafka", own_disk=own_disk)
         self.writers = [
             Writer(number, self.chance.randrange(2**32), self.gate, self.pair, kinds)
             for number in range(1, WRITERS + 1)
