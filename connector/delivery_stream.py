@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, final
 
 from connector.binlog.event_types import FORMAT_DESCRIPTION
 from connector.changes.assembler import TransactionAssembler
+from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.transaction import ChangeReceiver
 
 if TYPE_CHECKING:
@@ -48,16 +49,20 @@ class DeliveryStream(ChangeReceiver):
         standing: Standing,
         *,
         lower_case_names: bool = False,
+        online: OnlineChanges | None = None,
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
-        `lower_case_names` as in `TransactionAssembler`.
+        `lower_case_names` and `online` as in `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
         self._target = target
         self._standing = standing
-        self._assembler = TransactionAssembler(tables, self, lower_case_names=lower_case_names)
+        self._online = OnlineChanges() if online is None else online
+        self._assembler = TransactionAssembler(
+            tables, self, lower_case_names=lower_case_names, online=self._online
+        )
         self._now_us: i64 = 0
         # The latest transaction of which there are records.
         self._published: Transaction | None = None
@@ -65,6 +70,8 @@ class DeliveryStream(ChangeReceiver):
         self.committed_us: i64 = 0
         # Complete source transactions that are not committed.
         self.waiting: i64 = 0
+        # Tables that are to be copied anew, until somebody takes note of them: database, table, why.
+        self.resyncs: list[tuple[str, str, str]] = []
         # Events of unknown types that were let pass, until somebody takes note of them.
         self.skipped_events: list[Event] = []
 
@@ -99,15 +106,23 @@ class DeliveryStream(ChangeReceiver):
         """Return the record that says where the stream stands, between transactions."""
         published = self._published
         seq = "" if published is None else str(self._encoder.sequence(published))
-        return self._standing.progress(instance, seq, self._encoder.added_columns, now_ms)
+        progress = self._standing.progress(instance, seq, self._encoder.added_columns, now_ms)
+        progress.online_changes = self._online.to_record()
+        return progress
 
     def rows(self, change: RowsChange) -> None:
         """Deliver changed rows."""
         self._encoder.rows(change, self._now_us)
 
+    def ddl(self, changes: list[StatementChange]) -> None:
+        """Deliver the text of a statement."""
+        self._encoder.ddl(changes, self._now_us)
+
     def statement(self, change: StatementChange) -> None:
         """Deliver what DDL means to consumers."""
         self._encoder.statement(change, self._now_us)
+        if change.resync:
+            self.resyncs.append((change.database, change.table, change.resync))
 
     def committed(self, committed: Committed) -> None:
         """Stand behind a transaction."""

@@ -36,6 +36,7 @@ from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.ddl import statement_changes
 from connector.changes.event_meaning import ABOUT_ROWS, GTID, MEANING_OF_TYPE, QUERY, ROWS, XID
+from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.refusals import (
     NO_MIXING,
     PLAIN_TRANSACTIONS,
@@ -70,16 +71,23 @@ class TransactionAssembler:
     """Groups the events of one stream; tables that are not followed only count."""
 
     def __init__(
-        self, tables: TableFilter, receiver: ChangeReceiver, *, lower_case_names: bool = False
+        self,
+        tables: TableFilter,
+        receiver: ChangeReceiver,
+        *,
+        lower_case_names: bool = False,
+        online: OnlineChanges | None = None,
     ) -> None:
         """Hand on changes of `tables` only, to `receiver`.
 
+        `online` is what earlier events left of schema changes that are made online.
         With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
         however a statement writes them.
         """
         self._tables = tables
         self._receiver = receiver
         self._lower_case_names = lower_case_names
+        self._online = OnlineChanges() if online is None else online
         self._state: i64 = _OUTSIDE
         self._transaction: Transaction | None = None
         self._event_number: i64 = 0
@@ -225,8 +233,7 @@ class TransactionAssembler:
 
     def _classify(self, body: QueryEvent) -> Statement:
         statement = classify(body.query)
-        if self._lower_case_names:
-            statement.tables = [(name[0].lower(), name[1].lower()) for name in statement.tables]
+        statement.resolve(body.schema, lower_case=self._lower_case_names)
         return statement
 
     def _xa(self, event: Event, body: QueryEvent) -> None:
@@ -264,7 +271,12 @@ class TransactionAssembler:
         refusal = unsupported(statement, body, self._tables)
         if refusal is not None:
             self._refuse(event, *refusal)
-        for change in statement_changes(statement, body, self._tables, transaction, number, event):
+        changes = statement_changes(
+            statement, body.query, self._tables, self._online, transaction, number, event
+        )
+        if changes:
+            self._receiver.ddl(changes)
+        for change in changes:
             self._receiver.statement(change)
         if self._state != _INSIDE:
             self._commit(event)

@@ -1,10 +1,16 @@
-"""DDL becomes changes of the followed tables that it names."""
+"""DDL becomes what it does to the followed tables that it names.
+
+What a statement does to rows without writing events for them is one of three things: they are gone
+(the change says so by its kind), they stay and get columns (`added_columns`), or the log does not
+tell (`resync`, which says why): then the table is to be copied anew.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.changes.added_columns import added_columns
+from connector.changes.added_columns import AddedColumn, added_columns
+from connector.changes.online_schema_change import named_after
 from connector.changes.statement import Statement, StatementKind
 from connector.changes.transaction import StatementChange
 
@@ -12,44 +18,163 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.binlog.statement_events import QueryEvent
+    from connector.changes.online_schema_change import OnlineChanges
+    from connector.changes.statement import TableName
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import Transaction
+
+# The clause after which a table has no rows that can be read, until others are imported.
+_DISCARD_TABLE = "DISCARD TABLESPACE"
+# The same of a partition; IMPORT PARTITION brings the table's rows up to date.
+_DISCARD_PARTITION = "DISCARD PARTITION"
 
 
 def statement_changes(
     statement: Statement,
-    body: QueryEvent,
+    query: str,
     tables: TableFilter,
+    online: OnlineChanges,
     transaction: Transaction,
     number: i64,
     event: Event,
 ) -> list[StatementChange]:
-    """Return what `statement`, the text of `body`, changes in `tables`.
+    """Return what `statement`, whose names are resolved, does to `tables`.
 
-    `number` counts the event in `transaction`.
+    `number` counts the event in `transaction`. What the statement means to schema changes that are
+    made `online` is noted there.
     """
-    kind = statement.kind
-    if kind is StatementKind.CREATE_TABLE:
-        # The rows of a new table come as events.
-        return []
-    added = (
-        added_columns(statement, event.header.timestamp)
-        if kind is StatementKind.ALTER_TABLE
-        else []
-    )
-    changes: list[StatementChange] = []
-    for named_database, table in statement.tables:
-        database = named_database or body.schema
-        followed = (
-            tables.may_follow_database(database)
-            if kind is StatementKind.DROP_DATABASE
-            else tables.follows(database, table)
+    effects = _Effects(tables, online)
+    effects.take(statement, event.header.timestamp)
+    return [
+        StatementChange(transaction, number, event, kind, name[0], name[1], added, query, resync)
+        for kind, name, added, resync in effects.found
+    ]
+
+
+class _Effects:
+    """Collects what a statement does to each table."""
+
+    def __init__(self, tables: TableFilter, online: OnlineChanges) -> None:
+        self._tables = tables
+        self._online = online
+        self.found: list[tuple[StatementKind, TableName, list[AddedColumn], str]] = []
+
+    def take(self, statement: Statement, timestamp: int) -> None:
+        kind = statement.kind
+        names = statement.tables
+        if kind in (StatementKind.CREATE_DATABASE, StatementKind.DROP_DATABASE):
+            self._database(kind, names[0])
+        elif kind is StatementKind.CREATE_TRIGGER:
+            for name in names:
+                self._online.create_trigger(name, statement.trigger)
+        elif kind is StatementKind.DROP_TRIGGER:
+            for database, _ in names:
+                self._online.drop_trigger(database, statement.trigger)
+        elif kind is StatementKind.ALTER_TABLE:
+            self._alter(statement, timestamp)
+        elif kind is StatementKind.RENAME_TABLE:
+            self._rename(statement)
+        else:
+            for name in names:
+                self._table(kind, name, statement.verb)
+
+    def _database(self, kind: StatementKind, name: TableName) -> None:
+        if kind is StatementKind.DROP_DATABASE:
+            self._online.forget_database(name[0])
+        if self._tables.may_follow_database(name[0]):
+            self._found(kind, name)
+
+    def _table(self, kind: StatementKind, name: TableName, verb: str) -> None:
+        if not self._tables.follows(*name):
+            if kind is not StatementKind.INDEX:
+                self._forget(name)
+            if kind is StatementKind.CREATE_TABLE:
+                self._online.create_table(name)
+            return
+        if kind is StatementKind.DML:
+            # CREATE TABLE … SELECT; no other change that is logged as a statement gets here.
+            self._found(StatementKind.CREATE_TABLE, name, resync=f"{verb}, logged as a statement")
+        elif kind is StatementKind.CREATE_TABLE:
+            if self._online.replaced(name):
+                # What gh-ost had put aside is not to come back under this name.
+                self._found(StatementKind.DROP_TABLE, name)
+            self._found(kind, name)
+        else:
+            if kind is not StatementKind.INDEX:
+                self._online.forget(name)
+            self._found(kind, name)
+
+    def _alter(self, statement: Statement, timestamp: int) -> None:
+        added = added_columns(statement, timestamp)
+        clause = statement.replaces_rows
+        for place, name in enumerate(statement.tables):
+            if any(name == new for _, new in statement.renames):
+                continue
+            if not self._tables.follows(*name):
+                if place == 0:
+                    self._online.add_columns(name, added)
+            elif clause == _DISCARD_TABLE:
+                self._online.forget(name)
+                self._found(StatementKind.TRUNCATE, name)
+            elif clause and clause != _DISCARD_PARTITION:
+                self._online.forget(name)
+                self._found(statement.kind, name, resync=f"ALTER TABLE … {clause}")
+            elif not any(name == old for old, _ in statement.renames):
+                self._found(statement.kind, name, added)
+        if statement.renames:
+            self._rename(statement)
+
+    def _rename(self, statement: Statement) -> None:
+        """Take all renames of a statement together, because they take effect together."""
+        # What each name holds, by its name before the statement.
+        holds: dict[TableName, TableName] = {}
+        for old, new in statement.renames:
+            holds[new] = holds.pop(old, old)
+        moved = {origin: new for new, origin in holds.items() if new != origin}
+        for name, new in moved.items():
+            if name not in holds:
+                self._leave(name, new)
+        for origin, name in moved.items():
+            self._fill(name, origin, is_left=name in moved)
+
+    def _leave(self, name: TableName, new: TableName) -> None:
+        """Let a name hold no table any longer; the one that it held is `new` now."""
+        if not self._tables.follows(*name):
+            return
+        if not self._online.move_away(name, new):
+            self._online.forget(name)
+            self._found(StatementKind.RENAME_TABLE, name)
+
+    def _fill(self, name: TableName, origin: TableName, *, is_left: bool) -> None:
+        """Let a name hold the table that was `origin`.
+
+        Its own table has another name, if it `is_left`.
+        """
+        online = self._online
+        if not self._tables.follows(*name):
+            if named_after(origin[1]):
+                self._forget(origin)
+            return
+        if (is_left or online.is_away(name)) and online.is_copy(origin, name):
+            added = online.cut_over(origin, name)
+            self._found(StatementKind.ALTER_TABLE, name, added)
+            return
+        online.replaced(name)
+        self._forget(origin)
+        self._found(
+            StatementKind.RENAME_TABLE, name, resync=f"a rename of {origin[0]}.{origin[1]} to it"
         )
-        if followed:
-            changes.append(
-                StatementChange(
-                    transaction, number, event, kind, database, table, added, body.query
-                )
-            )
-    return changes
+
+    def _forget(self, name: TableName) -> None:
+        """Take note that a table is gone, and with it one that was put aside under this name."""
+        for put_aside in self._online.forget(name):
+            self._found(StatementKind.DROP_TABLE, put_aside)
+
+    def _found(
+        self,
+        kind: StatementKind,
+        name: TableName,
+        added: list[AddedColumn] | None = None,
+        resync: str = "",
+    ) -> None:
+        self.found.append((kind, name, added or [], resync))

@@ -1,4 +1,4 @@
-"""Statements that change followed tables without writing rows, and what to do about each.
+"""Changes of followed tables that are logged as statements, and what to do about each.
 
 The log tells that such a statement ran, but not which rows it changed. Carrying on would make the
 mirror differ from the source without anyone knowing.
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.changes.tokens import Token
 
-_EXCLUDE = (
-    "exclude the table in source.exclude_tables, or continue behind it: give the pipeline a new "
-    "name and set source.start"
-)
 _ROW_FORMAT = (
     "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, take the "
     "right to change it from the application, repair the rows it touched, and continue behind it: "
@@ -60,20 +56,9 @@ def unsupported(
     statement: Statement, body: QueryEvent, tables: TableFilter
 ) -> tuple[str, str] | None:
     """Return (what it is, what to do) when the statement cannot be carried, else None."""
-    names = [(database or body.schema, table) for database, table in statement.tables]
-    followed = [name for name in names if tables.follows(*name)]
-    if statement.kind is StatementKind.DML and not names:
+    # What CREATE TABLE … SELECT and other DDL do to followed tables is carried: see `ddl`.
+    if statement.kind is StatementKind.DML and not statement.tables:
         return _statement_format(statement, body, tables)
-    if not followed:
-        return None
-    table = ".".join(followed[0])
-    if statement.kind is StatementKind.DML:
-        return f"{statement.verb} into {table}, logged as a statement,", _ROW_FORMAT
-    if statement.kind is StatementKind.RENAME_TABLE or statement.renames:
-        return f"a rename that involves the followed table {table}", _EXCLUDE
-    if statement.replaces_rows:
-        clause = statement.replaces_rows
-        return f"ALTER TABLE {table} … {clause}, which replaces rows without events", _EXCLUDE
     return None
 
 

@@ -35,6 +35,7 @@ class StatementKind(Enum):
     DROP_DATABASE = "DROP DATABASE"
     INDEX = "INDEX"  # CREATE INDEX, DROP INDEX
     CREATE_TRIGGER = "CREATE TRIGGER"
+    DROP_TRIGGER = "DROP TRIGGER"
     DML = "DML"
     OTHER = "OTHER"
 
@@ -54,7 +55,8 @@ class Statement:
     # Old and new names, in the order in which they take effect.
     renames: list[tuple[TableName, TableName]] = field(default_factory=list)
     replaces_rows: str = ""  # the clause of ALTER TABLE that does, such as DROP PARTITION
-    trigger: str = ""  # the name in CREATE TRIGGER
+    trigger: str = ""  # the name in CREATE TRIGGER and DROP TRIGGER
+    savepoint: str = ""  # the name that is set, or rolled back to
 
     def resolve(self, database: str, *, lower_case: bool) -> None:
         """Let names without a database be of `database`, the session's own.
@@ -96,11 +98,12 @@ def classify(query: str) -> Statement:
         return Statement(StatementKind.BEGIN, verb)
     if verb == "ROLLBACK":
         to_savepoint = any(token.is_word("TO") for token in tokens[1:])
-        return Statement(
-            StatementKind.ROLLBACK_TO if to_savepoint else StatementKind.ROLLBACK, verb
-        )
+        if to_savepoint:
+            return Statement(StatementKind.ROLLBACK_TO, verb, savepoint=tokens[-1].name)
+        return Statement(StatementKind.ROLLBACK, verb)
     if verb in ("SAVEPOINT", "RELEASE"):
-        return Statement(StatementKind.SAVEPOINT, verb)
+        name = tokens[-1].name if verb == "SAVEPOINT" else ""
+        return Statement(StatementKind.SAVEPOINT, verb, savepoint=name)
     if verb in _DML_VERBS:
         return Statement(StatementKind.DML, verb, tokens=tokens)
     return _classify_ddl(verb, tokens)
@@ -166,11 +169,16 @@ def _classify_part(verb: str, tokens: list[Token]) -> Statement:
     table = _table_names(tokens, on)[:1]
     if tokens[place].is_word("INDEX"):
         return Statement(StatementKind.INDEX, verb, table)
-    if verb == "CREATE" and tokens[place].is_word("TRIGGER"):
-        name = _table_names(tokens, place + 1)[:1]
-        trigger = name[0][1] if name else ""
+    if not tokens[place].is_word("TRIGGER"):
+        return Statement(StatementKind.OTHER, verb)
+    name = _table_names(tokens, place + 1)[:1]
+    trigger = name[0][1] if name else ""
+    if verb == "CREATE":
         return Statement(StatementKind.CREATE_TRIGGER, verb, table, trigger=trigger)
-    return Statement(StatementKind.OTHER, verb)
+    # It names no table; what stands for one is the database.
+    return Statement(
+        StatementKind.DROP_TRIGGER, verb, [(database, "") for database, _ in name], trigger=trigger
+    )
 
 
 def _classify_alter_table(
@@ -215,7 +223,10 @@ def _row_replacing_clause(tokens: list[Token]) -> str:
         if token.is_word("CONVERT") and following.is_word("PARTITION", "TABLE"):
             return f"CONVERT {following.text.upper()}"
         if token.is_word("DISCARD", "IMPORT") and following.is_word("TABLESPACE", "PARTITION"):
-            return f"{token.text.upper()} TABLESPACE"
+            return f"{token.text.upper()} {following.text.upper()}"
+        # MariaDB: the rows of the past go.
+        if token.is_word("DROP") and following.is_word("SYSTEM"):
+            return "DROP SYSTEM VERSIONING"
     return ""
 
 

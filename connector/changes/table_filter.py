@@ -1,10 +1,15 @@
-"""Which tables are followed: `database.table` patterns with `*`, `?` and `[…]`."""
+"""Which tables are followed: `database.table` patterns with `*`, `?` and `[…]`.
+
+Tables that gh-ost and pt-online-schema-change make beside a followed table are not followed, unless
+a pattern names them without a wildcard (`online_schema_change` tells why).
+"""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, final
 
+from connector.changes.online_schema_change import named_after
 from connector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,6 +32,9 @@ class TableFilter:
         self._include = [_split(pattern) for pattern in include]
         self._exclude = [_split(pattern) for pattern in exclude]
         self._known: dict[tuple[str, str], bool] = {}
+        # Tables of online schema changes that were met and are not followed for that reason, until
+        # somebody takes note of them.
+        self.left_out: list[str] = []
 
     def follows(self, database: str, table: str) -> bool:
         """Return whether changes of `database.table` are published."""
@@ -41,6 +49,16 @@ class TableFilter:
         return any(_database_matches(database, pattern) for pattern, _ in self._include)
 
     def _decide(self, database: str, table: str) -> bool:
+        if not self._matches(database, table):
+            return False
+        if any(name == table and _database_matches(database, of) for of, name in self._include):
+            return True
+        if any(self._matches(database, original) for original in named_after(table)):
+            self.left_out.append(f"{database}.{table}")
+            return False
+        return True
+
+    def _matches(self, database: str, table: str) -> bool:
         included = any(
             _database_matches(database, database_pattern) and fnmatchcase(table, table_pattern)
             for database_pattern, table_pattern in self._include

@@ -94,6 +94,7 @@ class StatementChange:
         "event_number",
         "kind",
         "query",
+        "resync",
         "table",
         "transaction",
     )
@@ -108,8 +109,12 @@ class StatementChange:
         table: str,
         added_columns: list[AddedColumn],
         query: str,
+        resync: str = "",
     ) -> None:
-        """Change `table`, or all of `database` where it is ""; `event_number` as in rows."""
+        """Change `table`, or all of `database` where it is ""; `event_number` as in rows.
+
+        `resync` says why the rows of `table` are to be copied anew; "" where they are not.
+        """
         self.transaction = transaction
         self.event_number: i64 = event_number
         self.event = event
@@ -118,6 +123,7 @@ class StatementChange:
         self.table = table
         self.added_columns = added_columns
         self.query = query
+        self.resync = resync
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -142,8 +148,11 @@ class ChangeReceiver:
         """Take changed rows."""
         raise NotImplementedError
 
+    def ddl(self, changes: list[StatementChange]) -> None:
+        """Take a statement as a whole: what `statement` then gets one by one."""
+
     def statement(self, change: StatementChange) -> None:
-        """Take DDL."""
+        """Take what DDL does to a table."""
         raise NotImplementedError
 
     def committed(self, committed: Committed) -> None:

@@ -98,6 +98,10 @@ class _Changes(ChangeReceiver):
         assert self.encoder is not None
         self.encoder.rows(change, self._now_us())
 
+    def ddl(self, changes: list[StatementChange]) -> None:
+        assert self.encoder is not None
+        self.encoder.ddl(changes, self._now_us())
+
     def statement(self, change: StatementChange) -> None:
         assert self.encoder is not None
         self.encoder.statement(change, self._now_us())

@@ -231,6 +231,9 @@ class ProgressRecord(TypedDict):
     # Columns added by ALTER TABLE whose table has had no rows since: "shop.orders" to a list of
     # [column, kind of default, literal]. The next schema record of the table takes them up.
     added_columns: dict[str, list[list[str]]]
+    # What is known of schema changes that gh-ost or pt-online-schema-change have under way: "added",
+    # "copied" and "away", each from a table to lists; see `changes.online_schema_change`.
+    online_changes: dict[str, dict[str, list[list[str]]]]
     # Records that were written at this place, between two transactions: rows of copies, and what
     # came out of quarantine.
     between: int

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, final
 from connector.changes.statement import StatementKind
 from connector.envelope.added_default import with_added_default
 from connector.envelope.contract import SEQ_EVENT_DIGITS, SEQ_ROW_DIGITS, Sequence, row_topic
+from connector.envelope.ddl_record import write_ddl
 from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.envelope.key_watch import KeyWatch
 from connector.envelope.published_table import PublishedTable, TableParts
@@ -38,6 +39,13 @@ _ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
 _EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
 # Table maps are small and few; a table that is altered all the time must not fill the memory.
 _ENCODERS_MAX: Final = 10_000
+# Statements behind which a name has no rows any longer.
+_GONE: Final = (
+    StatementKind.TRUNCATE,
+    StatementKind.DROP_TABLE,
+    StatementKind.DROP_DATABASE,
+    StatementKind.RENAME_TABLE,
+)
 
 
 @final
@@ -116,6 +124,13 @@ class RecordEncoder:
         )
         return table
 
+    def schema_id(self, change: RowsChange) -> str:
+        """Return the id of the column list of an event's rows.
+
+        Raises UnsupportedChange where it is not known.
+        """
+        return self._table(change.rows.table_map, change.event).schema.schema_id
+
     def row(self, table: PublishedTable, row: RowsEvent, number: i64) -> None:
         """Write row `number` of the event that was opened, which `row` has alone.
 
@@ -149,16 +164,31 @@ class RecordEncoder:
         )
         self.row(table, row, number)
 
+    def ddl(self, changes: list[StatementChange], now_us: i64) -> None:
+        """Write the text of a statement, for consumers of DDL."""
+        change = changes[0]
+        self._enter(change.transaction, change.event_number, change.event)
+        sequence = self.sequence(change.transaction, change.event_number)
+        write_ddl(self._target, self._options, changes, sequence, now_us)
+
     def statement(self, change: StatementChange, now_us: i64) -> None:
-        """Write what DDL on followed tables means to consumers: rows that are gone."""
+        """Write what DDL on followed tables means to consumers: rows that are gone.
+
+        Of a table that is to be copied anew, whoever copies it says so.
+        """
         self.watch.changed(change.kind, change.database, change.table)
         name = f"{change.database}.{change.table}"
+        if change.resync:
+            self.added_columns.pop(name, None)
+            return
         if change.kind is StatementKind.ALTER_TABLE:
             if change.added_columns:
                 self.added_columns[name] = [
                     *self.added_columns.get(name, ()),
                     *change.added_columns,
                 ]
+            return
+        if change.kind not in _GONE:
             return
         names = [name]
         if change.kind is StatementKind.DROP_DATABASE:
@@ -167,6 +197,8 @@ class RecordEncoder:
             # A table of which nothing was ever published has nothing to take back.
             if gone in self._schema_ids:
                 self._truncate(change, gone, now_us)
+            if change.kind is not StatementKind.TRUNCATE:
+                self.added_columns.pop(gone, None)
 
     def has_published(self, transaction: Transaction) -> bool:
         """Return whether records of `transaction`, the latest one, have been made."""

@@ -34,6 +34,7 @@ class Progress:
     pid: int
     committed_at_ms: int
     added_columns: dict[str, list[list[str]]] = field(default_factory=dict)
+    online_changes: dict[str, dict[str, list[list[str]]]] = field(default_factory=dict)
     between: int = 0
     commands_offset: int = 0
     file_created: int = 0

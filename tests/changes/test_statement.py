@@ -166,8 +166,10 @@ def test_names_are_those_of_the_session_s_database() -> None:
         ("CREATE UNIQUE INDEX i ON s.t (a)", StatementKind.INDEX, [("s", "t")], ""),
         ("DROP INDEX `PRIMARY` ON t", StatementKind.INDEX, [("", "t")], ""),
         (
-            "CREATE DEFINER=`root`@`%` TRIGGER `pt_osc_s_t_del` AFTER DELETE ON `s`.`t` FOR EACH "
-            "ROW DELETE IGNORE FROM `s`.`_t_new` WHERE `s`.`_t_new`.`id` <=> OLD.`id`",
+            (
+                "CREATE DEFINER=`root`@`%` TRIGGER `pt_osc_s_t_del` AFTER DELETE ON `s`.`t` FOR "
+                "EACH ROW DELETE IGNORE FROM `s`.`_t_new` WHERE `s`.`_t_new`.`id` <=> OLD.`id`"
+            ),
             StatementKind.CREATE_TRIGGER,
             [("s", "t")],
             "pt_osc_s_t_del",

@@ -1,0 +1,187 @@
+"""Tables of tools that alter a table online become what they are to that table.
+
+gh-ost and pt-online-schema-change alter a copy of a table, keep it equal to the table, and then
+give it the table's name::
+
+    gh-ost  RENAME TABLE t TO _t_del, _t_gho TO t     or t TO _t_del, then _t_gho TO t
+            _t_ghc is its notebook; names may begin with ~, and hold a time before _del
+    pt      RENAME TABLE t TO _t_old, _t_new TO t     more underscores where a name is taken
+
+*Names.* Such tables are not published, although a pattern of followed tables matches their names,
+where the table that they are named after is followed. `TableFilter` decides it.
+
+*The cut-over.* The rows are the same before and after, so they stay, and the table goes on under
+its topic; columns that were added to the copy are columns added to the table. Anybody may name a
+table so, and swap it in, so a copy is one whose making the stream has seen: CREATE TABLE of
+gh-ost, the triggers that pt-online-schema-change puts on the table. Where nothing was seen, or the
+table was emptied since, which neither of them notices, it is a rename like any other, and the table
+is copied anew.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, final
+
+from connector.changes.added_columns import AddedColumn, DefaultKind
+
+if TYPE_CHECKING:
+    from connector.changes.statement import TableName
+
+_GHOST = re.compile(r"([_~])(.+?)(?:_\d{14})?_(gho|ghc|del)", re.DOTALL)
+_PERCONA = re.compile(r"(_+)(.+)_(new|old)", re.DOTALL)
+_GHOST_COPY = re.compile(r"[_~](.+)_gho", re.DOTALL)
+_GHOST_OLD = re.compile(r"[_~](.+?)(?:_\d{14})?_del", re.DOTALL)
+_COPY = re.compile(r"[_~].+_(gho|new)", re.DOTALL)
+# pt-online-schema-change calls its triggers pt_osc_<database>_<table>_ins, _upd and _del.
+_PERCONA_TRIGGERS: Final = "pt_osc_"
+
+
+def named_after(table: str) -> list[str]:
+    """Return the tables that a table of such a tool could be named after; none for others."""
+    ghost = _GHOST.fullmatch(table)
+    if ghost is not None:
+        return [ghost[2]]
+    percona = _PERCONA.fullmatch(table)
+    if percona is None:
+        return []
+    # Underscores that lead may be of the table's own name.
+    return ["_" * kept + percona[2] for kept in range(len(percona[1]))]
+
+
+@final
+class OnlineChanges:
+    """What is known of the online schema changes that are under way."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        # By `database.table`: columns added to a copy, in their order.
+        self.added: dict[str, list[AddedColumn]] = {}
+        # What shows that a table is being copied: a table of gh-ost, triggers.
+        self.copied: dict[str, list[str]] = {}
+        # Tables that gh-ost has given another name, until their copies take theirs.
+        self.away: dict[str, str] = {}
+
+    def create_trigger(self, table: TableName, trigger: str) -> None:
+        """Take note of a trigger."""
+        if trigger.startswith(_PERCONA_TRIGGERS):
+            self.copied.setdefault(_name(table), []).append(trigger)
+
+    def drop_trigger(self, database: str, trigger: str) -> None:
+        """Forget a trigger of a table of `database`."""
+        for name, shown_by in list(self.copied.items()):
+            if trigger in shown_by and name.startswith(f"{database}."):
+                shown_by.remove(trigger)
+                if not shown_by:
+                    del self.copied[name]
+
+    def create_table(self, table: TableName) -> None:
+        """Take note of a table that is not published."""
+        copy = _GHOST_COPY.fullmatch(table[1])
+        if copy is not None:
+            self.copied.setdefault(f"{table[0]}.{copy[1]}", []).append(table[1])
+
+    def add_columns(self, table: TableName, columns: list[AddedColumn]) -> None:
+        """Take note of columns that were added to a table which is not published."""
+        if not columns or not named_after(table[1]):
+            return
+        name = _name(table)
+        # The time of CURRENT_TIMESTAMP is not that of the statement, but that of copying the row.
+        self.added[name] = self.added.get(name, []) + [
+            AddedColumn(column.name, DefaultKind.COMPUTED)
+            if column.default is DefaultKind.NOW
+            else column
+            for column in columns
+        ]
+
+    def forget(self, table: TableName) -> list[TableName]:
+        """Take note that a table is gone, has been emptied, or has another name.
+
+        Return the tables that it was, under the other name that gh-ost had given them.
+        """
+        database, name = table
+        self.added.pop(_name(table), None)
+        # Its copy is no copy any longer.
+        self.copied.pop(_name(table), None)
+        self.away.pop(_name(table), None)
+        were: list[TableName] = []
+        for original in named_after(name):
+            known = f"{database}.{original}"
+            if _COPY.fullmatch(name) is not None:
+                self.copied.pop(known, None)
+            if self.away.get(known) == _name(table):
+                del self.away[known]
+                were.append((database, original))
+        return were
+
+    def forget_database(self, database: str) -> None:
+        """Forget everything of a database that is gone."""
+        beginning = f"{database}."
+        for known in (*self.added, *self.copied, *self.away):
+            if known.startswith(beginning):
+                self.added.pop(known, None)
+                self.copied.pop(known, None)
+                self.away.pop(known, None)
+
+    def move_away(self, table: TableName, new: TableName) -> bool:
+        """Return whether `new` is where gh-ost puts a table, whose copy then takes its name."""
+        old = _GHOST_OLD.fullmatch(new[1])
+        moved = table[0] == new[0] and old is not None and old[1] == table[1]
+        if moved and _name(table) in self.copied:
+            self.away[_name(table)] = _name(new)
+            return True
+        return False
+
+    def is_copy(self, copy: TableName, table: TableName) -> bool:
+        """Return whether the rows of `copy` are those of `table`."""
+        return (
+            copy[0] == table[0]
+            and _name(table) in self.copied
+            and _COPY.fullmatch(copy[1]) is not None
+            and table[1] in named_after(copy[1])
+        )
+
+    def cut_over(self, copy: TableName, table: TableName) -> list[AddedColumn]:
+        """Let `copy` be `table`; return the columns that this adds."""
+        self.copied.pop(_name(table), None)
+        self.away.pop(_name(table), None)
+        return self.added.pop(_name(copy), [])
+
+    def replaced(self, table: TableName) -> bool:
+        """Take note that `table` is another one now; return whether its own was put aside."""
+        self.copied.pop(_name(table), None)
+        return self.away.pop(_name(table), None) is not None
+
+    def is_away(self, table: TableName) -> bool:
+        """Return whether gh-ost has put the table aside, so that its copy can take its name."""
+        return _name(table) in self.away
+
+    def to_record(self) -> dict[str, dict[str, list[list[str]]]]:
+        """Return all of it as JSON has it; {} where there is nothing."""
+        record = {
+            "added": {
+                name: [[column.name, column.default.value, column.text] for column in columns]
+                for name, columns in self.added.items()
+            },
+            "copied": {name: [shown_by] for name, shown_by in self.copied.items()},
+            "away": {name: [[other]] for name, other in self.away.items()},
+        }
+        return {kind: entries for kind, entries in record.items() if entries}
+
+    @staticmethod
+    def of_record(record: dict[str, dict[str, list[list[str]]]]) -> OnlineChanges:
+        """Return what `to_record` told."""
+        online = OnlineChanges()
+        for name, columns in record.get("added", {}).items():
+            online.added[name] = [
+                AddedColumn(column, DefaultKind(kind), text) for column, kind, text in columns
+            ]
+        for name, (shown_by,) in record.get("copied", {}).items():
+            online.copied[name] = shown_by
+        for name, ((other,),) in record.get("away", {}).items():
+            online.away[name] = other
+        return online
+
+
+def _name(table: TableName) -> str:
+    return f"{table[0]}.{table[1]}"
