@@ -195,6 +195,16 @@ class Event:
         return stored_checksum(self.data) if self._checksummed else None
 
     @property
+    def checksummed(self) -> bool:
+        """Whether it ends in a checksum."""
+        return self._checksummed
+
+    @property
+    def number(self) -> i64:
+        """Of an event inside of a TRANSACTION_PAYLOAD_EVENT, which one it is, from 1; else 0."""
+        return self._number
+
+    @property
     def name(self) -> str:
         """How messages call it: by its type, and by its number inside of a compressed one."""
         name = event_name(self.header.type_code)

@@ -146,6 +146,10 @@ class MariadbGtidSet:
         """Let `gtid` be the last of its domain: callers add in the order of the binlog."""
         self._last[gtid.domain_id] = gtid
 
+    def last_of(self, domain_id: int) -> MariadbGtid | None:
+        """Return the last transaction of a domain, None where there is none."""
+        return self._last.get(domain_id)
+
     def copy(self) -> MariadbGtidSet:
         """Return a position that changes on its own."""
         result = MariadbGtidSet()

@@ -1,0 +1,122 @@
+"""Rows whose outcome is not known yet: kept in order, the first in memory, the rest in a file.
+
+That is what stands between XA PREPARE and XA COMMIT, and what a savepoint may take back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.changes.row_spool import RowSpool
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.changes.transaction import ChangeReceiver, RowsChange, Transaction
+
+# Bytes of events that are kept in memory, of one transaction.
+MEMORY_BYTES_MAX: Final = 4 * 1024 * 1024
+
+_NONE: Final = -1
+
+
+@final
+class _Savepoint:
+    """What was held when a savepoint was set."""
+
+    def __init__(self, name: str, in_memory: i64, in_file: i64) -> None:
+        self.name = name
+        self.in_memory: i64 = in_memory  # changes
+        self.in_file: i64 = in_file  # bytes
+
+
+@final
+class HeldRows:
+    """Changes of rows of one transaction."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+        self._memory: list[RowsChange] = []
+        self._memory_bytes: i64 = 0
+        self._spool: RowSpool | None = None
+        self._savepoints: list[_Savepoint] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is held."""
+        return not self._memory and (self._spool is None or self._spool.end == 0)
+
+    @property
+    def bytes(self) -> i64:
+        """Bytes of the events that are held."""
+        spooled: i64 = 0 if self._spool is None else self._spool.end
+        return self._memory_bytes + spooled
+
+    def add(self, change: RowsChange) -> None:
+        """Keep a change behind those before. Raises TransientError where there is no room."""
+        spool = self._spool
+        if spool is None:
+            size = _size(change)
+            if not self._memory or self._memory_bytes + size <= MEMORY_BYTES_MAX:
+                self._memory.append(change)
+                self._memory_bytes += size
+                return
+            spool = self._spool = RowSpool()
+        spool.add(change)
+
+    def hand_on(self, transaction: Transaction, receiver: ChangeReceiver) -> None:
+        """Give everything to `receiver`, as changes of `transaction`, and hold nothing.
+
+        Raises TransientError where the file cannot be read, and what the receiver raises.
+        """
+        for change in self._memory:
+            change.transaction = transaction
+            receiver.rows(change)
+        spool = self._spool
+        if spool is not None:
+            spool.rewind()
+            while (spooled := spool.read(transaction)) is not None:
+                receiver.rows(spooled)
+        self.drop()
+
+    def set_savepoint(self, name: str) -> None:
+        """Remember what is held now."""
+        in_file: i64 = 0 if self._spool is None else self._spool.end
+        self._savepoints.append(_Savepoint(name, len(self._memory), in_file))
+
+    def roll_back_to(self, name: str) -> bool:
+        """Drop what came behind a savepoint; False where it cannot be told which one is meant.
+
+        A name that is set again, in any letter case, is of the later savepoint alone. Beyond ASCII
+        it depends on the server's collation which names are equal.
+        """
+        found: i64 = _NONE
+        for place, savepoint in enumerate(self._savepoints):
+            if not savepoint.name.isascii():
+                return False
+            if savepoint.name.lower() == name.lower():
+                found = place
+        if found == _NONE:
+            return False
+        meant = self._savepoints[found]
+        del self._savepoints[found + 1 :]
+        del self._memory[meant.in_memory :]
+        self._memory_bytes = 0
+        for change in self._memory:
+            self._memory_bytes += _size(change)
+        if self._spool is not None:
+            self._spool.truncate(meant.in_file)
+        return True
+
+    def drop(self) -> None:
+        """Hold nothing, and know no savepoint."""
+        self._memory = []
+        self._memory_bytes = 0
+        self._savepoints = []
+        if self._spool is not None:
+            self._spool.close()
+            self._spool = None
+
+
+def _size(change: RowsChange) -> i64:
+    return len(change.event.data) + change.rows.rows_length

@@ -1,0 +1,206 @@
+"""Changes of rows in a temporary file: written behind each other, read from the start.
+
+::
+
+    fixed part │ data of the event │ bitmap before │ bitmap after │ rows, where not in the data
+
+The rows of an event that was compressed, or cut into fragments, are kept as they are read. Names of
+files and table maps are few, and stay in memory. The file has no name: it ends with its process.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from struct import Struct
+from typing import IO, TYPE_CHECKING, Final, final
+
+from connector.binlog.event import Event
+from connector.binlog.extra_row_info import ExtraRowInfo
+from connector.binlog.header import EventHeader
+from connector.binlog.rows_event import RowsEvent
+from connector.binlog.rows_head import RowsKind
+from connector.changes.transaction import RowsChange
+from connector.errors import TransientError
+from connector.payload import PayloadReader
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.table_map_event import TableMapEvent
+    from connector.changes.transaction import Transaction
+
+# Of the event: file, position, next position, number in the transaction, type, number in a payload,
+# checksummed. Of the rows: table map, kind, flags, partial, start and end in the event's data (-1:
+# they follow). Lengths: data, bitmap before, bitmap after (-1: none), rows that follow.
+_RECORD: Final = Struct("<IqqqBqB IBIB qq qiiq")
+_KINDS: Final = list(RowsKind)
+_ABSENT: Final = -1
+
+
+@final
+class RowSpool:
+    """Changes of rows in the order in which they were added."""
+
+    def __init__(self) -> None:
+        """Create the file; raises TransientError."""
+        self._files: list[str] = []
+        self._table_maps: list[TableMapEvent] = []
+        # Where those above are.
+        self._file_numbers: dict[str, int] = {}
+        self._table_numbers: dict[int, int] = {}
+        self.end: i64 = 0  # bytes that are in use
+        try:
+            # Closed by `close`.
+            self._file: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115
+                prefix="binlog-connector-"
+            )
+        except OSError as error:
+            raise _unusable(error) from error
+
+    def add(self, change: RowsChange) -> None:
+        """Write a change at the end. Raises TransientError, and then has not changed."""
+        event = change.event
+        rows = change.rows
+        images = rows.images()
+        inside = images.data is event.data
+        own = b"" if inside else images.data[images.offset : images.end]
+        before = rows.before_columns_present
+        after = rows.after_columns_present
+        fixed = _RECORD.pack(
+            self._file_number(event.file),
+            event.position,
+            event.next_position,
+            change.event_number,
+            event.header.type_code,
+            event.number,
+            event.checksummed,
+            self._table_number(rows.table_map),
+            _KINDS.index(rows.kind),
+            rows.flags,
+            rows.partial,
+            images.offset if inside else _ABSENT,
+            images.end if inside else _ABSENT,
+            len(event.data),
+            _ABSENT if before is None else len(before),
+            _ABSENT if after is None else len(after),
+            len(own),
+        )
+        try:
+            self._file.seek(self.end)
+            for part in (fixed, event.data, before or b"", after or b"", own):
+                self._file.write(part)
+            self.end = self._file.tell()
+        except OSError as error:
+            raise _unusable(error) from error
+
+    def rewind(self) -> None:
+        """Let `read` begin with the first change. Raises TransientError."""
+        self._seek(0)
+
+    def read(self, transaction: Transaction) -> RowsChange | None:
+        """Return the next change, as one of `transaction`; None at the end.
+
+        Raises TransientError.
+        """
+        try:
+            if self._file.tell() >= self.end:
+                return None
+            return self._read(transaction)
+        except OSError as error:
+            raise _unusable(error) from error
+
+    def truncate(self, end: i64) -> None:
+        """Drop what was added since the file had `end` bytes."""
+        self.end = end
+
+    def close(self) -> None:
+        """Drop everything."""
+        self._file.close()
+
+    def _seek(self, place: i64) -> None:
+        try:
+            self._file.seek(place)
+        except OSError as error:
+            raise _unusable(error) from error
+
+    def _read(self, transaction: Transaction) -> RowsChange:
+        (
+            file,
+            position,
+            next_position,
+            number,
+            type_code,
+            inner_number,
+            checksummed,
+            table,
+            kind,
+            flags,
+            partial,
+            start,
+            end,
+            size,
+            before_size,
+            after_size,
+            own_size,
+        ) = _RECORD.unpack(self._file.read(_RECORD.size))
+        data = self._file.read(size)
+        before = None if before_size == _ABSENT else self._file.read(before_size)
+        after = None if after_size == _ABSENT else self._file.read(after_size)
+        header = EventHeader.decode(PayloadReader(data))
+        header.type_code = type_code
+        event = Event(
+            self._files[file],
+            position,
+            next_position,
+            header,
+            None,
+            data,
+            checksummed=checksummed != 0,
+            number=inner_number,
+        )
+        images = data
+        if start == _ABSENT:
+            images = self._file.read(own_size)
+            start, end = 0, own_size
+        table_map = self._table_maps[table]
+        # What the event says beside its rows is not kept: no record tells of it.
+        rows = RowsEvent(
+            _KINDS[kind],
+            table_map,
+            flags,
+            ExtraRowInfo(),
+            before,
+            after,
+            event.file,
+            event.position,
+            event.name,
+            images,
+            start,
+            end,
+            partial != 0,
+        )
+        event.table_map = table_map
+        event.decoded(rows)
+        return RowsChange(transaction, number, event, rows)
+
+    def _file_number(self, file: str) -> int:
+        number = self._file_numbers.get(file)
+        if number is None:
+            number = self._file_numbers[file] = len(self._files)
+            self._files.append(file)
+        return number
+
+    def _table_number(self, table_map: TableMapEvent) -> int:
+        number = self._table_numbers.get(id(table_map))
+        if number is None:
+            number = self._table_numbers[id(table_map)] = len(self._table_maps)
+            self._table_maps.append(table_map)
+        return number
+
+
+def _unusable(error: OSError) -> TransientError:
+    reason = (
+        f"{tempfile.gettempdir()}: rows of an open transaction cannot be kept: "
+        f"{error.strerror or error}: make room there, or let TMPDIR name another folder"
+    )
+    return TransientError(reason)
