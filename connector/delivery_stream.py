@@ -50,10 +50,11 @@ class DeliveryStream(ChangeReceiver):
         *,
         lower_case_names: bool = False,
         online: OnlineChanges | None = None,
+        rolled_back: frozenset[str] = frozenset(),
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
-        `lower_case_names` and `online` as in `TransactionAssembler`.
+        `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
@@ -61,7 +62,13 @@ class DeliveryStream(ChangeReceiver):
         self._standing = standing
         self._online = OnlineChanges() if online is None else online
         self._assembler = TransactionAssembler(
-            tables, self, lower_case_names=lower_case_names, online=self._online
+            tables,
+            self,
+            lower_case_names=lower_case_names,
+            online=self._online,
+            prepared=standing.prepared_xa.without_rows(),
+            reread=standing.reread(),
+            rolled_back=rolled_back,
         )
         self._now_us: i64 = 0
         # The latest transaction of which there are records.
@@ -85,7 +92,8 @@ class DeliveryStream(ChangeReceiver):
 
         False behind the end of a source transaction, when the batch has `batch_bytes_max` bytes of
         records. `now_us` is the time of encoding, microseconds since the epoch. Raises
-        ProtocolError, EventError, LogRefused or UnsupportedChange, and what the target raises.
+        ProtocolError, EventError, LogRefused or UnsupportedChange, RolledBack where records must be
+        taken back, TransientError without room for what waits, and what the target raises.
         """
         self._now_us = now_us
         decoder = self._decoder

@@ -67,12 +67,14 @@ class Pipeline:
         instance: Instance,
         figures: Figures,
         single_transactions: int = 0,
+        rolled_back: frozenset[str] = frozenset(),
         peers: Peers = PEERS,
     ) -> None:
         """Fence older instances, check the source, and stand at the committed progress.
 
         What is done is counted in `figures`. The first `single_transactions` source transactions
-        are committed one by one.
+        are committed one by one. Those in `rolled_back`, by their ids, had rows that were delivered
+        before they were rolled back.
         Raises TransientError or DefiniteError.
         """
         self._log = structlog.get_logger()
@@ -91,7 +93,7 @@ class Pipeline:
         self._attendants: list[Attendant] = []
         self._sink = peers.open_sink(settings, instance)
         try:
-            self._open_source(settings, peers)
+            self._open_source(settings, peers, rolled_back)
         except BaseException:
             self._close_attendants()
             self._sink.close()
@@ -172,7 +174,7 @@ class Pipeline:
         for attendant in self._attendants:
             attendant.close()
 
-    def _open_source(self, settings: Settings, peers: Peers) -> None:
+    def _open_source(self, settings: Settings, peers: Peers, rolled_back: frozenset[str]) -> None:
         recovered = self._sink.recover()
         last = recovered.progress
         source = peers.choose_source(settings.source, last)
@@ -202,6 +204,7 @@ class Pipeline:
             standing,
             lower_case_names=source.lower_case_names,
             online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
+            rolled_back=rolled_back,
         )
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()

@@ -3,6 +3,9 @@
 A GTID is complete only at its commit, so it joins the set then; an unfinished transaction is read
 again in full after a restart. Positions are kept beside the set: they are what a source without
 GTIDs resumes by, and what the order of changes continues from.
+
+Rows behind XA PREPARE wait for XA COMMIT, so a restart reads these groups once more, from before
+the place where the stream stands (`reads_from`); what else comes with them was delivered.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from connector.binlog.log_place import FIRST_POSITION
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.envelope.between import BetweenOrder
 from connector.envelope.order import TransactionOrder
+from connector.envelope.prepared_xa import PreparedXa, held_records, set_before
 from connector.envelope.progress import Progress
 from connector.errors import SourceRefused
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.transaction import Committed
+    from connector.changes.xa import Reread
     from connector.envelope.between import BetweenPlace
     from connector.source.mysql_server import ServerIdentity
 
@@ -65,6 +70,7 @@ class Standing:
         self._seq = last.seq if last is not None else ""
         # Of the first request that was not taken up.
         self.commands_offset = last.commands_offset if last is not None else 0
+        self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
             TransactionOrder()
@@ -103,6 +109,10 @@ class Standing:
         """
         return self._between.take(self._file, self._position, count)
 
+    def reread(self) -> Reread | None:
+        """Return what is read again although it was delivered; None where nothing is."""
+        return self.prepared_xa.reread(self._gtid_set, self._file, self._position)
+
     def opened(self, created: i64) -> None:
         """Take note that the stream has come to a file that was begun at `created`, in seconds."""
         self._opened_created = created
@@ -111,6 +121,8 @@ class Standing:
         """Stand behind a transaction that is complete."""
         gtid = committed.transaction.gtid
         gtid_set = self._gtid_set
+        if committed.prepared is not None or committed.outcome:
+            self.prepared_xa.advance(committed, gtid_set)
         if isinstance(gtid, Gtid):
             if isinstance(gtid_set, GtidSet):
                 gtid_set.add(gtid)
@@ -149,6 +161,7 @@ class Standing:
                 for name, columns in added_columns.items()
             },
             between=self._between.count_at(self._file, self._position),
+            prepared=self.prepared_xa.records,
             commands_offset=self.commands_offset,
             file_created=self._file_created,
             source=self._source,
@@ -196,6 +209,20 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
         # Where the files of another server stand is not known before it has sent something.
         return StartPoint(identity.flavour, gtids, "", FIRST_POSITION)
     return StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created)
+
+
+def reads_from(point: StartPoint, last: Progress) -> StartPoint | None:
+    """Return the place before `point` from where XA transactions are read again; None without any.
+
+    `point` is where the stream stands by `last`.
+    """
+    held = held_records(last.prepared)
+    if not held:
+        return None
+    if point.gtid_set is not None:
+        gtids = set_before(point.gtid_set, held)
+        return StartPoint(point.flavour, gtids, "", FIRST_POSITION)
+    return StartPoint(point.flavour, None, held[0]["file"], held[0]["position"])
 
 
 def added_columns(last: Progress) -> dict[str, list[AddedColumn]]:

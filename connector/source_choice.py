@@ -9,13 +9,14 @@ repeated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
 
+from connector.envelope.prepared_xa import held_records
 from connector.errors import SourceRefused, SourceUnavailable
-from connector.resume import start_point
+from connector.resume import reads_from, start_point
 from connector.source.dump_request import open_stream
 from connector.source.hosts import address_of, candidates
 from connector.source.mysql_server import MysqlServer
@@ -38,8 +39,10 @@ class CheckedSource:
     settings: SourceSettings  # `host` and `port` are those of the server that was chosen
     place: str  # "source HOST:PORT", the beginning of error messages
     identity: ServerIdentity
-    point: StartPoint
+    point: StartPoint  # where the stream stands
     lower_case_names: bool
+    # An earlier place, where something is read again.
+    reads_from: StartPoint | None = field(default=None, kw_only=True)
 
     @property
     def address(self) -> str:
@@ -47,11 +50,12 @@ class CheckedSource:
         return address_of(self.settings)
 
     def open_stream(self, replica_name: str) -> ReplicationStream:
-        """Ask the server for everything behind `point`.
+        """Ask the server for everything behind `point`, or `reads_from`.
 
         Raises SourceUnavailable or SourceRefused.
         """
-        stream = open_stream(self.settings, self.point, replica_name=replica_name)
+        start = self.reads_from or self.point
+        stream = open_stream(self.settings, start, replica_name=replica_name)
         if stream.identity.server_uuid != self.identity.server_uuid:
             # A proxy or a moved address led the second login elsewhere than the checks.
             stream.close()
@@ -98,8 +102,26 @@ def _checked(settings: SourceSettings, last: Progress | None) -> CheckedSource:
         else:
             point = start_point(last, identity, place)
         point = validate_start(server, point)
+        earlier = reads_from(point, last) if last is not None else None
+        if earlier is not None and last is not None:
+            _validate_prepared(server, earlier, last)
         lower_case_names = server.variable("lower_case_table_names") == "1"
-    return CheckedSource(settings, place, identity, point, lower_case_names)
+    return CheckedSource(settings, place, identity, point, lower_case_names, reads_from=earlier)
+
+
+def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> None:
+    """Refuse where the rows of XA transactions that are prepared cannot be read again."""
+    try:
+        validate_start(server, earlier)
+    except SourceRefused as error:
+        names = ", ".join(record["xid"] for record in held_records(last.prepared))
+        reason = (
+            f"{server.place}: XA transactions wait for XA COMMIT, and their rows must be read "
+            f"again ({names}), but the server does not have them any more: give the pipeline a new "
+            f"name and set source.start, and keep logs longer than XA transactions stay prepared "
+            f"({error})"
+        )
+        raise SourceRefused(reason) from error
 
 
 def _none_fits(

@@ -5,6 +5,8 @@ repeating is safe whatever went wrong.
 
 A transaction that cannot be carried must not hold back those before it, which may wait in the same
 batch. They are read once more and committed one by one; then the error comes again, and ends it.
+
+A transaction that takes back rows which are on their way is read once more, too, and left out.
 """
 
 from __future__ import annotations
@@ -25,7 +27,13 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from connector.errors import DecodeError, SinkRefused, TransientError, UnsupportedChange
+from connector.errors import (
+    DecodeError,
+    RolledBack,
+    SinkRefused,
+    TransientError,
+    UnsupportedChange,
+)
 from connector.metrics.exposition import serving
 from connector.metrics.figures import Figures
 from connector.peers import PEERS, Peers
@@ -48,18 +56,25 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
     figures = Figures(settings.name, started_at=time.time())
 
     def open_pipeline() -> Pipeline:
-        return Pipeline(settings, instance, figures, single_transactions, peers)
+        return Pipeline(
+            settings, instance, figures, single_transactions, frozenset(rolled_back), peers
+        )
 
     with serving(figures, settings.metrics.listen), signals or StopSignals() as stop:
         single_transactions = 0
+        rolled_back: set[str] = set()
         while not stop.requested:
             pipeline = _open(open_pipeline, settings.retry, stop, figures)
             if pipeline is None:
                 return
             try:
                 pipeline.run(stop)
+            except RolledBack as error:
+                structlog.get_logger().info("reading again without its rows", reason=str(error))
+                rolled_back.add(error.transaction_id)
             except TransientError as error:
                 single_transactions = 0
+                rolled_back.clear()
                 pause = settings.retry.initial_seconds
                 _interrupted(figures, error, pause)
                 stop.sleep(pause)

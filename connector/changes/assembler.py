@@ -10,10 +10,10 @@ MySQL writes GTID (or ANONYMOUS_GTID), then BEGIN … XID for row changes, or a 
 MariaDB's GTID event implies BEGIN unless it is flagged standalone. Servers without either write
 BEGIN alone. What MySQL has compressed comes inside a TRANSACTION_PAYLOAD_EVENT behind the GTID.
 
-*Completeness.* Nothing that could have changed a followed table passes without a `Change` or an
-error: rows of a group that ends in ROLLBACK, ROLLBACK TO SAVEPOINT or XA PREPARE, and changes
-logged as statements are refused here by name. XA COMMIT passes where XA PREPARE was seen to hold no
-followed rows.
+*Completeness.* Nothing that could have changed a followed table passes without a change that is
+handed on, or an error: changes logged as statements are refused here by name, and so is XA COMMIT
+where XA PREPARE was not seen. Rows behind XA PREPARE wait for its outcome (`xa`), rows that a
+ROLLBACK takes back are left out (`group_rows`).
 """
 
 from __future__ import annotations
@@ -36,17 +36,20 @@ from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
 from connector.changes.ddl import statement_changes
 from connector.changes.event_meaning import ABOUT_ROWS, GTID, MEANING_OF_TYPE, QUERY, ROWS, XID
+from connector.changes.group_rows import GroupRows
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.refusals import (
-    NO_MIXING,
+    ASCII_SAVEPOINTS,
     PLAIN_TRANSACTIONS,
     XA_BEFORE,
+    Refusal,
     unsupported,
     unsupported_event,
 )
 from connector.changes.statement import Statement, StatementKind, classify
 from connector.changes.transaction import ChangeReceiver, Committed, RowsChange, Transaction
-from connector.errors import ProtocolError, UnsupportedChange
+from connector.changes.xa import PreparedGroup
+from connector.errors import ProtocolError, TransientError, UnsupportedChange
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.table_map_event import TableMapEvent
     from connector.changes.table_filter import TableFilter
+    from connector.changes.xa import Reread
     from connector.gtid import Gtid, MariadbGtid
 
 _MICROSECONDS: Final = 1_000_000
@@ -77,12 +81,17 @@ class TransactionAssembler:
         *,
         lower_case_names: bool = False,
         online: OnlineChanges | None = None,
+        prepared: list[PreparedGroup] | None = None,
+        reread: Reread | None = None,
+        rolled_back: frozenset[str] = frozenset(),
     ) -> None:
         """Hand on changes of `tables` only, to `receiver`.
 
         `online` is what earlier events left of schema changes that are made online.
         With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
-        however a statement writes them.
+        however a statement writes them. `prepared` are XA transactions that an earlier run left,
+        those that are not read again by `reread`. Of transactions in `rolled_back`, by their ids,
+        no rows are handed on.
         """
         self._tables = tables
         self._receiver = receiver
@@ -91,11 +100,19 @@ class TransactionAssembler:
         self._state: i64 = _OUTSIDE
         self._transaction: Transaction | None = None
         self._event_number: i64 = 0
-        self._has_rows = False
+        self._rows = GroupRows(receiver)
         # ALTER TABLE in two phases (MariaDB): the statement is not in force, it only may be.
         self._without_effect = False
-        # XA transactions that are prepared and hold no followed rows.
-        self._prepared: set[str] = set()
+        # XA transactions that wait for their outcome, by what XA statements call them.
+        self._prepared = {group.xid: group for group in prepared or ()}
+        self._reread = reread
+        self._rolled_back = rolled_back
+        # Of the group at hand: whether an earlier run delivered it,
+        self._delivered = False
+        # whether its rows only count,
+        self._left_out = False
+        # and where it begins with XA START, which tables it changed that are not followed.
+        self._other_tables: dict[tuple[str, str], None] | None = None
         # Of the rows event before: nearly always, the next one is of the same table.
         self._table_map: TableMapEvent | None = None
         self._table_is_followed = False
@@ -117,7 +134,7 @@ class TransactionAssembler:
             if self._is_followed(event, event.table_map):
                 rows = event.body
                 assert isinstance(rows, RowsEvent)
-                self._rows(event, rows)
+                self._add(event, rows)
         elif meaning == XID:
             self._commit(event)
         elif meaning == GTID:
@@ -137,7 +154,7 @@ class TransactionAssembler:
         elif isinstance(body, PartialRowDataEvent):
             rows = body.rows_event
             if rows is not None and self._is_followed(event, rows.table_map):
-                self._rows(event, rows)
+                self._add(event, rows)
         elif isinstance(body, XaPrepareEvent):
             self._prepare(event, body)
         elif isinstance(body, IgnorableEvent):
@@ -145,7 +162,7 @@ class TransactionAssembler:
         else:
             refusal = unsupported_event(body, self._tables)
             if refusal is not None:
-                self._refuse(event, *refusal)
+                self._receiver.refused(self._refusal(event, refusal))
 
     def _open(self, event: Event) -> None:
         opened = self._transaction
@@ -163,7 +180,9 @@ class TransactionAssembler:
         body = event.body
         committed_us = _started_us(event)
         if isinstance(body, MariadbGtidEvent):
-            self._begin(event, body.gtid, committed_us)
+            self._begin(event, body.gtid, committed_us, while_short=True)
+            if body.prepared_xa:
+                self._begin_xa()
             self._without_effect = (
                 body.flags_extra & (FL_START_ALTER_E1 | FL_ROLLBACK_ALTER_E1) != 0
             )
@@ -178,13 +197,34 @@ class TransactionAssembler:
         )
         self._state = _OPENED
 
-    def _begin(self, event: Event, gtid: Gtid | MariadbGtid | None, committed_us: i64) -> None:
-        self._transaction = Transaction(
+    def _begin(
+        self,
+        event: Event,
+        gtid: Gtid | MariadbGtid | None,
+        committed_us: i64,
+        *,
+        while_short: bool = False,
+    ) -> None:
+        transaction = Transaction(
             event.file, event.position, gtid, committed_us, event.header.server_id
         )
+        self._transaction = transaction
         self._event_number = 0
-        self._has_rows = False
         self._without_effect = False
+        self._other_tables = None
+        self._rows.begin(while_short=while_short)
+        self._delivered = self._left_out = False
+        reread = self._reread
+        if reread is not None and reread.covers(transaction):
+            self._delivered = True
+            self._left_out = not reread.is_prepared(transaction)
+        if self._rolled_back and transaction.id in self._rolled_back:
+            self._left_out = True
+
+    def _begin_xa(self) -> None:
+        """Keep the rows: whether they are committed comes later."""
+        self._rows.hold()
+        self._other_tables = {}
 
     def _begin_without_gtid(self, event: Event) -> None:
         if self._state == _OUTSIDE:
@@ -205,12 +245,15 @@ class TransactionAssembler:
         if table_map is not self._table_map:
             self._table_is_followed = self._tables.follows(table_map.schema, table_map.table)
             self._table_map = table_map
-        return self._table_is_followed
+        if self._table_is_followed:
+            return not self._left_out
+        if self._other_tables is not None:
+            self._other_tables[table_map.schema, table_map.table] = None
+        return False
 
-    def _rows(self, event: Event, rows: RowsEvent) -> None:
-        self._has_rows = True
+    def _add(self, event: Event, rows: RowsEvent) -> None:
         transaction = self._require_transaction(event)
-        self._receiver.rows(RowsChange(transaction, self._event_number - 1, event, rows))
+        self._rows.add(RowsChange(transaction, self._event_number - 1, event, rows))
 
     def _query(self, event: Event, body: QueryEvent) -> None:
         statement = self._classify(body)
@@ -220,15 +263,17 @@ class TransactionAssembler:
         elif kind is StatementKind.COMMIT:
             self._commit(event)
         elif kind is StatementKind.ROLLBACK:
-            if self._has_rows:
-                self._refuse(event, "a group of row changes that ends in ROLLBACK", NO_MIXING)
-            self._commit(event)
+            self._rows.roll_back(self._require_transaction(event))
+            self._end(event)
         elif kind is StatementKind.ROLLBACK_TO:
-            if self._has_rows:
-                self._refuse(event, "ROLLBACK TO SAVEPOINT behind row changes", NO_MIXING)
+            if not self._rows.roll_back_to(statement.savepoint):
+                self._refuse(event, "ROLLBACK TO SAVEPOINT behind row changes", ASCII_SAVEPOINTS)
         elif kind is StatementKind.XA:
             self._xa(event, body)
-        elif kind is not StatementKind.SAVEPOINT:
+        elif kind is StatementKind.SAVEPOINT:
+            if statement.savepoint:
+                self._rows.set_savepoint(statement.savepoint)
+        else:
             self._statement(event, body, statement)
 
     def _classify(self, body: QueryEvent) -> Statement:
@@ -241,23 +286,37 @@ class TransactionAssembler:
         _, verb, xid = [*body.query.split(None, 2), "", ""][:3]
         if verb == "START":
             self._require_transaction(event).thread_id = body.thread_id
+            self._begin_xa()
             self._state = _INSIDE
         elif verb in ("COMMIT", "ROLLBACK"):
-            if verb == "COMMIT" and xid not in self._prepared:
-                self._refuse(
-                    event, "XA COMMIT of rows that came before the stream began", XA_BEFORE
-                )
-            self._prepared.discard(xid)
-            self._commit(event)
+            self._begin_without_gtid(event)
+            self._require_transaction(event).thread_id = body.thread_id
+            if not self._delivered:
+                self._complete(event, xid, commits=verb == "COMMIT")
+            self._end(event, outcome=xid)
         elif verb != "END":
             self._refuse(event, f"XA {verb}", PLAIN_TRANSACTIONS)
 
     def _prepare(self, event: Event, body: XaPrepareEvent) -> None:
-        if not body.one_phase:
-            if self._has_rows:
-                self._refuse(event, "an XA transaction", PLAIN_TRANSACTIONS)
-            self._prepared.add(str(body.xid))
-        self._commit(event)
+        if body.one_phase:
+            self._commit(event)
+            return
+        group = PreparedGroup(str(body.xid), self._rows.take(), list(self._other_tables or ()))
+        if not (self._delivered and self._left_out):
+            self._prepared[group.xid] = group
+        self._end(event, prepared=group)
+
+    def _complete(self, event: Event, xid: str, *, commits: bool) -> None:
+        """Hand on the rows of a prepared transaction where it `commits`, else drop them."""
+        group = self._prepared.pop(xid, None)
+        if not commits:
+            if group is not None and group.rows is not None:
+                group.rows.drop()
+            return
+        if group is None or any(self._tables.follows(*name) for name in group.other_tables):
+            self._refuse(event, "XA COMMIT of rows that came before the stream began", XA_BEFORE)
+        if group.rows is not None:
+            group.rows.hand_on(self._require_transaction(event), self._receiver)
 
     def _statement(self, event: Event, body: QueryEvent, statement: Statement) -> None:
         self._begin_without_gtid(event)
@@ -265,12 +324,13 @@ class TransactionAssembler:
         transaction.thread_id = body.thread_id
         number = self._event_number
         self._event_number = number + 1
-        if self._without_effect:
-            self._commit(event)
+        if self._without_effect or self._delivered:
+            if self._state != _INSIDE:
+                self._end(event)
             return
         refusal = unsupported(statement, body, self._tables)
         if refusal is not None:
-            self._refuse(event, *refusal)
+            self._receiver.refused(self._refusal(event, refusal))
         changes = statement_changes(
             statement, body.query, self._tables, self._online, transaction, number, event
         )
@@ -283,9 +343,27 @@ class TransactionAssembler:
 
     def _commit(self, event: Event) -> None:
         transaction = self._require_transaction(event)
+        if self._left_out and not self._delivered:
+            reason = (
+                f"{event.file}:{event.position}: transaction {transaction.id} was rolled back when "
+                "it was read before, and is not now: it comes from another server"
+            )
+            raise TransientError(reason)
+        self._rows.hand_on(transaction)
+        self._end(event)
+
+    def _end(
+        self, event: Event, *, prepared: PreparedGroup | None = None, outcome: str = ""
+    ) -> None:
+        """Leave the group, which is `prepared`, or the `outcome` of another one, or neither."""
+        transaction = self._require_transaction(event)
         self._transaction = None
         self._state = _OUTSIDE
-        self._receiver.committed(Committed(transaction, event.file, event.next_position))
+        if self._delivered:
+            return
+        self._receiver.committed(
+            Committed(transaction, event.file, event.next_position, prepared, outcome)
+        )
 
     def _require_transaction(self, event: Event) -> Transaction:
         transaction = self._transaction
@@ -298,13 +376,18 @@ class TransactionAssembler:
         return transaction
 
     def _refuse(self, event: Event, what: str, fix: str) -> NoReturn:
+        raise self._refusal(event, Refusal(what, fix))
+
+    def _refusal(self, event: Event, refusal: Refusal) -> UnsupportedChange:
         transaction = self._transaction
         name = transaction.id if transaction is not None else "none"
         reason = (
-            f"{event.file}:{event.position}: {what} cannot be carried without loss "
-            f"(transaction {name}): {fix}. Nothing from this transaction was published"
+            f"{event.file}:{event.position}: {refusal.what} cannot be carried without loss "
+            f"(transaction {name}): {refusal.fix}. Nothing from this transaction was published"
         )
-        raise UnsupportedChange(reason)
+        return UnsupportedChange(
+            reason, database=refusal.database, table=refusal.table, event=event.data
+        )
 
 
 def _started_us(event: Event) -> i64:

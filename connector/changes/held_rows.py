@@ -34,8 +34,9 @@ class _Savepoint:
 class HeldRows:
     """Changes of rows of one transaction."""
 
-    def __init__(self) -> None:
-        """Hold nothing."""
+    def __init__(self, memory_bytes_max: i64 = MEMORY_BYTES_MAX) -> None:
+        """Hold nothing; of what comes, `memory_bytes_max` bytes of events stay in memory."""
+        self._memory_bytes_max: i64 = memory_bytes_max
         self._memory: list[RowsChange] = []
         self._memory_bytes: i64 = 0
         self._spool: RowSpool | None = None
@@ -57,7 +58,7 @@ class HeldRows:
         spool = self._spool
         if spool is None:
             size = _size(change)
-            if not self._memory or self._memory_bytes + size <= MEMORY_BYTES_MAX:
+            if self._memory_bytes + size <= self._memory_bytes_max:
                 self._memory.append(change)
                 self._memory_bytes += size
                 return

@@ -7,7 +7,7 @@ mirror differ from the source without anyone knowing.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from connector.binlog.control_events import IncidentEvent
 from connector.binlog.load_events import CreateFileEvent, LoadEvent
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.changes.tokens import Token
 
+
+class Refusal(NamedTuple):
+    """Why a change cannot be carried, and what to do about it."""
+
+    what: str
+    fix: str
+    # What was changed, where it is known to be all.
+    database: str | None = None
+    table: str | None = None
+
+
 _ROW_FORMAT = (
     "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, take the "
     "right to change it from the application, repair the rows it touched, and continue behind it: "
@@ -26,9 +37,9 @@ _ROW_FORMAT = (
 )
 
 # What to do about the parts of transactions that `assembler` refuses.
-NO_MIXING = (
-    "the group mixes engines with and without transactions, and which rows stayed is not in the "
-    "log: use InnoDB for followed tables"
+ASCII_SAVEPOINTS = (
+    "which savepoint is meant cannot be told for certain: give savepoints names in ASCII, repair "
+    "the rows it touched, and continue behind it: give the pipeline a new name and set source.start"
 )
 PLAIN_TRANSACTIONS = "use plain transactions on followed tables"
 XA_BEFORE = (
@@ -42,20 +53,22 @@ _COPY = (
 )
 
 
-def unsupported_event(body: EventBody, tables: TableFilter) -> tuple[str, str] | None:
-    """Return (what it is, what to do) for an event that no other rule is about, else None."""
+def unsupported_event(body: EventBody, tables: TableFilter) -> Refusal | None:
+    """Return why an event that no other rule is about cannot be carried, None where it can."""
     if isinstance(body, IncidentEvent):
         message = f" ({body.message})" if body.message else ""
-        return f"the server's report of an incident, {body.name}{message},", _COPY
+        return Refusal(f"the server's report of an incident, {body.name}{message},", _COPY)
     if isinstance(body, (LoadEvent, CreateFileEvent)) and tables.follows(body.schema, body.table):
-        return f"LOAD DATA into {body.schema}.{body.table}, logged as a statement,", _ROW_FORMAT
+        what = f"LOAD DATA into {body.schema}.{body.table}, logged as a statement,"
+        return Refusal(what, _ROW_FORMAT, body.schema, body.table)
     return None
 
 
-def unsupported(
-    statement: Statement, body: QueryEvent, tables: TableFilter
-) -> tuple[str, str] | None:
-    """Return (what it is, what to do) when the statement cannot be carried, else None."""
+def unsupported(statement: Statement, body: QueryEvent, tables: TableFilter) -> Refusal | None:
+    """Return why the statement cannot be carried, None where it can.
+
+    Which tables a statement changed is not in its text: triggers and functions change others.
+    """
     # What CREATE TABLE … SELECT and other DDL do to followed tables is carried: see `ddl`.
     if statement.kind is StatementKind.DML and not statement.tables:
         return _statement_format(statement, body, tables)
@@ -64,10 +77,10 @@ def unsupported(
 
 def _statement_format(
     statement: Statement, body: QueryEvent, tables: TableFilter
-) -> tuple[str, str] | None:
+) -> Refusal | None:
     if body.status_variables.too_many_databases:
         what = f"{statement.verb} in more databases than the log names, logged as a statement,"
-        return what, _ROW_FORMAT
+        return Refusal(what, _ROW_FORMAT)
     databases = body.updated_databases
     if databases is None:
         # MariaDB does not list them: the text names those that are not the session's own.
@@ -75,7 +88,8 @@ def _statement_format(
     touched = [name for name in databases if tables.may_follow_database(name)]
     if not touched:
         return None
-    return f"{statement.verb} in database {touched[0]}, logged as a statement,", _ROW_FORMAT
+    what = f"{statement.verb} in database {touched[0]}, logged as a statement,"
+    return Refusal(what, _ROW_FORMAT, touched[0] if len(set(touched)) == 1 else None)
 
 
 def _qualifiers(tokens: list[Token]) -> list[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from connector.binlog.rows_event import RowsEvent
     from connector.changes.added_columns import AddedColumn
     from connector.changes.statement import StatementKind
+    from connector.changes.xa import PreparedGroup
+    from connector.errors import UnsupportedChange
     from connector.gtid import Gtid, MariadbGtid
 
 
@@ -131,13 +133,26 @@ class StatementChange:
 class Committed:
     """The transaction is complete; `next_position` is the first byte behind it."""
 
-    __slots__ = ("file", "next_position", "transaction")
+    __slots__ = ("file", "next_position", "outcome", "prepared", "transaction")
 
-    def __init__(self, transaction: Transaction, file: str, next_position: i64) -> None:
-        """End `transaction` at `next_position` of `file`."""
+    def __init__(
+        self,
+        transaction: Transaction,
+        file: str,
+        next_position: i64,
+        prepared: PreparedGroup | None = None,
+        outcome: str = "",
+    ) -> None:
+        """End `transaction` at `next_position` of `file`.
+
+        `prepared` is what XA PREPARE left open with it; `outcome` names the XA transaction that it
+        commits or rolls back.
+        """
         self.transaction = transaction
         self.file = file
         self.next_position: i64 = next_position
+        self.prepared = prepared
+        self.outcome = outcome
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -158,6 +173,10 @@ class ChangeReceiver:
     def committed(self, committed: Committed) -> None:
         """Take the end of a transaction."""
         raise NotImplementedError
+
+    def refused(self, refusal: UnsupportedChange) -> None:
+        """Take note of a statement whose rows are not in the log; whoever cannot, raises it."""
+        raise refusal
 
     def skipped(self, event: Event) -> None:
         """Take note of an event of an unknown type, which its server flagged as ignorable."""

@@ -214,6 +214,18 @@ class SnapshotRecord(TypedDict):
     error: str  # of one that failed
 
 
+class PreparedXaRecord(TypedDict):
+    """An XA transaction that waits for XA COMMIT or XA ROLLBACK, in a progress record."""
+
+    xid: str  # as XA statements have it: X'6f6e65',X'',1
+    gtid: str | None  # of the group that ends in XA PREPARE
+    file: str
+    position: int  # of its first event
+    before: str | None  # MariaDB: the GTID before it in its domain, "" where it is the first
+    held: bool  # whether it has rows of followed tables, which a restart reads again
+    other_tables: list[list[str]]  # else the others that it changed, as [database, table]
+
+
 class ProgressRecord(TypedDict):
     """The value of a record in `<prefix>.progress`: where to resume, and who wrote it."""
 
@@ -239,6 +251,7 @@ class ProgressRecord(TypedDict):
     between: int
     # Of the first request in `<prefix>.commands` that was not taken up.
     commands_offset: int
+    prepared: list[PreparedXaRecord]  # in the order in which they were prepared
     instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
     host: str
     pid: int
@@ -261,7 +274,7 @@ class QuarantineRecord(TypedDict):
     first have `seq`, `part`, `parts` and more of `event`, and nothing else.
     """
 
-    seq: str  # of the first row that is kept; unique among the records of a pipeline
+    seq: str  # of the first row that is kept
     part: int  # from 1
     parts: int
     kind: str  # "rows"; "gone": a statement that empties the table; "statement": any other
@@ -303,7 +316,7 @@ class FenceRecord(TypedDict):
     since_seq: str
     since_ms: int  # when it was put into quarantine
     reason: str
-    rows: int  # that are kept; an event of which all rows are kept counts as one
+    rows: int  # that are kept; an event that is kept to its end counts as one
     # Of a replay that is under way: the request, and the last sequence that was written again.
     replay: str | None
     replayed_seq: str

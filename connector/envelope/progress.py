@@ -15,7 +15,7 @@ from connector.envelope.record import Record
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from connector.envelope.contract import ProgressRecord
+    from connector.envelope.contract import PreparedXaRecord, ProgressRecord
 
 
 @dataclass(slots=True)
@@ -37,6 +37,7 @@ class Progress:
     online_changes: dict[str, dict[str, list[list[str]]]] = field(default_factory=dict)
     between: int = 0
     commands_offset: int = 0
+    prepared: list[PreparedXaRecord] = field(default_factory=list)
     file_created: int = 0
     source: str = ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.transaction import ChangeReceiver, Committed, RowsChange, StatementChange
@@ -30,12 +30,10 @@ class _Received(ChangeReceiver):
         self.changes.append(committed)
 
 
-def changes_of(
-    events: Iterable[Event], tables: TableFilter, *, lower_case_names: bool = False
-) -> list[Change]:
-    """Return what comes of `events`."""
+def changes_of(events: Iterable[Event], tables: TableFilter, **state: Any) -> list[Change]:
+    """Return what comes of `events`; `state` is what the assembler is made with."""
     received = _Received()
-    assembler = TransactionAssembler(tables, received, lower_case_names=lower_case_names)
+    assembler = TransactionAssembler(tables, received, **state)
     for event in events:
         assembler.receive(event)
     return received.changes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -25,6 +26,7 @@ from connector.binlog.load_events import (
 )
 from connector.binlog.mariadb_events import (
     FL_COMMIT_ALTER_E1,
+    FL_COMPLETED_XA,
     FL_PREPARED_XA,
     FL_ROLLBACK_ALTER_E1,
     FL_STANDALONE,
@@ -47,7 +49,8 @@ from connector.binlog.xa_event import XaPrepareEvent, XaXid
 from connector.changes.statement import StatementKind
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import Committed, RowsChange, StatementChange
-from connector.errors import ProtocolError, UnsupportedChange
+from connector.changes.xa import PreparedGroup
+from connector.errors import ProtocolError, RolledBack, TransientError, UnsupportedChange
 from connector.gtid import Gtid, MariadbGtid
 from tests.changes.received import Change, changes_of
 
@@ -103,13 +106,15 @@ def event(body: EventBody, position: int, next_position: int, size: int) -> Even
     return made
 
 
-def receive(*bodies: EventBody, tables: tuple[str, ...] = ("shop.*",)) -> list[Change]:
+def receive(
+    *bodies: EventBody, tables: tuple[str, ...] = ("shop.*",), **state: Any
+) -> list[Change]:
     """Return what comes of events of 100 bytes each, from position 1000 on."""
     events = [
         event(body, position, position + 100, 100)
         for position, body in zip(itertools.count(1000, 100), bodies, strict=False)
     ]
-    return changes_of(events, TableFilter(tables, ["shop.secret"]))
+    return changes_of(events, TableFilter(tables, ["shop.secret"]), **state)
 
 
 def refusal(*bodies: EventBody) -> str:
@@ -194,18 +199,58 @@ def test_a_rollback_of_nothing_that_is_followed_is_an_empty_transaction() -> Non
     assert isinstance(end, Committed)
 
 
-def test_a_group_of_followed_rows_that_ends_in_rollback_is_refused() -> None:
-    assert refusal(gtid(), query("BEGIN"), rows(), query("ROLLBACK")) == (
-        "binlog.000001:1300: a group of row changes that ends in ROLLBACK cannot be carried "
-        f"without loss (transaction {SOURCE}:5): the group mixes engines with and without "
-        "transactions, and which rows stayed is not in the log: use InnoDB for followed tables. "
-        "Nothing from this transaction was published"
+def test_rows_that_were_handed_on_and_rolled_back_are_to_be_taken_back() -> None:
+    with pytest.raises(RolledBack) as caught:
+        receive(gtid(), query("BEGIN"), rows(), query("ROLLBACK"))
+    assert caught.value.transaction_id == f"{SOURCE}:5"
+
+
+def test_a_group_that_is_known_to_be_rolled_back_is_left_out() -> None:
+    group = (gtid(), query("BEGIN"), rows(), query("ROLLBACK"))
+    (end,) = receive(*group, rolled_back=frozenset({f"{SOURCE}:5"}))
+    assert isinstance(end, Committed)
+
+
+def test_a_group_that_was_rolled_back_on_another_server_is_read_again() -> None:
+    group = (gtid(), query("BEGIN"), rows(), XidEvent(1))
+    with pytest.raises(TransientError, match="was rolled back when it was read before, and is not"):
+        receive(*group, rolled_back=frozenset({f"{SOURCE}:5"}))
+
+
+def test_a_short_group_of_mariadb_waits_for_its_end() -> None:
+    opened = MariadbGtidEvent(MariadbGtid(0, 1, 8), 0, None)
+    assert [type(change) for change in receive(opened, rows(), query("ROLLBACK"))] == [Committed]
+
+
+def test_rows_behind_a_savepoint_are_left_out_when_they_are_taken_back() -> None:
+    changes = receive(
+        gtid(),
+        query("BEGIN"),
+        rows("a"),
+        query("SAVEPOINT `A`"),
+        rows("b"),
+        query("SAVEPOINT `x`"),
+        rows("c"),
+        query("SAVEPOINT `a`"),
+        rows("d"),
+        query("ROLLBACK TO `A`"),
+        rows("e"),
+        XidEvent(1),
     )
+    # The second `a` replaced the first, whatever the letter case.
+    kept = [(c.rows.table_map.table, c.event_number) for c in changes if isinstance(c, RowsChange)]
+    assert kept == [("a", 0), ("b", 1), ("c", 2), ("e", 4)]
 
 
-def test_a_rollback_to_a_savepoint_behind_followed_rows_is_refused() -> None:
-    text = refusal(gtid(), query("BEGIN"), rows(), query("ROLLBACK TO `a`"))
-    assert "ROLLBACK TO SAVEPOINT behind row changes cannot be carried without loss" in text
+@pytest.mark.parametrize("before", [[], [query("SAVEPOINT `é`")]])
+def test_a_rollback_to_a_savepoint_that_cannot_be_told_is_refused(before: list[EventBody]) -> None:
+    group = (gtid(), query("BEGIN"), *before, rows(), query("ROLLBACK TO `a`"))
+    assert refusal(*group).endswith(
+        f"ROLLBACK TO SAVEPOINT behind row changes cannot be carried without loss (transaction "
+        f"{SOURCE}:5): which savepoint is meant cannot be told for certain: give savepoints names "
+        "in ASCII, repair the rows it touched, and continue behind it: give the pipeline a new "
+        "name and set source.start. Nothing from this transaction was published"
+    )
 
 
 def test_savepoints_alone_change_nothing() -> None:
@@ -261,18 +306,51 @@ def xa(*inside: EventBody, end: EventBody | None = None) -> list[EventBody]:
     return [gtid(), query(f"XA START {XA_TEXT}"), *inside, query(f"XA END {XA_TEXT}"), ends]
 
 
-def test_followed_rows_that_are_prepared_are_refused() -> None:
-    assert refusal(*xa(rows())) == (
-        f"binlog.000001:1400: an XA transaction cannot be carried without loss (transaction "
-        f"{SOURCE}:5): use plain transactions on followed tables. Nothing from this transaction "
-        "was published"
+def test_rows_that_are_prepared_become_rows_of_the_group_that_commits_them() -> None:
+    between: list[EventBody] = [gtid(6), query("BEGIN"), rows("lines"), XidEvent(1)]
+    prepared, *middle, first, second, end = receive(
+        *xa(rows(), rows()), *between, gtid(7), query(f"XA COMMIT {XA_TEXT}")
     )
+    assert isinstance(prepared, Committed)
+    assert prepared.prepared is not None
+    assert [type(change) for change in middle] == [RowsChange, Committed]
+    assert isinstance(first, RowsChange)
+    assert isinstance(second, RowsChange)
+    assert isinstance(end, Committed)
+    assert first.transaction is second.transaction is end.transaction
+    assert (first.transaction.id, end.outcome) == (f"{SOURCE}:7", XA_TEXT)
+    # Where they are in the log, and in the order of the group in which they are.
+    assert [(c.event.position, c.event_number) for c in (first, second)] == [(1200, 0), (1300, 1)]
 
 
-def test_followed_rows_that_mariadb_prepared_are_refused() -> None:
+def test_rows_that_mariadb_prepared_and_rolled_back_are_left_out() -> None:
     opened = MariadbGtidEvent(MariadbGtid(0, 1, 8), FL_PREPARED_XA, None, XID)
-    text = refusal(opened, rows(), query(f"XA END {XA_TEXT}"), XaPrepareEvent(False, XID))
-    assert "an XA transaction cannot be carried without loss (transaction 0-1-8)" in text
+    ended = MariadbGtidEvent(MariadbGtid(0, 1, 9), FL_STANDALONE | FL_COMPLETED_XA, None, XID)
+    changes = receive(
+        opened,
+        rows(),
+        query(f"XA END {XA_TEXT}"),
+        XaPrepareEvent(False, XID),
+        ended,
+        query(f"XA ROLLBACK {XA_TEXT}"),
+    )
+    assert [type(change) for change in changes] == [Committed, Committed]
+
+
+def test_a_name_can_be_used_again_once_its_transaction_has_ended() -> None:
+    first = [*xa(rows("a")), gtid(6), query(f"XA ROLLBACK {XA_TEXT}")]
+    second = [*xa(rows("b")), gtid(7), query(f"XA COMMIT {XA_TEXT}")]
+    changes = receive(*first, *second)
+    assert [c.rows.table_map.table for c in changes if isinstance(c, RowsChange)] == ["b"]
+
+
+def test_xa_commit_of_a_table_that_was_not_followed_when_it_was_prepared_is_refused() -> None:
+    with pytest.raises(UnsupportedChange, match="XA COMMIT of rows that came before the stream"):
+        receive(
+            gtid(),
+            query(f"XA COMMIT {XA_TEXT}"),
+            prepared=[PreparedGroup(XA_TEXT, None, [("shop", "orders")])],
+        )
 
 
 def test_an_xa_transaction_that_is_committed_in_one_phase_is_carried() -> None:

@@ -1,0 +1,122 @@
+"""Rows that wait come back as they were, from memory and from the file, whatever they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.changes.held_rows import HeldRows
+from connector.changes.table_filter import TableFilter
+from connector.changes.transaction import ChangeReceiver, RowsChange, Transaction
+from connector.errors import ConnectorError, TransientError
+from tests.changes.received import changes_of
+from tests.golden.golden import GoldenLog, logs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OTHER = Transaction("other.000009", 4, None, 0, 1)
+# Events of all kinds: plain, compressed, in payloads, in fragments, partial images.
+KEPT = [
+    log
+    for log in logs()
+    if any(
+        word in log.name for word in ("compression", "partial_json", "row_images", "large", "types")
+    )
+]
+LOG = next(log for log in KEPT if log.name == "mysql-8.0.31/row_images.full.000001")
+
+
+class Received(ChangeReceiver):
+    def __init__(self) -> None:
+        self.changes: list[RowsChange] = []
+
+    def rows(self, change: RowsChange) -> None:
+        self.changes.append(change)
+
+
+def rows_of(log: GoldenLog) -> list[RowsChange]:
+    try:
+        changes = changes_of(log.events(), TableFilter(["*.*"]))
+    except ConnectorError:
+        return []
+    return [change for change in changes if isinstance(change, RowsChange)]
+
+
+def facts(change: RowsChange) -> object:
+    event, rows = change.event, change.rows
+    header = event.header
+    try:
+        values: object = [(row.before, row.after) for row in rows.rows()]
+    except ConnectorError as error:
+        values = str(error)
+    return (
+        change.event_number,
+        (event.file, event.position, event.next_position, event.number, event.checksummed),
+        (event.name, event.data, header.server_id, header.timestamp, header.type_code),
+        (rows.kind, rows.table_map, rows.flags, rows.partial),
+        (rows.before_columns_present, rows.after_columns_present, rows.file, rows.position),
+        event.table_map is rows.table_map or event.table_map is None,
+        values,
+    )
+
+
+@pytest.mark.parametrize("memory", [0, 1000, 1 << 30])
+@pytest.mark.parametrize("log", KEPT, ids=lambda log: log.name)
+def test_what_was_held_comes_back(log: GoldenLog, memory: int) -> None:
+    changes = rows_of(log)
+    expected = [facts(change) for change in changes]
+    held, received = HeldRows(memory), Received()
+    for change in changes:
+        held.add(change)
+    held.hand_on(OTHER, received)
+    assert [facts(change) for change in received.changes] == expected
+    assert all(change.transaction is OTHER for change in received.changes)
+    assert held.is_empty
+
+
+def test_the_logs_hold_events_of_every_kind() -> None:
+    kinds: Counter[str] = Counter()
+    for log in KEPT:
+        for change in rows_of(log):
+            rows = change.rows
+            inside = rows.images().data is change.event.data
+            kinds["inside" if inside else "apart"] += 1
+            kinds["payload"] += change.event.number > 0
+            kinds["partial"] += rows.partial
+    assert min(kinds[kind] for kind in ("inside", "apart", "payload", "partial")) > 0
+
+
+@pytest.mark.parametrize("memory", [0, 400, 1 << 30])
+def test_rows_behind_a_savepoint_are_dropped_from_memory_and_file(memory: int) -> None:
+    changes = rows_of(LOG)[:8]
+    assert len(changes) == 8
+    held, received = HeldRows(memory), Received()
+    for number, change in enumerate(changes):
+        if number in (2, 4):
+            held.set_savepoint(f"s{number}")
+        held.add(change)
+        if number == 5:
+            assert held.roll_back_to("S4")
+    assert held.roll_back_to("s4")
+    held.add(changes[7])
+    held.hand_on(OTHER, received)
+    numbers = [changes.index(change) for change in changes[:4]] + [7]
+    assert [c.event.position for c in received.changes] == [
+        changes[number].event.position for number in numbers
+    ]
+    assert not held.roll_back_to("s2")
+
+
+def test_no_room_for_the_file_is_an_error_that_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(TransientError) as caught:
+        HeldRows(0).add(rows_of(LOG)[0])
+    assert str(caught.value) == (
+        f"{tmp_path}/missing: rows of an open transaction cannot be kept: No such file or "
+        "directory: make room there, or let TMPDIR name another folder"
+    )
