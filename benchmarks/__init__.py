@@ -11,6 +11,7 @@ process of its own. `BENCHMARKS.md` is what the last run on record wrote.
 `replay.py`         end to end: a server's binlogs through a connector into a broker
 `live.py`           latency, start, idle costs
 `memory.py`         memory over ten million rows
+`large.py`          memory over one transaction of ten million rows, and one event of 512 MiB
 `targets.py`        what has to be reached, and whether it was
 `report.py`         BENCHMARKS.md
 `readme.py`         the README's tables

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from benchmarks.data import load_data
 from benchmarks.decode import check_counts, measure_decoders
 from benchmarks.home import Home
+from benchmarks.large import measure_large
 from benchmarks.live import measure_live
 from benchmarks.memory import measure_memory
 from benchmarks.process import RunFailed, say
@@ -72,6 +73,7 @@ def main() -> int:
         "live": lambda _: measure_live(home, arguments.seconds, compiled),
         "snapshot": lambda _: measure_snapshot(home, arguments.runs, compiled),
         "memory": lambda data: measure_memory(home, data, compiled),
+        "large": lambda _: measure_large(home, compiled),
     }
     wanted = arguments.subcommands or ["data", *SUBCOMMANDS, "report"]
     try:

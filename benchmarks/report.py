@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from benchmarks.home import Home
 
-SUBCOMMANDS = ("decode", "replay", "live", "snapshot", "memory")
+SUBCOMMANDS = ("decode", "replay", "live", "snapshot", "memory", "large")
 DOCUMENT = REPOSITORY / "BENCHMARKS.md"
 
 _OURS = "binlog-connector"
@@ -72,6 +72,8 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         parts += ["## Copies of tables", _SNAPSHOT, _snapshot(snapshot)]
     if memory := results["memory"]:
         parts += ["## Memory", _memory(memory)]
+    if large := results["large"]:
+        parts += ["## A large transaction, a large event", _large(large)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -244,3 +246,18 @@ def _memory(memory: dict[str, Any]) -> str:
         f"of them, {memory['rss_mb_at_the_end']:.0f} MB at the end, "
         f"{memory['peak_mb']:.0f} MB at most."
     )
+
+
+def _large(large: dict[str, Any]) -> str:
+    head = ["", "rows", "largest event, MiB", "seconds", "peak RSS MB"]
+    rows = [
+        [
+            title,
+            f"{large[key]['rows']:,}",
+            f"{large[key]['event_mb']:,.2f}",
+            f"{large[key]['seconds']:.0f}",
+            f"{large[key]['peak_mb']:,.0f}",
+        ]
+        for key, title in (("deep", "one transaction"), ("wide", "one event"))
+    ]
+    return table(head, rows)

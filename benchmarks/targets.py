@@ -53,6 +53,8 @@ def targets(results: dict[str, dict[str, Any] | None]) -> list[Target]:
         ratio = memory["rss_mb_at_the_end"] / memory["rss_mb_at_a_tenth"]
         what = f"RSS at {memory['rows']:,} rows, to that at a tenth"
         found.append(Target(what, 1.1, ratio, at_most=True))
+    if large := results.get("large"):
+        found += _large(large)
     return found
 
 
@@ -112,3 +114,11 @@ def _live(ours: dict[str, Any]) -> Iterator[Target]:
         ("idle, RSS", 100.0, "MB", ours["idle"]["rss_mb"]),
     ):
         yield Target(name, bound, measured, unit, at_most=True)
+
+
+def _large(large: dict[str, Any]) -> Iterator[Target]:
+    deep, wide = large["deep"], large["wide"]
+    what = f"peak RSS of one transaction of {deep['rows']:,} rows"
+    yield Target(what, 200, deep["peak_mb"], "MB", at_most=True)
+    what = f"peak RSS of one event of {wide['event_mb']:.0f} MiB, to its size"
+    yield Target(what, 2.5, wide["peak_mb"] / wide["event_mb"], at_most=True)
