@@ -6,7 +6,7 @@ committed progress read, so nothing can be committed behind it by anyone else.
 
 *Fencing.* kafka-python reports a fenced producer by several errors, which may also mean that the
 transaction timed out. The progress record tells them apart: it names the instance that wrote it,
-and each instance writes one before it streams.
+and each instance writes one before it streams. Until then, the name of the one before stands there.
 
 *Memory.* Records are gathered in batches, one open for each partition. The bytes of those, and of
 the batches that have been given to the client and may not have been acknowledged, are counted; at
@@ -94,6 +94,8 @@ class KafkaSink(BatchReceiver):
         self._name = name
         self._instance = instance
         self._clients = clients
+        # The instance whose progress was recovered, until this one has committed its own.
+        self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
         self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
         self._in_transaction = False
@@ -122,7 +124,10 @@ class KafkaSink(BatchReceiver):
 
     def recover(self) -> Recovered:
         """Return what was committed by earlier runs."""
-        return recover(self._settings, self._name, self._clients)
+        recovered = recover(self._settings, self._name, self._clients)
+        if recovered.progress is not None:
+            self._before = recovered.progress.instance
+        return recovered
 
     def commit(self, progress: Progress) -> None:
         """Make everything since the last commit visible, together with `progress`.
@@ -139,6 +144,7 @@ class KafkaSink(BatchReceiver):
         except (KafkaError, OSError) as error:
             raise self._failure(_COMMIT, error) from error
         self._in_transaction = self._committing = False
+        self._before = None
         self.target.restart_counts()
 
     def abort(self) -> None:
@@ -221,7 +227,7 @@ class KafkaSink(BatchReceiver):
             last = read_progress(self._settings, self._name, self._clients)
         except SinkUnavailable as unreadable:
             return unreadable
-        if last is not None and last.instance != self._instance:
+        if last is not None and last.instance not in (self._instance, self._before):
             return Fenced(
                 f"pipeline {self._name}: another instance took over (process {last.pid} on "
                 f"{last.host}); stop one of the two, or give this one another name"

@@ -137,6 +137,18 @@ def test_the_last_progress_of_this_pipeline_is_found_among_others(
     assert found.position == 111
 
 
+def test_what_fails_before_the_first_commit_is_no_other_instance(
+    open_sink: Opener,
+) -> None:
+    open_sink("old").commit(progress("old", 50))
+    sink = open_sink("new")
+    sink.recover()
+    # It takes the id over, as Kafka itself does where a transaction takes too long.
+    open_sink("other")
+    with pytest.raises(SinkUnavailable):
+        sink.commit(progress("new", 50))
+
+
 def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
 ) -> None:
