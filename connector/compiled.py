@@ -51,6 +51,7 @@ COMPILED: Final = (
     "wire/semi_sync.py",
     "changes/*.py",
     "envelope/*.py",
+    "quarantine/guard.py",
     "resume.py",
     "delivery_stream.py",
     "sink/record_batch.py",

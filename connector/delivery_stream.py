@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     )
     from connector.envelope.encode import RecordEncoder
     from connector.envelope.progress import Progress
+    from connector.errors import UnsupportedChange
     from connector.event_source import EventSource
+    from connector.quarantine.guard import Guard
     from connector.resume import Instance, Standing
     from connector.sink.record_batch import BatchingTarget
 
@@ -51,13 +53,16 @@ class DeliveryStream(ChangeReceiver):
         lower_case_names: bool = False,
         online: OnlineChanges | None = None,
         rolled_back: frozenset[str] = frozenset(),
+        guard: Guard | None = None,
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
+        What cannot be carried goes to `guard`; without one it is an error.
         `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
+        self._guard = guard
         self._target = target
         self._standing = standing
         self._online = OnlineChanges() if online is None else online
@@ -120,7 +125,11 @@ class DeliveryStream(ChangeReceiver):
 
     def rows(self, change: RowsChange) -> None:
         """Deliver changed rows."""
-        self._encoder.rows(change, self._now_us)
+        guard = self._guard
+        if guard is None:
+            self._encoder.rows(change, self._now_us)
+        else:
+            guard.rows(change, self._now_us)
 
     def ddl(self, changes: list[StatementChange]) -> None:
         """Deliver the text of a statement."""
@@ -128,7 +137,10 @@ class DeliveryStream(ChangeReceiver):
 
     def statement(self, change: StatementChange) -> None:
         """Deliver what DDL means to consumers."""
-        self._encoder.statement(change, self._now_us)
+        if self._guard is None:
+            self._encoder.statement(change, self._now_us)
+        else:
+            self._guard.statement(change, self._now_us)
         if change.resync:
             self.resyncs.append((change.database, change.table, change.resync))
 
@@ -140,6 +152,18 @@ class DeliveryStream(ChangeReceiver):
         self.committed_us = transaction.committed_us
         self._standing.advance(committed)
         self.waiting += 1
+
+    def refused(
+        self,
+        refusal: UnsupportedChange,
+        transaction: Transaction,
+        event_number: i64,
+        event: Event,
+    ) -> None:
+        """Keep back what a statement changed, or raise."""
+        if self._guard is None:
+            raise refusal
+        self._guard.refused(refusal, transaction, event_number, event, self._now_us)
 
     def skipped(self, event: Event) -> None:
         """Keep the event for whoever tells of it."""

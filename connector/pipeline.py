@@ -37,6 +37,7 @@ from connector.errors import (
     UnsupportedChange,
 )
 from connector.peers import PEERS, Peers
+from connector.quarantine.opening import open_quarantine
 from connector.resume import Standing, added_columns
 
 if TYPE_CHECKING:
@@ -194,10 +195,22 @@ class Pipeline:
             added_columns(last) if last is not None else {},
         )
         self._tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
+        decoder = EventDecoder(
+            file=point.file, position=point.position, mariadb=identity.flavour == "mariadb"
+        )
+        guard, quarantine = open_quarantine(
+            settings,
+            recovered.fences,
+            options,
+            encoder,
+            decoder,
+            standing,
+            self._sink.target,
+            self._clock,
+        )
+        self._attendants.append(quarantine)
         self._delivery = DeliveryStream(
-            EventDecoder(
-                file=point.file, position=point.position, mariadb=identity.flavour == "mariadb"
-            ),
+            decoder,
             self._tables,
             encoder,
             self._sink.target,
@@ -205,6 +218,7 @@ class Pipeline:
             lower_case_names=source.lower_case_names,
             online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
             rolled_back=rolled_back,
+            guard=guard,
         )
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()

@@ -236,15 +236,30 @@ class RowsEvent:
         before = _places(plan, self.before_columns_present)
         after = _places(plan, self.after_columns_present)
         while image.offset < image.end:
-            if before is not None:
-                plan.skip_image(image, before)
-            if after is not None:
-                if self.partial:
-                    plan.skip_partial_image(image, after)
-                else:
-                    plan.skip_image(image, after)
+            self._skip_row(plan, image, before, after)
             count += 1
         return count
+
+    def _skip_row(
+        self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
+    ) -> None:
+        if before is not None:
+            plan.skip_image(image, before)
+        if after is not None:
+            if self.partial:
+                plan.skip_partial_image(image, after)
+            else:
+                plan.skip_image(image, after)
+
+    def split(self, first: int = 0) -> Iterator[RowsEvent]:
+        """Yield each row from number `first` on as an event that has it alone.
+
+        Raises EventError for a row whose end cannot be found.
+        """
+        try:
+            yield from self._split(first)
+        except DecodeError as error:
+            raise self.unreadable(error) from error
 
     def rows(self, *, apply_diffs: bool = False) -> Iterator[Row]:
         """Decode the rows one after the other, in their order.
@@ -276,6 +291,41 @@ class RowsEvent:
         while lone or image.offset < image.end:
             lone = False
             yield self._read_row(plan, image, before, after)
+
+    def _split(self, first: int) -> Iterator[RowsEvent]:
+        if self.has_lone_row():
+            if not first:
+                yield self
+            return
+        plan = self.plan
+        image = self.images()
+        before = _places(plan, self.before_columns_present)
+        after = _places(plan, self.after_columns_present)
+        number = 0
+        while image.offset < image.end:
+            start = image.offset
+            self._skip_row(plan, image, before, after)
+            if number >= first:
+                yield self._part(start, image.offset)
+            number += 1
+
+    def _part(self, start: i64, end: i64) -> RowsEvent:
+        return RowsEvent(
+            self.kind,
+            self.table_map,
+            self.flags,
+            self.extra_row_info,
+            self.before_columns_present,
+            self.after_columns_present,
+            self.file,
+            self.position,
+            self.event_name,
+            self._data,
+            start,
+            end,
+            self.partial,
+            self.refused,
+        )
 
     def _read_row(
         self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None

@@ -162,7 +162,7 @@ class TransactionAssembler:
         else:
             refusal = unsupported_event(body, self._tables)
             if refusal is not None:
-                self._receiver.refused(self._refusal(event, refusal))
+                raise self._refusal(event, refusal)
 
     def _open(self, event: Event) -> None:
         opened = self._transaction
@@ -330,7 +330,7 @@ class TransactionAssembler:
             return
         refusal = unsupported(statement, body, self._tables)
         if refusal is not None:
-            self._receiver.refused(self._refusal(event, refusal))
+            self._receiver.refused(self._refusal(event, refusal), transaction, number, event)
         changes = statement_changes(
             statement, body.query, self._tables, self._online, transaction, number, event
         )

@@ -89,7 +89,8 @@ def _statement_format(
     if not touched:
         return None
     what = f"{statement.verb} in database {touched[0]}, logged as a statement,"
-    return Refusal(what, _ROW_FORMAT, touched[0] if len(set(touched)) == 1 else None)
+    known = body.updated_databases is not None and len(set(touched)) == 1
+    return Refusal(what, _ROW_FORMAT, touched[0] if known else None)
 
 
 def _qualifiers(tokens: list[Token]) -> list[str]:

@@ -174,8 +174,15 @@ class ChangeReceiver:
         """Take the end of a transaction."""
         raise NotImplementedError
 
-    def refused(self, refusal: UnsupportedChange) -> None:
+    def refused(
+        self,
+        refusal: UnsupportedChange,
+        transaction: Transaction,
+        event_number: i64,
+        event: Event,
+    ) -> None:
         """Take note of a statement whose rows are not in the log; whoever cannot, raises it."""
+        del transaction, event_number, event
         raise refusal
 
     def skipped(self, event: Event) -> None:

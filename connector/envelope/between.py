@@ -23,22 +23,22 @@ _ROWS_OF_A_NUMBER: Final = 10**SEQ_ROW_DIGITS
 
 
 class BetweenPlace(NamedTuple):
-    """Where the first of the records goes that were asked for; `count` of the others rises."""
+    """Where the first of the records goes that were asked for; `number` of the others rises."""
 
     epoch: int
     file: int
     position: int
-    count: int
+    number: int
 
     @property
     def event(self) -> int:
         """The fourth part of a sequence."""
-        return self.count // _ROWS_OF_A_NUMBER
+        return self.number // _ROWS_OF_A_NUMBER
 
     @property
     def row(self) -> int:
         """The last part of a sequence."""
-        return self.count % _ROWS_OF_A_NUMBER
+        return self.number % _ROWS_OF_A_NUMBER
 
 
 @final

@@ -321,3 +321,6 @@ class FenceRecord(TypedDict):
     replay: str | None
     replayed_seq: str
     answered: str | None  # the last replay that could not lift it; `reason` says why
+    # Of a whole database, whose `table` is "*": the tables that were copied anew, emptied or
+    # created since, which are exempt.
+    exempt: list[str]

@@ -164,6 +164,31 @@ class RecordEncoder:
         )
         self.row(table, row, number)
 
+    def repeat_gone(self, change: StatementChange, place: BetweenPlace, now_us: i64) -> None:
+        """Write at `place` that all earlier rows of a table are gone, which has been published."""
+        name = f"{change.database}.{change.table}"
+        newest = self.newest_schema_id(name)
+        if not newest:
+            return
+        topic = self.topic(change.database, change.table)
+        watched = self.watch.table(name)
+        parts = TableParts(change.database, change.table, newest, topic, watched)
+        self._events.begin(
+            change.transaction,
+            change.event,
+            parts,
+            (place.epoch, place.file, place.position),
+            place.event,
+            now_us,
+            place.row,
+        )
+        self._events.truncate()
+
+    def published_tables(self, database: str) -> list[str]:
+        """Return the tables of a database that have been published."""
+        start = f"{database}."
+        return [name[len(start) :] for name in self._schema_ids if name.startswith(start)]
+
     def ddl(self, changes: list[StatementChange], now_us: i64) -> None:
         """Write the text of a statement, for consumers of DDL."""
         change = changes[0]

@@ -1,0 +1,128 @@
+"""Works beside the stream: tells of new fences, writes their counts, and replays on request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.envelope.event_encoder import US_PER_MS
+from connector.quarantine.log import QuarantineLog
+from connector.quarantine.replay import Replay
+
+if TYPE_CHECKING:
+    from connector.clock import Clock
+    from connector.config import KafkaSettings
+    from connector.envelope.encode import RecordEncoder
+    from connector.quarantine.fences import Fence, Fences
+    from connector.resume import Standing
+
+_PATIENCE_SECONDS = 0.2
+# While a replay has more to write.
+_REPLAY_PATIENCE_SECONDS = 0.01
+_NS_PER_US = 1000
+
+
+class QuarantineKeeper:
+    """An `Attendant`."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        pipeline: str,
+        fences: Fences,
+        encoder: RecordEncoder,
+        standing: Standing,
+        clock: Clock,
+    ) -> None:
+        """Go on with replays that an earlier run began."""
+        self._settings = settings
+        self._pipeline = pipeline
+        self._fences = fences
+        self._encoder = encoder
+        self._standing = standing
+        self._clock = clock
+        self._replay: Replay | None = None
+        # Tables of which fences are to be replayed, in the order of the requests.
+        self._requested: list[tuple[str, str]] = []
+        for fence in fences:
+            if fence.replay is not None and (fence.database, fence.table) not in self._requested:
+                self._requested.append((fence.database, fence.table))
+        self._log = structlog.get_logger()
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether there is something to write again."""
+        return self._replay is not None or bool(self._requested)
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long the stream may be waited for."""
+        return _REPLAY_PATIENCE_SECONDS if self.wants_turn else _PATIENCE_SECONDS
+
+    def request(self, request: str, database: str, table: str, key: str | None) -> None:
+        """Replay what is kept back of a table, or of one key, for the request of this id.
+
+        A fence that does not exist any longer is nothing to do.
+        """
+        fenced = self._fences.of(database, table)
+        if fenced is None:
+            return
+        wanted = [fence for fence in fenced if key is None or key == fence.key]
+        for fence in wanted:
+            fence.replay = request
+            if key is not None and fenced.whole is not None:
+                fence.answered, fence.replay = request, None
+                fence.reason = "the whole table is fenced: replay it without a key"
+            self._fences.change(fence)
+        if any(fence.replay == request for fence in wanted):
+            self._requested.append((database, table))
+
+    def step(self) -> None:
+        """Write counts of what was kept back, and the next piece of a replay."""
+        for fence in self._fences.new:
+            self._log.warning(
+                "changes that cannot be carried are kept in quarantine",
+                table=fence.name,
+                fenced="a key" if fence.key is not None else "the table",
+                since=fence.since,
+                reason=fence.reason,
+            )
+        self._fences.new.clear()
+        now_us = self._clock.time_ns() // _NS_PER_US
+        if self._replay is None and self._requested:
+            self._begin()
+        replay = self._replay
+        if replay is not None:
+            replay.step(now_us)
+            if replay.done:
+                replay.close()
+                self._replay = None
+                self._log.info("a replay has ended", fences_left=sum(1 for _ in self._fences))
+        self._fences.flush(now_us // US_PER_MS)
+
+    def committed(self) -> None:
+        """Do nothing: what is kept back counts from when it was written."""
+
+    def close(self) -> None:
+        """Let go of connections."""
+        if self._replay is not None:
+            self._replay.close()
+
+    def _begin(self) -> None:
+        name = self._requested.pop(0)
+        wanted: list[Fence] = [
+            fence for fence in self._fences.of(*name) or () if fence.replay is not None
+        ]
+        if not wanted:
+            return
+        self._log.info("replaying what is in quarantine", table=wanted[0].name, fences=len(wanted))
+        self._replay = Replay(
+            self._pipeline,
+            wanted,
+            self._fences,
+            self._encoder,
+            self._standing,
+            QuarantineLog(self._settings, min(fence.since_ms for fence in wanted)),
+            self._clock.monotonic,
+        )

@@ -1,0 +1,84 @@
+"""Reads `<prefix>.quarantine` from where the oldest of some fences was set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka import TopicPartition
+from kafka.errors import KafkaError
+
+from connector.envelope.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
+from connector.quarantine.record import Parts
+from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.sink.connection import client_settings, connector_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.config import KafkaSettings
+    from connector.envelope.contract import QuarantineRecord
+    from connector.errors import ConnectorError
+
+_POLL_MS = 20
+
+
+class QuarantineLog:
+    """The committed records of the topic, in their order."""
+
+    def __init__(
+        self, settings: KafkaSettings, since_ms: int, clients: KafkaClients = KAFKA_CLIENTS
+    ) -> None:
+        """Begin with what was put into quarantine at `since_ms` or later.
+
+        Raises SinkUnavailable or SinkRefused.
+        """
+        self._settings = settings
+        self._partition = TopicPartition(
+            control_topic(settings.topic_prefix, QUARANTINE_TOPIC_SUFFIX), 0
+        )
+        self._parts = Parts()
+        # Read by the client, and not given out.
+        self._fetched: list[Any] = []
+        self._consumer: Any = None
+        try:
+            self._consumer = clients.open_consumer(
+                **client_settings(settings)
+                | {"isolation_level": "read_committed", "enable_auto_commit": False}
+            )
+            self._consumer.assign([self._partition])
+            found = self._consumer.offsets_for_times({self._partition: since_ms})[self._partition]
+            if found is None:
+                self._consumer.seek_to_end(self._partition)
+            else:
+                self._consumer.seek(self._partition, found.offset)
+        except (KafkaError, OSError) as error:
+            self.close()
+            raise self._failure(error) from error
+
+    def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
+        """Yield what is there: the offset of a record's last part, its key, itself, and its event.
+
+        What is not taken comes again. Raises SinkUnavailable or SinkRefused, and DecodeError for a
+        record of another version.
+        """
+        try:
+            if not self._fetched:
+                polled = self._consumer.poll(timeout_ms=_POLL_MS)
+                self._fetched = list(polled.get(self._partition, ()))
+                self._fetched.reverse()
+        except (KafkaError, OSError) as error:
+            raise self._failure(error) from error
+        while self._fetched:
+            fetched = self._fetched.pop()
+            whole = self._parts.take(fetched.key, fetched.value)
+            if whole is not None:
+                yield fetched.offset, fetched.key, *whole
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _failure(self, error: KafkaError | OSError) -> ConnectorError:
+        return connector_error(self._settings, f"read topic {self._partition.topic}", error)

@@ -1,0 +1,46 @@
+"""Settings and recovered fences become what stands in the stream, and what works beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.quarantine.fences import Fences
+from connector.quarantine.guard import STOP, Guard
+from connector.quarantine.keeper import QuarantineKeeper
+from connector.quarantine.store import QuarantineStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from connector.binlog.decoder import EventDecoder
+    from connector.clock import Clock
+    from connector.config import Settings
+    from connector.envelope.encode import RecordEncoder
+    from connector.envelope.event_encoder import EnvelopeOptions
+    from connector.envelope.record import RecordTarget
+    from connector.resume import Standing
+
+
+def open_quarantine(
+    settings: Settings,
+    recovered: Mapping[str, bytes],
+    options: EnvelopeOptions,
+    encoder: RecordEncoder,
+    decoder: EventDecoder,
+    standing: Standing,
+    target: RecordTarget,
+    clock: Clock,
+) -> tuple[Guard | None, QuarantineKeeper]:
+    """Return the guard, None where nothing can be kept back, and the keeper.
+
+    Raises DecodeError for a fence of another version.
+    """
+    fences = Fences(options.prefix, settings.name, target, recovered)
+    keeper = QuarantineKeeper(settings.kafka, settings.name, fences, encoder, standing, clock)
+    policy = settings.quarantine.policy
+    if policy == STOP and not fences.any:
+        return None, keeper
+    store = QuarantineStore(
+        options, settings.name, encoder, decoder, target, settings.kafka.record_bytes_max
+    )
+    return Guard(policy, encoder, fences, store), keeper

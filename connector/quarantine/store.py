@@ -1,0 +1,135 @@
+"""What is kept back, on its way into `<prefix>.quarantine`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from connector.envelope.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
+from connector.envelope.event_encoder import US_PER_MS
+from connector.envelope.record import NO_HEADERS
+from connector.quarantine.record import ROWS, encoded, event_bytes, fields, values_of
+
+if TYPE_CHECKING:
+    from connector.binlog.decoder import EventDecoder
+    from connector.binlog.event import Event
+    from connector.changes.transaction import RowsChange, StatementChange, Transaction
+    from connector.envelope.contract import QuarantinedRow, QuarantineRecord
+    from connector.envelope.encode import RecordEncoder
+    from connector.envelope.event_encoder import EnvelopeOptions
+    from connector.envelope.record import RecordTarget
+
+# What Kafka adds to a record, beyond its key and value.
+_OVERHEAD_BYTES = 256
+
+
+@final
+class QuarantineStore:
+    """Writes records of the quarantine of one pipeline."""
+
+    def __init__(
+        self,
+        options: EnvelopeOptions,
+        pipeline: str,
+        encoder: RecordEncoder,
+        decoder: EventDecoder,
+        target: RecordTarget,
+        record_bytes_max: int,
+    ) -> None:
+        """Number records as `encoder` does; `decoder` knows the format of the log."""
+        self._topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
+        self._flavour = options.connector
+        self._pipeline = pipeline
+        self._encoder = encoder
+        self._decoder = decoder
+        self._target = target
+        self._record_bytes_max = record_bytes_max
+
+    def rows(
+        self,
+        change: RowsChange,
+        kept: list[QuarantinedRow],
+        rest: int | None,
+        error: str,
+        schema_id: str,
+        now_us: int,
+    ) -> None:
+        """Write an event of rows: those in `kept`, and all from number `rest` on.
+
+        Raises RecordTooLarge where that is not possible, and what the target raises.
+        """
+        table_map = change.rows.table_map
+        first = kept[0]["row"] if kept else rest or 0
+        event, checksummed = event_bytes(change.event, change.rows)
+        self._write(
+            change.transaction,
+            change.event,
+            change.event_number,
+            first,
+            event,
+            now_us,
+            kind=ROWS,
+            database=table_map.schema,
+            table=table_map.table,
+            rows=kept,
+            rest=rest,
+            error=error,
+            schema_id=schema_id,
+            table_map=encoded(table_map.raw),
+            checksummed=checksummed,
+            query="",
+        )
+
+    def statement(self, change: StatementChange, kind: str, error: str, now_us: int) -> None:
+        """Write a statement. Raises as `rows` does."""
+        event, checksummed = event_bytes(change.event, None)
+        self._write(
+            change.transaction,
+            change.event,
+            change.event_number,
+            0,
+            event,
+            now_us,
+            kind=kind,
+            database=change.database,
+            table=change.table,
+            rows=[],
+            rest=None,
+            error=error,
+            schema_id="",
+            table_map="",
+            checksummed=checksummed,
+            query=change.query,
+        )
+
+    def _write(
+        self,
+        transaction: Transaction,
+        event: Event,
+        event_number: int,
+        first: int,
+        data: bytes,
+        now_us: int,
+        **values: object,
+    ) -> None:
+        record: QuarantineRecord = fields(
+            seq=str(self._encoder.sequence(transaction, event_number, first)),
+            pipeline=self._pipeline,
+            file=event.file,
+            position=event.position,
+            event_number=event_number,
+            flavour=self._flavour,
+            transaction=transaction.id,
+            transaction_file=transaction.file,
+            transaction_position=transaction.position,
+            gtid=None if transaction.gtid is None else str(transaction.gtid),
+            committed_us=transaction.committed_us,
+            server_id=transaction.server_id,
+            thread_id=transaction.thread_id,
+            format_description=encoded(self._decoder.format_data),
+            quarantined_at_ms=now_us // US_PER_MS,
+            **values,
+        )
+        key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
+        bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
+        for value in values_of(record, data, bytes_max):
+            self._target.take(self._topic, key, value, NO_HEADERS, now_us // US_PER_MS)
