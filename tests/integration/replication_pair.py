@@ -1,0 +1,187 @@
+"""Two servers of one product, the second a replica of the first."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from connector.gtid import GtidSet, MariadbGtidSet
+from local_stack import MariadbServer, MysqlServer, connect
+from tests.integration.harness import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from local_stack import Endpoint
+
+
+class ReplicationPair(ABC):
+    """A source and its replica, which may change places."""
+
+    def __init__(
+        self, source: MysqlServer | MariadbServer, replica: MysqlServer | MariadbServer
+    ) -> None:
+        """Take two servers that run."""
+        self.source = source
+        self.replica = replica
+
+    def ask(self, server: MysqlServer | MariadbServer, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements as the administrator; return the rows of the last."""
+        return ask(server.endpoint, *statements)
+
+    def on_source(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements on the source."""
+        return self.ask(self.source, *statements)
+
+    def on_replica(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements on the replica."""
+        return self.ask(self.replica, *statements)
+
+    def wait_for_replica(self) -> None:
+        """Wait until the replica has committed everything that the source has."""
+        wait_until(self._has_caught_up, lambda: f"the replica lags: {self.replication_status()}")
+
+    @abstractmethod
+    def follow(self) -> None:
+        """Let the replica follow the source."""
+
+    @abstractmethod
+    def stop_replication(self) -> None:
+        """Let the replica lag from now on."""
+
+    @abstractmethod
+    def start_replication(self) -> None:
+        """Let the replica catch up."""
+
+    @abstractmethod
+    def promote(self) -> None:
+        """Make the replica a source that is nobody's replica."""
+
+    @abstractmethod
+    def gtids(self, server: MysqlServer | MariadbServer) -> GtidSet | MariadbGtidSet:
+        """Return what is in the server's log."""
+
+    @abstractmethod
+    def replication_status(self) -> list[tuple[Any, ...]]:
+        """Return what the replica says of itself."""
+
+    def _has_caught_up(self) -> bool:
+        theirs, ours = self.gtids(self.source), self.gtids(self.replica)
+        if isinstance(theirs, GtidSet):
+            assert isinstance(ours, GtidSet)
+            return theirs <= ours
+        assert isinstance(ours, MariadbGtidSet)
+        return theirs <= ours
+
+
+class MysqlPair(ReplicationPair):
+    """MySQL 9.7 with GTIDs and auto position."""
+
+    def follow(self) -> None:
+        source = self.source.endpoint
+        self.on_replica(
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{source.host}', "
+            f"SOURCE_PORT = {source.port}, SOURCE_USER = '{source.user}', "
+            f"SOURCE_PASSWORD = '{source.password}', SOURCE_AUTO_POSITION = 1, "
+            "SOURCE_CONNECT_RETRY = 1, GET_SOURCE_PUBLIC_KEY = 1",
+            "START REPLICA",
+        )
+
+    def stop_replication(self) -> None:
+        self.on_replica("STOP REPLICA")
+
+    def start_replication(self) -> None:
+        self.on_replica("START REPLICA")
+
+    def promote(self) -> None:
+        self.on_replica("STOP REPLICA", "RESET REPLICA ALL")
+
+    def gtids(self, server: MysqlServer | MariadbServer) -> GtidSet:
+        ((text,),) = self.ask(server, "SELECT @@GLOBAL.gtid_executed")
+        return GtidSet.parse(text)
+
+    def replication_status(self) -> list[tuple[Any, ...]]:
+        return self.on_replica("SHOW REPLICA STATUS")
+
+
+class MariadbPair(ReplicationPair):
+    """MariaDB 11.8, whose replica goes on from its gtid_slave_pos."""
+
+    def follow(self) -> None:
+        source = self.source.endpoint
+        self.on_replica(
+            f"CHANGE MASTER TO MASTER_HOST = '{source.host}', MASTER_PORT = {source.port}, "
+            f"MASTER_USER = '{source.user}', MASTER_PASSWORD = '{source.password}', "
+            "MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1, MASTER_SSL = 0",
+            "START SLAVE",
+        )
+
+    def stop_replication(self) -> None:
+        self.on_replica("STOP SLAVE")
+
+    def start_replication(self) -> None:
+        self.on_replica("START SLAVE")
+
+    def promote(self) -> None:
+        self.on_replica("STOP SLAVE", "RESET SLAVE ALL")
+
+    def gtids(self, server: MysqlServer | MariadbServer) -> MariadbGtidSet:
+        ((text,),) = self.ask(server, "SELECT @@GLOBAL.gtid_binlog_pos")
+        return MariadbGtidSet.parse(text)
+
+    def replication_status(self) -> list[tuple[Any, ...]]:
+        return self.on_replica("SHOW SLAVE STATUS")
+
+
+@contextmanager
+def mysql_pair(directory: Path) -> Iterator[MysqlPair]:
+    """Run two servers, the second a replica of the first."""
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(
+                MysqlServer(
+                    directory / f"mysql-{number}",
+                    version="9",
+                    settings={"server_id": str(number)},
+                )
+            )
+            for number in (1, 2)
+        ]
+        pair = MysqlPair(*servers)
+        pair.follow()
+        yield pair
+
+
+@contextmanager
+def mariadb_pair(directory: Path) -> Iterator[MariadbPair]:
+    """Run two servers, the second a replica of the first."""
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(
+                MariadbServer(
+                    directory / f"mariadb-{number}",
+                    settings={
+                        "server_id": str(number),
+                        "log_slave_updates": "ON",
+                        # Else logs are kept while no replica is connected.
+                        "slave_connections_needed_for_purge": "0",
+                    },
+                )
+            )
+            for number in (1, 2)
+        ]
+        pair = MariadbPair(*servers)
+        pair.follow()
+        yield pair
+
+
+def ask(endpoint: Endpoint, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements as the administrator; return the rows of the last."""
+    rows: list[tuple[Any, ...]] = []
+    with connect(endpoint) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+            rows = list(cursor.fetchall())
+    return rows
