@@ -106,7 +106,7 @@ def _open(
     retrying = Retrying(
         retry=retry_if_exception_type(TransientError),
         stop=stop_after_attempt(settings.attempts_max) if settings.attempts_max else stop_never,
-        wait=wait_exponential_jitter(settings.initial_seconds, settings.max_seconds),
+        wait=wait_exponential_jitter(multiplier=settings.initial_seconds, max=settings.max_seconds),
         sleep=stop.sleep,
         before_sleep=interrupted,
         reraise=True,
