@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -27,6 +28,8 @@ def main() -> int:
     parser.add_argument("--directory", type=Path, help="of servers and logs (a new one in /tmp)")
     parser.add_argument("--keep", action="store_true", help="keep the directory in any case")
     arguments = parser.parse_args()
+    # Servers and mounts end with us, also when we are asked to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     directory = arguments.directory or Path(tempfile.mkdtemp(prefix="chaos-"))
     flavours = list(FLAVOURS) if arguments.flavour == "both" else [arguments.flavour]
     outcomes = []

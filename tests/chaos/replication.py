@@ -74,6 +74,8 @@ def _settings(server_id: int, more: Mapping[str, str | None]) -> dict[str, str |
         "slave_net_timeout": str(_READ_TIMEOUT_SECONDS),
         "skip_slave_start": "ON",
         "innodb_lock_wait_timeout": "20",
+        # Logs that change by themselves.
+        "max_binlog_size": "16M",
     } | dict(more)
 
 

@@ -30,7 +30,7 @@ TABLES = {
     "marker": "id INT PRIMARY KEY, n INT NOT NULL",
 }
 HOT_ROWS = 5
-BULK_ROWS = 400
+BULK_ROWS = 200
 ACCOUNTS = 40
 
 
