@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class ReplicationPair(ABC):
     """A source and its replica, which may change places."""
 
+    reset: str  # the statement that lets a history begin anew
+
     def __init__(
         self, source: MysqlServer | MariadbServer, replica: MysqlServer | MariadbServer
     ) -> None:
@@ -79,6 +81,8 @@ class ReplicationPair(ABC):
 class MysqlPair(ReplicationPair):
     """MySQL 9.7 with GTIDs and auto position."""
 
+    reset = "RESET BINARY LOGS AND GTIDS"
+
     def follow(self) -> None:
         source = self.source.endpoint
         self.on_replica(
@@ -108,6 +112,8 @@ class MysqlPair(ReplicationPair):
 
 class MariadbPair(ReplicationPair):
     """MariaDB 11.8, whose replica goes on from its gtid_slave_pos."""
+
+    reset = "RESET MASTER"
 
     def follow(self) -> None:
         source = self.source.endpoint

@@ -1,0 +1,203 @@
+"""The stream goes on from another server without a gap or a repeat, or says why it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.config import load_settings
+from connector.source.dump_request import open_stream
+from connector.source.mysql_server import MysqlServer
+from connector.source.start import resolve_start
+from local_stack.managed_server import free_port
+from tests.integration.conftest import Stream, new_stream
+from tests.integration.harness import ConnectorProcess, run_to_end
+from tests.integration.replication_pair import mariadb_pair, mysql_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import local_stack
+    from local_stack import KafkaBroker, Server
+    from tests.integration.harness import Seen
+    from tests.integration.replication_pair import ReplicationPair
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
+TABLE = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB"
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ReplicationPair]:
+    """Two servers of each product in turn, which the test may kill."""
+    with (mysql_pair if request.param == "mysql" else mariadb_pair)(tmp_path) as found:
+        found.wait_for_replica()
+        yield found
+
+
+def insert(stream: Stream, first: int, count: int = 10) -> None:
+    stream.execute(
+        *(f"INSERT INTO t VALUES ({number}, 'x')" for number in range(first, first + count))
+    )
+
+
+def on(stream: Stream, server: Server) -> Stream:
+    """Return the same stream with statements going to another server."""
+    return Stream(
+        server.endpoint,
+        stream.broker,
+        stream.directory,
+        stream.database,
+        stream.prefix,
+        stream.start,
+    )
+
+
+def address(server: Server) -> str:
+    return f"{server.endpoint.host}:{server.endpoint.port}"
+
+
+def logged(connector: ConnectorProcess, event: str) -> list[dict[str, object]]:
+    """Return what the connector logged under `event`."""
+    lines = [line for line in connector.output().splitlines() if line.startswith("{")]
+    return [entry for entry in map(json.loads, lines) if entry["event"] == event]
+
+
+def assert_each_once_in_order(changes: list[Seen], count: int) -> None:
+    assert sorted(change.key["id"] for change in changes) == list(range(count))
+    for partition in {change.partition for change in changes}:
+        sequences = [change.seq for change in changes if change.partition == partition]
+        assert sequences == sorted(set(sequences))
+
+
+def test_the_replica_is_read_when_the_source_is_killed(
+    pair: ReplicationPair, kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    stream = new_stream(pair.source.endpoint, kafka_broker.endpoint, tmp_path)
+    stream.execute(TABLE)
+    insert(stream, 0)
+    pair.wait_for_replica()
+    others = [f"127.0.0.1:{free_port()}", address(pair.replica)]
+    with stream.connector(source__failover_hosts=others) as connector:
+        stream.wait_for_changes(10, connector)
+        pair.source.kill()
+        pair.promote()
+        there = on(stream, pair.replica)
+        insert(there, 10)
+        there.wait_for_changes(20, connector)
+        (switched,) = logged(connector, "another server goes on with the stream")
+        assert (switched["source"], switched["source_before"], switched["epoch"]) == (
+            address(pair.replica),
+            address(pair.source),
+            2,
+        )
+        # Also by a new process, and though the first server is back.
+        assert connector.terminate() == 0
+        pair.source.start()
+        insert(there, 20)
+        connector.start()
+        changes = there.wait_for_changes(30, connector)
+        assert len(logged(connector, "another server goes on with the stream")) == 1
+        assert connector.terminate() == 0
+    assert_each_once_in_order(changes, 30)
+    assert [change.headers["cdc.seq"][:4] for change in changes if change.key["id"] == 29] == [
+        "0002"
+    ]
+
+
+def test_a_replica_that_lags_is_read_once_it_has_caught_up(
+    pair: ReplicationPair, kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    stream = new_stream(pair.source.endpoint, kafka_broker.endpoint, tmp_path)
+    stream.execute(TABLE)
+    insert(stream, 0, 5)
+    pair.wait_for_replica()
+    pair.stop_replication()
+    with stream.connector(source__failover_hosts=[address(pair.replica)]) as connector:
+        insert(stream, 5, 5)
+        stream.wait_for_changes(10, connector)
+        pair.source.stop()
+        connector.wait_for("It is a replica that lags, and is waited for")
+        pair.source.start()
+        stream.wait_for_changes(10, connector)
+        pair.start_replication()
+        pair.wait_for_replica()
+        pair.source.kill()
+        pair.promote()
+        there = on(stream, pair.replica)
+        insert(there, 10)
+        changes = there.wait_for_changes(20, connector)
+        assert connector.terminate() == 0
+    assert_each_once_in_order(changes, 20)
+
+
+def test_where_no_server_will_do_each_says_why(
+    pair: ReplicationPair, kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    stream = new_stream(pair.source.endpoint, kafka_broker.endpoint, tmp_path)
+    stream.execute(TABLE)
+    insert(stream, 0, 3)
+    pair.wait_for_replica()
+    with stream.connector() as connector:
+        stream.wait_for_changes(3, connector)
+        assert connector.terminate() == 0
+    insert(stream, 3, 3)
+    pair.wait_for_replica()
+    purge(pair, pair.replica)
+    pair.promote()
+    time.sleep(1.1)  # a file that is begun anew has another second
+    pair.on_source(pair.reset)
+    code, output = run_to_end(stream.config(source__failover_hosts=[address(pair.replica)]))
+    assert code == 3, output
+    text = output.rpartition("error: ")[2].strip()
+    text = re.sub(r"[0-9a-f-]{36}:[0-9:-]+|\d+-\d+-\d+", "GTIDS", text)
+    text = re.sub(r"(binlog\.\d+)(:\d+| ends at \d+)?", "LOG", text)
+    first, second = text.splitlines()[1:]
+    assert text.startswith(
+        "source: no server of source.host and source.failover_hosts can go on with the stream:\n"
+    )
+    assert first.startswith(
+        f"  source {address(pair.source)}: the logs were reset since LOG was read: "
+    )
+    assert second.startswith(f"  source {address(pair.replica)}: the server")
+    assert "To go on without the" in second
+
+
+def purge(
+    pair: ReplicationPair, server: local_stack.MysqlServer | local_stack.MariadbServer
+) -> None:
+    """Let a server forget everything but its newest file."""
+    pair.ask(server, "FLUSH BINARY LOGS")
+    deadline = time.monotonic() + 30
+    while len(logs := pair.ask(server, "SHOW BINARY LOGS")) > 1:
+        assert time.monotonic() < deadline, logs
+        pair.ask(server, f"PURGE BINARY LOGS TO '{logs[-1][0]}'")
+
+
+def test_two_connectors_of_one_server_id_are_told_apart(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute(TABLE)
+    insert(stream, 0, 1)
+    with stream.connector(source__server_id=6001) as connector:
+        stream.wait_for_changes(1, connector)
+        # What another program does that has the same number, and on MySQL the same UUID.
+        rogue_reads(connector)
+        assert connector.wait() == 3
+        text = connector.output().rpartition("error: ")[2].strip()
+    assert re.search(r"error (1236|4052): A (slave|replica) with the same server_", text), text
+    assert text.endswith(": give each replica and each pipeline a source.server_id of its own")
+
+
+def rogue_reads(connector: ConnectorProcess) -> None:
+    """Read the same log under the connector's own name and number."""
+    settings = load_settings(connector.config)
+    with MysqlServer.connect(settings.source) as server:
+        point = resolve_start(server, "latest")
+    with open_stream(settings.source, point, replica_name=settings.name) as rogue:
+        rogue.receive(5.0)
+        connector.wait()
