@@ -82,7 +82,7 @@ class DeliveryStream(ChangeReceiver):
         self.committed_us: i64 = 0
         # Complete source transactions that are not committed.
         self.waiting: i64 = 0
-        # Tables that are to be copied anew, until somebody takes note of them: database, table, why.
+        # Tables to be copied anew, until somebody takes note of them: database, table, why.
         self.resyncs: list[tuple[str, str, str]] = []
         # Events of unknown types that were let pass, until somebody takes note of them.
         self.skipped_events: list[Event] = []
@@ -121,10 +121,15 @@ class DeliveryStream(ChangeReceiver):
         seq = "" if published is None else str(self._encoder.sequence(published))
         progress = self._standing.progress(instance, seq, self._encoder.added_columns, now_ms)
         progress.online_changes = self._online.to_record()
+        anchored = self._encoder.anchored
+        if anchored is not None:
+            progress.changed_tables = sorted(anchored.changed)
         return progress
 
     def rows(self, change: RowsChange) -> None:
         """Deliver changed rows."""
+        if not change.rows.table_map.named and not self._has_names(change):
+            return
         guard = self._guard
         if guard is None:
             self._encoder.rows(change, self._now_us)
@@ -133,10 +138,30 @@ class DeliveryStream(ChangeReceiver):
 
     def ddl(self, changes: list[StatementChange]) -> None:
         """Deliver the text of a statement."""
+        anchored = self._encoder.anchored
+        if anchored is not None:
+            for change in changes:
+                anchored.forget(change.database, change.table)
         self._encoder.ddl(changes, self._now_us)
+
+    def _has_names(self, change: RowsChange) -> bool:
+        """Let the columns have the names that the log does not tell; false where nobody can."""
+        anchored = self._encoder.anchored
+        if anchored is None:
+            # The encoder says what is to be done.
+            return True
+        completed = anchored.completed(change)
+        if anchored.resyncs:
+            self.resyncs += anchored.resyncs
+            anchored.resyncs.clear()
+        if completed is None:
+            return False
+        change.rows.table_map = completed
+        return True
 
     def statement(self, change: StatementChange) -> None:
         """Deliver what DDL means to consumers."""
+        self._encoder.watch.changed(change.kind, change.database, change.table)
         if self._guard is None:
             self._encoder.statement(change, self._now_us)
         else:

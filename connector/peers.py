@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from connector.clock import CLOCK, Clock
+from connector.commands import CommandListener
 from connector.metrics.source_watch import SourceWatch
 from connector.sink.kafka import KafkaSink
+from connector.snapshot.opening import COPY_PEERS
 from connector.source_choice import choose_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.config import Settings, SourceSettings
+    from connector.commands import Listener
+    from connector.config import KafkaSettings, Settings, SourceSettings
     from connector.envelope.progress import Progress
     from connector.metrics.figures import Figures
     from connector.resume import Instance
+    from connector.snapshot.opening import CopyPeers
     from connector.source_choice import CheckedSource
 
 
@@ -37,6 +41,8 @@ class Peers:
     # Keeps an eye on the log of the server that was chosen, until it is closed.
     watch_source: Callable[[SourceSettings, Figures], Watch]
     clock: Clock = CLOCK
+    copying: CopyPeers = COPY_PEERS
+    listen: Callable[[KafkaSettings, str, int], Listener] = CommandListener
 
 
 def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:

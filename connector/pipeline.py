@@ -15,6 +15,7 @@ TCP makes the source wait.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from math import inf
 from typing import TYPE_CHECKING
@@ -25,8 +26,10 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import event_name
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.table_filter import TableFilter
+from connector.commands import Commands
 from connector.commit_schedule import CommitSchedule
 from connector.delivery_stream import DeliveryStream
+from connector.envelope.anchored_tables import AnchoredTables
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.errors import (
@@ -34,11 +37,12 @@ from connector.errors import (
     DecodeError,
     DefiniteError,
     EventError,
-    UnsupportedChange,
 )
 from connector.peers import PEERS, Peers
 from connector.quarantine.opening import open_quarantine
 from connector.resume import Standing, added_columns
+from connector.snapshot.opening import open_copies, request_copy
+from connector.snapshot.output import CopyOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,9 +140,28 @@ class Pipeline:
         elif delivery.waiting or self._sink.target.records:
             self._commit()
 
+    def _attend(self) -> None:
+        """Let the attendants write."""
+        resyncs = self._delivery.resyncs
+        self._copies.resyncs += resyncs
+        resyncs.clear()
+        for attendant in self._attendants:
+            attendant.step()
+
+    def _hold(self, stop: StopSignals) -> None:
+        """Let the attendants write, while the stream stands still."""
+        self._attend()
+        if self._sink.target.records:
+            self._commit()
+        else:
+            stop.sleep(self._poll_seconds)
+
     def _take_turns(self, stop: StopSignals) -> None:
         """Deliver what is there, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
+        if self._copies.holds_stream:
+            self._hold(stop)
+            return
         now = self._clock.monotonic()
         if not self._sink.target.records:
             self._schedule.started(now)
@@ -153,8 +176,7 @@ class Pipeline:
         finally:
             self._tell_of_skipped()
         if not delivery.in_transaction:
-            for attendant in self._attendants:
-                attendant.step()
+            self._attend()
         due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
         if not due:
             patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
@@ -194,6 +216,12 @@ class Pipeline:
             recovered.schemas,
             added_columns(last) if last is not None else {},
         )
+        self._anchored = encoder.anchored = AnchoredTables(
+            source.definitions(),
+            mariadb=identity.flavour == "mariadb",
+            schemas=recovered.schemas,
+            changed=last.changed_tables if last is not None else (),
+        )
         self._tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
         decoder = EventDecoder(
             file=point.file, position=point.position, mariadb=identity.flavour == "mariadb"
@@ -205,7 +233,7 @@ class Pipeline:
             encoder,
             decoder,
             standing,
-            self._sink.target,
+            self._sink,
             self._clock,
         )
         self._attendants.append(quarantine)
@@ -219,6 +247,26 @@ class Pipeline:
             online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
             rolled_back=rolled_back,
             guard=guard,
+        )
+        self._copies = open_copies(
+            settings,
+            source,
+            recovered.snapshots,
+            self._tables,
+            CopyOutput(
+                settings.name, options, encoder, self._sink.target, standing, decoder, self._clock
+            ),
+            peers.copying,
+            quarantine.lift,
+        )
+        self._attendants.append(self._copies)
+        self._figures.copies = self._copies.figures
+        self._attendants.append(
+            Commands(
+                peers.listen(settings.kafka, settings.name, standing.commands_offset),
+                standing,
+                {"snapshot": partial(request_copy, self._copies)},
+            )
         )
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()
@@ -251,6 +299,13 @@ class Pipeline:
                 table=table,
             )
         self._tables.left_out.clear()
+        for table in self._anchored.gone:
+            self._log.warning(
+                "not published: rows whose columns the log does not name, of a table that has been "
+                "dropped since; the statement takes all rows of the table back",
+                table=table,
+            )
+        self._anchored.gone.clear()
 
     @property
     def _wants_turn(self) -> bool:
@@ -279,12 +334,6 @@ class Pipeline:
 
     def _commit(self) -> None:
         delivery = self._delivery
-        for database, table, why in delivery.resyncs:
-            reason = (
-                f"{database}.{table} has to be copied anew ({why}), which this pipeline does not "
-                "do: give it a new name and set source.start behind this statement"
-            )
-            raise UnsupportedChange(reason)
         target = self._sink.target
         records, size = target.records, target.bytes
         progress = delivery.progress(self._instance, self._clock.time_ns() // _NS_PER_MS)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from connector.binlog.table_map_event import TableMapEvent
     from connector.changes.added_columns import AddedColumn
     from connector.changes.transaction import RowsChange, StatementChange, Transaction
+    from connector.envelope.anchored_tables import AnchoredTables
     from connector.envelope.between import BetweenPlace
     from connector.envelope.event_encoder import EnvelopeOptions
     from connector.envelope.order import TransactionOrder
@@ -71,6 +72,8 @@ class RecordEncoder:
         self._events = EventEncoder(options, target)
         self.added_columns = dict(added_columns or {})
         self.watch = KeyWatch()
+        # Tables that the log does not describe; None where it has to.
+        self.anchored: AnchoredTables | None = None
         # The ids of each table's column lists, the newest last.
         self._schema_ids: dict[str, dict[str, None]] = {}
         for key in schema_keys:
@@ -201,7 +204,6 @@ class RecordEncoder:
 
         Of a table that is to be copied anew, whoever copies it says so.
         """
-        self.watch.changed(change.kind, change.database, change.table)
         name = f"{change.database}.{change.table}"
         if change.resync:
             self.added_columns.pop(name, None)
@@ -323,21 +325,31 @@ class RecordEncoder:
             # Of statements that change a column list, not all are told apart.
             watched.changes += 1
         sequence = Sequence(*place, event_number, 0)
-        self.announce(table.schema, sequence, transaction.committed_us // US_PER_MS, takes_up)
+        anchored = self.anchored
+        anchor = "" if anchored is None else anchored.take_place(table.schema.name)
+        self.announce(
+            table.schema, sequence, transaction.committed_us // US_PER_MS, takes_up, anchor
+        )
         table.announced = True
 
     def announce(
-        self, schema: TableSchema, sequence: Sequence, timestamp_ms: i64, takes_up: bool = True
+        self,
+        schema: TableSchema,
+        sequence: Sequence,
+        timestamp_ms: i64,
+        takes_up: bool = True,
+        anchor: str = "",
     ) -> None:
         """Write the schema record, where it is not known as it is.
 
         `sequence` is of the first row that uses it. The columns that were added are of another
-        column list unless it `takes_up` them.
+        column list unless it `takes_up` them. `anchor` is where the column list was asked for, if
+        that is to be known.
         """
         known = self._schema_ids.setdefault(schema.name, {})
         waiting = self.added_columns.get(schema.name, ()) if takes_up else ()
         added = {column.name: column for column in waiting}
-        if added or schema.schema_id not in known:
+        if added or anchor or schema.schema_id not in known:
             columns = [
                 with_added_default(column, added[column["name"]])
                 if column["name"] in added
@@ -347,7 +359,7 @@ class RecordEncoder:
             self._target.take(
                 schema_topic(self._options.prefix),
                 schema.record_key(),
-                schema.record_value(sequence, columns),
+                schema.record_value(sequence, columns, anchor),
                 NO_HEADERS,
                 timestamp_ms,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -11,11 +11,17 @@ from connector.quarantine.log import QuarantineLog
 from connector.quarantine.replay import Replay
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from connector.clock import Clock
     from connector.config import KafkaSettings
     from connector.envelope.encode import RecordEncoder
     from connector.quarantine.fences import Fence, Fences
     from connector.resume import Standing
+    from connector.sink.clients import KafkaClients
+
+# What it is asked for by.
+REPLAY = "replay"
 
 _PATIENCE_SECONDS = 0.2
 # While a replay has more to write.
@@ -33,6 +39,7 @@ class QuarantineKeeper:
         fences: Fences,
         encoder: RecordEncoder,
         standing: Standing,
+        clients: KafkaClients,
         clock: Clock,
     ) -> None:
         """Go on with replays that an earlier run began."""
@@ -41,6 +48,7 @@ class QuarantineKeeper:
         self._fences = fences
         self._encoder = encoder
         self._standing = standing
+        self._clients = clients
         self._clock = clock
         self._replay: Replay | None = None
         # Tables of which fences are to be replayed, in the order of the requests.
@@ -60,14 +68,16 @@ class QuarantineKeeper:
         """How long the stream may be waited for."""
         return _REPLAY_PATIENCE_SECONDS if self.wants_turn else _PATIENCE_SECONDS
 
-    def request(self, request: str, database: str, table: str, key: str | None) -> None:
-        """Replay what is kept back of a table, or of one key, for the request of this id.
+    def request(self, number: int, arguments: Mapping[str, Any]) -> None:
+        """Replay what is kept back of the `table` of a `database`, or of one `key` of it.
 
         A fence that does not exist any longer is nothing to do.
         """
-        fenced = self._fences.of(database, table)
+        database, table, key = (arguments.get(name) for name in ("database", "table", "key"))
+        fenced = self._fences.of(str(database), str(table))
         if fenced is None:
             return
+        request = str(number)
         wanted = [fence for fence in fenced if key is None or key == fence.key]
         for fence in wanted:
             fence.replay = request
@@ -76,7 +86,15 @@ class QuarantineKeeper:
                 fence.reason = "the whole table is fenced: replay it without a key"
             self._fences.change(fence)
         if any(fence.replay == request for fence in wanted):
-            self._requested.append((database, table))
+            self._requested.append((str(database), str(table)))
+        # With the place behind the request, in case that this is committed next.
+        self._fences.flush(self._clock.time_ns() // _NS_PER_US // US_PER_MS)
+
+    def lift(self, database: str, table: str) -> None:
+        """Lift the fences of a table whose rows are all copied anew."""
+        now_ms = self._clock.time_ns() // _NS_PER_US // US_PER_MS
+        if self._fences.lift(database, table, now_ms):
+            self._log.info("fences are lifted: the table is copied", table=f"{database}.{table}")
 
     def step(self) -> None:
         """Write counts of what was kept back, and the next piece of a replay."""
@@ -123,6 +141,6 @@ class QuarantineKeeper:
             self._fences,
             self._encoder,
             self._standing,
-            QuarantineLog(self._settings, min(fence.since_ms for fence in wanted)),
+            QuarantineLog(self._settings, min(fence.since_ms for fence in wanted), self._clients),
             self._clock.monotonic,
         )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from connector.config import Settings
     from connector.envelope.encode import RecordEncoder
     from connector.envelope.event_encoder import EnvelopeOptions
-    from connector.envelope.record import RecordTarget
     from connector.resume import Standing
+    from connector.sink.kafka import KafkaSink
 
 
 def open_quarantine(
@@ -28,19 +28,21 @@ def open_quarantine(
     encoder: RecordEncoder,
     decoder: EventDecoder,
     standing: Standing,
-    target: RecordTarget,
+    sink: KafkaSink,
     clock: Clock,
 ) -> tuple[Guard | None, QuarantineKeeper]:
     """Return the guard, None where nothing can be kept back, and the keeper.
 
     Raises DecodeError for a fence of another version.
     """
-    fences = Fences(options.prefix, settings.name, target, recovered)
-    keeper = QuarantineKeeper(settings.kafka, settings.name, fences, encoder, standing, clock)
+    fences = Fences(options.prefix, settings.name, sink.target, recovered)
+    keeper = QuarantineKeeper(
+        settings.kafka, settings.name, fences, encoder, standing, sink.clients, clock
+    )
     policy = settings.quarantine.policy
     if policy == STOP and not fences.any:
         return None, keeper
     store = QuarantineStore(
-        options, settings.name, encoder, decoder, target, settings.kafka.record_bytes_max
+        options, settings.name, encoder, decoder, sink.target, settings.kafka.record_bytes_max
     )
     return Guard(policy, encoder, fences, store), keeper

@@ -1,0 +1,186 @@
+"""Requests to a running pipeline, by way of the topic `<prefix>.commands`.
+
+The pipeline alone may write to its topics, so others ask it to. A request is a record with the
+pipeline's name as its key::
+
+    {"command": "snapshot", …}
+
+Its offset is its number. Which requests were taken up is part of the progress record, which is
+committed together with what a request led to: each is done once, also by a pipeline that was not
+running when it was made.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
+
+from connector.envelope.contract import COMMANDS_TOPIC_SUFFIX, control_topic
+from connector.sink.connection import client_settings, connector_error
+from connector.sink.topics import TopicCreator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.config import KafkaSettings
+    from connector.resume import Standing
+
+    Handler = Callable[[int, Mapping[str, Any]], None]
+
+_POLL_MS = 1000
+# The broker answers at once when there is something.
+_FETCH_WAIT_MS = 5000
+_RETRY_SECONDS = 5.0
+_PATIENCE_SECONDS = 0.2
+_COMMAND = "command"
+
+
+def commands_topic(prefix: str) -> str:
+    """Return the topic of requests."""
+    return control_topic(prefix, COMMANDS_TOPIC_SUFFIX)
+
+
+def write_command(settings: KafkaSettings, pipeline: str, command: str, **arguments: object) -> int:
+    """Ask `pipeline` to do something; return the number of the request.
+
+    Raises SinkUnavailable or SinkRefused.
+    """
+    topic = commands_topic(settings.topic_prefix)
+    TopicCreator(settings).ensure(topic)
+    value = json.dumps({_COMMAND: command} | arguments, ensure_ascii=False).encode()
+    try:
+        producer = KafkaProducer(**client_settings(settings), acks="all")
+        try:
+            sent = producer.send(topic, value, key=pipeline.encode(), partition=0)
+            offset: int = sent.get(settings.request_timeout_seconds).offset
+            return offset
+        finally:
+            producer.close()
+    except (KafkaError, OSError) as error:
+        raise connector_error(settings, f"write to topic {topic}", error) from error
+
+
+class Listener(Protocol):
+    """Where requests come from."""
+
+    requests: SimpleQueue[tuple[int, dict[str, Any]]]  # offset and request of each that came
+
+    def close(self) -> None:
+        """Listen no more."""
+        ...
+
+
+class CommandListener:
+    """Waits for requests in a thread of its own."""
+
+    def __init__(self, settings: KafkaSettings, pipeline: str, offset: int) -> None:
+        """Listen for requests to `pipeline` from `offset` on."""
+        self.requests: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
+        self._settings = settings
+        self._key = pipeline.encode()
+        self._offset = offset
+        self._topic = commands_topic(settings.topic_prefix)
+        self._closing = threading.Event()
+        self._log = structlog.get_logger()
+        # It may be waiting for the broker when the process ends.
+        threading.Thread(target=self._listen, name="commands", daemon=True).start()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._closing.set()
+
+    def _listen(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._listen_until_it_breaks()
+            except (KafkaError, OSError) as error:
+                self._log.warning(
+                    "requests cannot be read; trying again",
+                    error=str(error),
+                    retry_in_seconds=_RETRY_SECONDS,
+                )
+                self._closing.wait(_RETRY_SECONDS)
+
+    def _listen_until_it_breaks(self) -> None:
+        place = TopicPartition(self._topic, 0)
+        consumer = KafkaConsumer(
+            **client_settings(self._settings),
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            group_id=None,
+            fetch_max_wait_ms=_FETCH_WAIT_MS,
+        )
+        try:
+            consumer.assign([place])
+            consumer.seek(place, self._offset)
+            while not self._closing.is_set():
+                for record in consumer.poll(timeout_ms=_POLL_MS).get(place, ()):
+                    self._offset = record.offset + 1
+                    if record.key == self._key:
+                        self._take(record.offset, record.value)
+        finally:
+            consumer.close()
+
+    def _take(self, offset: int, value: bytes | None) -> None:
+        try:
+            request = json.loads(value or b"")
+            request[_COMMAND]
+        except (ValueError, TypeError, KeyError):
+            self._log.error("a request cannot be read", topic=self._topic, offset=offset)
+            return
+        self.requests.put((offset, request))
+
+
+class Commands:
+    """Gives requests to those who do them; an `Attendant`."""
+
+    def __init__(
+        self, listener: Listener, standing: Standing, handlers: Mapping[str, Handler]
+    ) -> None:
+        """Take requests of `listener`; `handlers` are called with offset and request.
+
+        What a handler writes is committed together with the fact that it did.
+        """
+        self._listener = listener
+        self._standing = standing
+        self._handlers = handlers
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether a request has come."""
+        return not self._listener.requests.empty()
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long the stream may be waited for."""
+        return _PATIENCE_SECONDS
+
+    def step(self) -> None:
+        """Give out the requests that came."""
+        while True:
+            try:
+                offset, request = self._listener.requests.get_nowait()
+            except Empty:
+                return
+            log = structlog.get_logger()
+            handler = self._handlers.get(request[_COMMAND])
+            if handler is None:
+                log.error("a request is not known", command=str(request[_COMMAND]), offset=offset)
+            else:
+                log.info("a request", command=str(request[_COMMAND]), offset=offset)
+                handler(offset, request)
+            self._standing.commands_offset = offset + 1
+
+    def committed(self) -> None:
+        """Nothing waits for that: a request is done when it is committed that it was."""
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listener.close()

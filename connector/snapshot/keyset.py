@@ -1,0 +1,64 @@
+"""The SELECT of a chunk: the next rows behind a key, in the order of the key.
+
+For a key of several columns, the server's range optimiser takes one condition on all of them::
+
+    (a > 7 OR (a = 7 AND (b > 3)))
+
+and reads from the index what follows (7, 3), and nothing before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from connector.snapshot.table_state import KeyRange
+    from connector.source.selected_table import KeyColumn, SelectedTable
+
+
+def can_be_paged(table: SelectedTable) -> bool:
+    """Return whether the rows have an order in which one can go on behind a row."""
+    return bool(table.key_columns) and all(column.ordered for column in table.key_columns)
+
+
+def behind(columns: Sequence[KeyColumn], key: Sequence[bytes]) -> str:
+    """Return the condition of rows whose key follows `key`; there is a column at least."""
+    column, value = columns[0], columns[0].literal(key[0])
+    greater = f"{column.expression} > {value}"
+    if len(columns) == 1:
+        return greater
+    rest = behind(columns[1:], key[1:])
+    return f"({greater} OR ({column.expression} = {value} AND {rest}))"
+
+
+def select_chunk(
+    table: SelectedTable,
+    part: KeyRange,
+    after: Sequence[bytes],
+    where: str,
+    limit: int,
+    hint: str = "",
+) -> str:
+    """Return the SELECT of the next `limit` rows of `part` behind the key `after`.
+
+    An empty `after` is the beginning of the part. `where` is a condition of the user's.
+    """
+    first = table.key_columns[0].expression
+    conditions = []
+    if after:
+        conditions.append(behind(table.key_columns, after))
+    elif part.low:
+        conditions.append(f"{first} >= {part.low}")
+    if part.high:
+        conditions.append(f"{first} < {part.high}")
+    order = ", ".join(column.expression for column in table.key_columns)
+    return f"{select_rows(table, conditions, where, hint)} ORDER BY {order} LIMIT {limit}"
+
+
+def select_rows(table: SelectedTable, conditions: Sequence[str], where: str, hint: str = "") -> str:
+    """Return the SELECT of all rows that meet the conditions, in any order."""
+    every = [*conditions, *([f"({where})"] if where else [])]
+    condition = f" WHERE {' AND '.join(every)}" if every else ""
+    return f"SELECT {hint}{table.select_list} FROM {table.quoted_name}{condition}"  # noqa: S608 - quoted names

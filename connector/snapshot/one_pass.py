@@ -1,0 +1,91 @@
+"""Tables without an order to go by are read by one SELECT, as they were at one place of the log.
+
+Their rows can be written only where the stream stands at that place: without a key, nobody could
+tell which of them are outdated. So the stream waits there until they are all written.
+
+*MariaDB* says which place its snapshot is of. *MySQL* does not, so the table is locked against
+writers for the moment in which the snapshot is taken and the log's end is asked for. *Engines
+without snapshots*: the lock stays, as long as the rows are read.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from connector.errors import SourceUnavailable
+from connector.snapshot.jobs import PassBusy, PassChunk, PassJob, PassOpened, PassReady, Result
+from connector.snapshot.keyset import select_rows
+from connector.snapshot.watermark import LogPosition, log_end, open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from threading import Event
+
+    from connector.source.select_session import SelectSession
+
+_LOCK_WAIT_TIMEOUT = 1205
+# Writers queue behind one who waits for a lock.
+_LOCK_SECONDS = 5
+# While the stream and Kafka take their time, the server waits with the rows.
+_WRITE_SECONDS = 7 * 24 * 3600
+_NS_PER_US = 1000
+_NOT_LOCKED = "the table could not be locked in time, because a transaction uses it"
+
+
+def read_at_once(
+    session: SelectSession,
+    open_session: Callable[[], AbstractContextManager[SelectSession]],
+    job: PassJob,
+    closing: Event,
+) -> Iterator[Result]:
+    """Yield `PassReady`, then `PassOpened` and each `PassChunk`, or `PassBusy`.
+
+    Behind `PassReady` the stream stands still, until `PassOpened` or `PassBusy`. The session is of
+    no use if the rows are not taken to the end. Raises what it raises.
+    """
+    session.query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
+    mariadb = session.identity.flavour == "mariadb"
+    yield PassReady(job)
+    read_us = time.time_ns() // _NS_PER_US
+    if not job.transactional:
+        if not _lock(session, job):
+            yield PassBusy(job, _NOT_LOCKED)
+            return
+        place = log_end(session)
+    elif mariadb:
+        place = open_snapshot(session, log_end(session), closing)
+    else:
+        with open_session() as locking:
+            if not _lock(locking, job):
+                yield PassBusy(job, _NOT_LOCKED)
+                return
+            place = _snapshot_at(session, locking)
+    yield PassOpened(job, place, read_us)
+    writer = job.table.writer()
+    for chunk, is_last in session.read_chunks(
+        select_rows(job.table, (), job.where), writer, job.bytes_max
+    ):
+        yield PassChunk(job, chunk, is_last)
+    session.query("COMMIT")
+    session.query("UNLOCK TABLES")
+
+
+def _snapshot_at(session: SelectSession, locking: SelectSession) -> LogPosition:
+    """Take a snapshot while nobody writes; return the place of the log that it is of."""
+    session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    return log_end(locking)
+
+
+def _lock(session: SelectSession, job: PassJob) -> bool:
+    """Lock the table against writers; return whether that was possible in time."""
+    session.query(f"SET SESSION lock_wait_timeout = {_LOCK_SECONDS}")
+    try:
+        session.query(f"LOCK TABLES {job.table.quoted_name} READ")
+    except SourceUnavailable as error:
+        if error.number != _LOCK_WAIT_TIMEOUT:
+            raise
+        return False
+    return True

@@ -1,0 +1,124 @@
+"""What earlier runs left, and the tables of the source, become the copies of a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from connector.errors import SourceRefused
+from connector.snapshot.copies import Copies
+from connector.snapshot.plan import followed_tables
+from connector.snapshot.readers import Readers
+from connector.snapshot.table_state import TableState, snapshot_topic
+from connector.source.select_session import SelectSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.changes.table_filter import TableFilter
+    from connector.config import Settings, SnapshotSettings, SourceSettings
+    from connector.snapshot.output import CopyOutput
+    from connector.source.identity import ServerIdentity
+    from connector.source_choice import CheckedSource
+
+_START = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPeers:
+    """How the source is read for copies."""
+
+    select: Callable[[SourceSettings], SelectSession]
+    read: Callable[[SourceSettings, SnapshotSettings, ServerIdentity], Readers]
+
+
+COPY_PEERS = CopyPeers(SelectSession, Readers)
+
+
+def open_copies(
+    settings: Settings,
+    source: CheckedSource,
+    recovered: Mapping[str, bytes],
+    tables: TableFilter,
+    output: CopyOutput,
+    peers: CopyPeers,
+    lift_fences: Callable[[str, str], None],
+) -> Copies:
+    """Return the copies of a pipeline, which go on behind `recovered` on `source`.
+
+    `lift_fences` is called with a table whose rows are all copied anew.
+
+    With `source.start = "snapshot"`, tables of which nothing is known are copied, too. What is
+    written here is part of the first commit. Raises SourceUnavailable, SourceRefused where no table
+    can be read, DecodeError for states of another version, and what writing raises.
+    """
+    log = structlog.get_logger()
+    place = snapshot_topic(settings.kafka.topic_prefix)
+    states = [
+        TableState.decode(value, f"{place}, key {settings.name}/{key},")
+        for key, value in recovered.items()
+    ]
+    over = [
+        state
+        for state in states
+        if not tables.follows(state.database, state.table) or (state.where and not state.under_way)
+    ]
+    for state in over:
+        # Were the table followed again, it would have missed changes.
+        output.forget_state(state)
+    kept = [state for state in states if state not in over]
+    for state in kept:
+        if state.phase == "failed":
+            log.error("the copy of a table has failed", table=state.name, error=state.error)
+    copies = Copies(
+        output,
+        lambda: peers.read(source.settings, settings.snapshot, source.identity),
+        lift_fences,
+        settings.snapshot,
+        kept,
+        keeps_new_tables=settings.source.start == _START,
+    )
+    if settings.source.start == _START:
+        with peers.select(source.settings) as session:
+            found = followed_tables(session, tables)
+            if not found:
+                _require_grant(session, settings)
+        for database, table in found:
+            if copies.state(database, table) is None:
+                copies.copy(database, table, "start")
+    return copies
+
+
+def request_copy(copies: Copies, offset: int, request: Mapping[str, Any]) -> None:
+    """Copy the tables of a request: `{"tables": [[database, table], …], "where": …}`."""
+    for database, table in request["tables"]:
+        reason = f"request {offset}"
+        copies.copy(database, table, reason, request=offset, where=request.get("where") or "")
+
+
+def _require_grant(session: SelectSession, settings: Settings) -> None:
+    """Refuse an account that sees no table because it may read none.
+
+    Raises SourceRefused.
+    """
+    visible = session.query(
+        "SELECT 1 AS one FROM information_schema.tables WHERE table_schema NOT IN "
+        "('information_schema', 'performance_schema', 'mysql', 'sys') LIMIT 1"
+    )
+    granted = session.query("SHOW GRANTS")
+    may_read = any(
+        word in (text or "")
+        for row in granted
+        for text in row.values()
+        for word in ("SELECT", "ALL PRIVILEGES")
+    )
+    if not visible and not may_read:
+        patterns = ", ".join(settings.source.tables)
+        reason = (
+            f"{session.place}: source.start is snapshot, but the account may read none of the "
+            f"tables {patterns}: GRANT SELECT ON them TO the account of source.user, or set "
+            "source.start to where the stream is to begin without a copy"
+        )
+        raise SourceRefused(reason)

@@ -1,0 +1,157 @@
+"""What copies write, between two source transactions, and where the stream stands then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.envelope.contract import Sequence
+from connector.envelope.order import file_number
+from connector.envelope.record import NO_HEADERS
+from connector.envelope.rows_gone import put_rows_gone
+from connector.envelope.selected_rows import CopyPlace
+from connector.gtid import GtidSet
+from connector.snapshot.table_state import snapshot_topic
+from connector.snapshot.watermark import Delivered, LogPosition
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from connector.binlog.decoder import EventDecoder
+    from connector.clock import Clock
+    from connector.envelope.between import BetweenPlace
+    from connector.envelope.encode import RecordEncoder
+    from connector.envelope.event_encoder import EnvelopeOptions
+    from connector.envelope.record import RecordTarget
+    from connector.envelope.selected_rows import Chunk
+    from connector.envelope.table_schema import TableSchema
+    from connector.resume import Standing
+    from connector.snapshot.table_state import TableState
+
+_NS_PER_US = 1000
+_US_PER_MS = 1000
+
+
+class CopyOutput:
+    """Gives records to the sink, in the name of one pipeline.
+
+    What writes raises what the target raises, and UnsupportedChange where a place has no number.
+    """
+
+    def __init__(
+        self,
+        pipeline: str,
+        options: EnvelopeOptions,
+        encoder: RecordEncoder,
+        target: RecordTarget,
+        standing: Standing,
+        decoder: EventDecoder,
+        clock: Clock,
+    ) -> None:
+        """Write to `target`, where the stream of the other arguments stands."""
+        self.watch = encoder.watch
+        self._pipeline = pipeline
+        self._options = options
+        self._encoder = encoder
+        self._target = target
+        self._standing = standing
+        self._decoder = decoder
+        self._clock = clock
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def now_us(self) -> int:
+        """The time, microseconds since the epoch."""
+        return self._clock.time_ns() // _NS_PER_US
+
+    @property
+    def now_ms(self) -> int:
+        """The time, milliseconds since the epoch."""
+        return self.now_us // _US_PER_MS
+
+    @property
+    def seconds(self) -> float:
+        """The time of a clock that never goes back."""
+        return self._clock.monotonic()
+
+    @property
+    def position(self) -> LogPosition | None:
+        """Up to where the source's log was delivered; None before the server has named a file.
+
+        It holds between two transactions; within one, it is a little ahead.
+        """
+        standing, read = self._standing, self._decoder.place
+        delivered = self._log_position(standing.file, standing.position)
+        # Events between transactions move what is read, not where the stream stands.
+        came = self._log_position(read.file, read.position)
+        if delivered is None or came is None:
+            return delivered or came
+        return max(delivered, came)
+
+    @property
+    def delivered(self) -> Delivered:
+        """What the stream has delivered."""
+        gtids = self._standing.gtid_set
+        return Delivered(str(gtids) if isinstance(gtids, GtidSet) else None, self.position)
+
+    def put_chunk(self, chunk: Chunk, touched: AbstractSet[bytes], read_us: int) -> int:
+        """Write the rows whose keys are not `touched`; return how many these are."""
+        if not chunk.count:
+            return 0
+        schema = chunk.schema
+        # Refuses a topic that another table has.
+        self._encoder.topic(schema.database, schema.table)
+        place = self._standing.between(chunk.count)
+        self._announce(schema, place, read_us)
+        copy_place = CopyPlace(
+            place.epoch, self._standing.file, place.file, place.position + 1, place.number, read_us
+        )
+        return chunk.publish(self._target, self._options, copy_place, touched, self.now_us)
+
+    def put_rows_gone(self, database: str, table: str, schema: TableSchema | None = None) -> None:
+        """Write that all earlier rows of a table are gone; nothing where none were published.
+
+        With a `schema` it is written in any case, behind that.
+        """
+        place = self._standing.between(1)
+        if schema is not None:
+            self._announce(schema, place, self.now_us)
+        schema_id = self._encoder.newest_schema_id(f"{database}.{table}")
+        if not schema_id:
+            return
+        self._encoder.topic(database, table)
+        put_rows_gone(
+            self._target,
+            self._options,
+            database,
+            table,
+            schema_id,
+            self._standing.file,
+            place,
+            self.now_us,
+        )
+
+    def put_state(self, state: TableState) -> None:
+        """Write how far a copy is."""
+        self._put_state(state, state.encode())
+
+    def forget_state(self, state: TableState) -> None:
+        """Write that nothing is known of a copy."""
+        self._put_state(state, None)
+
+    def _put_state(self, state: TableState, value: bytes | None) -> None:
+        key = f"{self._pipeline}/{state.key_part}".encode()
+        topic = snapshot_topic(self._options.prefix)
+        self._target.take(topic, key, value, NO_HEADERS, self.now_ms)
+
+    def _announce(self, schema: TableSchema, place: BetweenPlace, time_us: int) -> None:
+        sequence = Sequence(place.epoch, place.file, place.position, place.event, place.row)
+        self._encoder.announce(schema, sequence, time_us // _US_PER_MS)
+
+    def _log_position(self, file: str, position: int) -> LogPosition | None:
+        if not file:
+            return None
+        number = self._numbers.get(file)
+        if number is None:
+            self._numbers.clear()
+            number = self._numbers[file] = file_number(file)
+        return LogPosition(number, position)

@@ -1,0 +1,102 @@
+"""Which tables there are to copy, and how a table is parted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.changes.table_filter import SYSTEM_DATABASES
+from connector.snapshot.jobs import PlanJob, Planned
+from connector.snapshot.keyset import can_be_paged
+from connector.snapshot.table_state import KeyRange
+from connector.snapshot.watermark import log_end
+from connector.source.selected_table import SelectedTable
+
+if TYPE_CHECKING:
+    from connector.changes.table_filter import TableFilter
+    from connector.config import SnapshotSettings
+    from connector.source.select_session import SelectSession
+
+_INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+# A part should be worth a connection.
+_CHUNKS_OF_A_PART_MIN = 4
+
+_TABLES = """
+    SELECT table_schema AS db, table_name AS name FROM information_schema.tables
+    WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND {where}
+    ORDER BY table_schema, table_name
+"""
+_STATISTICS = """
+    SELECT t.table_rows AS estimated, t.avg_row_length AS row_bytes, e.transactions AS transactional
+    FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine
+    WHERE t.table_schema = {database} AND t.table_name = {table}
+"""
+
+
+def followed_tables(session: SelectSession, tables: TableFilter) -> list[tuple[str, str]]:
+    """Return (database, table) of all that `tables` follows and the account may see.
+
+    Raises what the session raises.
+    """
+    system = ", ".join(
+        f"'{name}'" for name in sorted(SYSTEM_DATABASES) if not tables.may_follow_database(name)
+    )
+    where = f"table_schema NOT IN ({system})" if system else "TRUE"
+    found = [
+        (row["db"] or "", row["name"] or "") for row in session.query(_TABLES.format(where=where))
+    ]
+    return [name for name in found if tables.follows(*name)]
+
+
+def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Planned:
+    """Return how to copy a table.
+
+    Raises what the session raises, and as `SelectedTable.describe` does.
+    """
+    table = SelectedTable.describe(session, job.database, job.table)
+    (statistics,) = session.query(
+        _STATISTICS.format(database=sql_text(job.database), table=sql_text(job.table))
+    ) or ({},)
+    estimated_rows = int(statistics.get("estimated") or 0)
+    ranges: list[KeyRange] = []
+    if can_be_paged(table):
+        ranges = [KeyRange()]
+        if (
+            table.key_columns[0].type in _INTEGERS
+            and settings.connections > 1
+            and estimated_rows >= _CHUNKS_OF_A_PART_MIN * settings.connections * settings.chunk_rows
+        ):
+            ranges = _parts(session, table, settings.connections)
+    return Planned(
+        job,
+        table,
+        statistics.get("transactional") == "YES",
+        ranges,
+        estimated_rows,
+        int(statistics.get("row_bytes") or 0),
+        log_end(session),
+    )
+
+
+def table_exists(session: SelectSession, database: str, table: str) -> bool:
+    """Return whether there is such a table that the account may see."""
+    where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
+    return bool(session.query(_TABLES.format(where=where)))
+
+
+def sql_text(value: str) -> str:
+    """Return a string as SQL has it, whatever its characters are."""
+    return f"_utf8mb4 X'{value.encode().hex()}'"
+
+
+def _parts(session: SelectSession, table: SelectedTable, count: int) -> list[KeyRange]:
+    """Part the values of the first key column evenly; the first and the last part are open."""
+    column = table.key_columns[0].expression
+    (row,) = session.query(
+        f"SELECT MIN({column}) AS low, MAX({column}) AS high FROM {table.quoted_name}"  # noqa: S608 - quoted names
+    )
+    if row["low"] is None or row["high"] is None:
+        return [KeyRange()]
+    low, high = int(row["low"]), int(row["high"])
+    bounds = sorted({low + (high - low + 1) * n // count for n in range(1, count)} - {low})
+    edges = ["", *(str(bound) for bound in bounds), ""]
+    return [KeyRange(low=edges[n], high=edges[n + 1]) for n in range(len(edges) - 1)]

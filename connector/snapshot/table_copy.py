@@ -1,0 +1,156 @@
+"""The copy of one table: which rows are to be read next, and which were written."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from connector.metrics.figures import CopyFigures
+from connector.snapshot.jobs import ChunkJob, PassJob
+
+if TYPE_CHECKING:
+    from connector.config import SnapshotSettings
+    from connector.envelope.key_watch import WatchedTable
+    from connector.snapshot.jobs import ChunkRead, Planned
+    from connector.snapshot.output import CopyOutput
+    from connector.snapshot.table_state import TableState
+    from connector.snapshot.watermark import LogPosition
+
+# A record is so many times larger than the row in the table, until a chunk tells.
+_RECORD_FACTOR = 3
+_RECORD_BYTES = 64
+# A chunk should not fill its bytes, because rows differ in size.
+_FILLED_PART = 0.75
+_GROWTH = 2
+
+_numbers = count(1)
+
+
+class TableCopy:
+    """The state of a table, and what is under way beyond it.
+
+    `number` tells answers to what was asked for from those to what has been given up since.
+    """
+
+    def __init__(
+        self, state: TableState, watched: WatchedTable, settings: SnapshotSettings
+    ) -> None:
+        """Go on behind `state`."""
+        self.state = state
+        self.watched = watched
+        self.number = next(_numbers)
+        self.planned: Planned | None = None
+        self.is_asked = False  # for a plan
+        self.gone_at: LogPosition | None = None  # where the log ended when the table was not there
+        self.changed = 0  # times that the table was another one, since rows were written
+        self._settings = settings
+        self._limit = 1
+        # Of each part: the key to go on behind, and whether there is nothing more to ask for.
+        self._after: list[list[bytes]] = []
+        self._is_read: list[bool] = []
+        self._asked: set[int] = set()
+        self._windows: set[int] = set()
+        self._first_written: tuple[float, int] | None = None  # seconds, rows before
+
+    def plan(self, planned: Planned) -> None:
+        """Copy as was planned; the ranges of the state are those of the same key."""
+        settings = self._settings
+        self.planned = planned
+        self.is_asked = False
+        self.watched.schema_id = planned.table.schema.schema_id
+        row_bytes = planned.row_bytes * _RECORD_FACTOR + _RECORD_BYTES
+        self._limit = max(1, min(settings.chunk_rows, settings.chunk_bytes_max // row_bytes))
+        self._after = [part.last_key for part in self.state.ranges]
+        self._is_read = [part.done for part in self.state.ranges]
+
+    def next_job(self, output: CopyOutput) -> ChunkJob | None:
+        """Open a window and return the next chunk to read; None where all are under way."""
+        planned = self.planned
+        if planned is None:
+            return None
+        for part, key_range in enumerate(self.state.ranges):
+            if part in self._asked or self._is_read[part]:
+                continue
+            self._asked.add(part)
+            window = self.watched.open_window()
+            self._windows.add(window)
+            return ChunkJob(
+                self.number,
+                planned.table,
+                planned.transactional,
+                part,
+                key_range,
+                self._after[part],
+                self.state.where,
+                self._limit,
+                self._settings.chunk_bytes_max,
+                output.delivered,
+                window,
+                self.watched.changes,
+            )
+        return None
+
+    def pass_job(self) -> PassJob:
+        """Return the job that reads all rows at once."""
+        assert self.planned is not None
+        return PassJob(
+            self.number,
+            self.planned.table,
+            self.planned.transactional,
+            self.state.where,
+            self._settings.chunk_bytes_max,
+        )
+
+    def read(self, result: ChunkRead) -> None:
+        """Take note of a chunk that was read: the next one follows it."""
+        part, chunk = result.job.part, result.chunk
+        self._asked.discard(part)
+        self._is_read[part] = result.is_last
+        limit = result.limit
+        if chunk.count:
+            self._after[part] = chunk.last_key
+            row_bytes = max(1, chunk.size // chunk.count)
+            fitting = int(self._settings.chunk_bytes_max * _FILLED_PART) // row_bytes
+            limit = min(limit * _GROWTH, fitting)
+        self._limit = max(1, min(limit, self._settings.chunk_rows))
+
+    def written(self, result: ChunkRead, rows: int, seconds: float) -> None:
+        """Take note of a chunk that was written, with `rows` of its rows."""
+        job, chunk = result.job, result.chunk
+        self.watched.close_window(job.window)
+        self._windows.discard(job.window)
+        part = self.state.ranges[job.part]
+        if chunk.count:
+            part.last = [cell.hex() for cell in chunk.last_key]
+        part.done = result.is_last
+        self.changed = 0
+        self.count_rows(rows, seconds)
+
+    def count_rows(self, rows: int, seconds: float) -> None:
+        """Count rows that were written at a time."""
+        if self._first_written is None:
+            self._first_written = (seconds, self.state.rows)
+        self.state.rows += rows
+
+    def drop(self) -> None:
+        """Give up what is under way; it is read again from behind what was written."""
+        self.number = next(_numbers)
+        for window in self._windows:
+            self.watched.close_window(window)
+        self._windows.clear()
+        self._asked.clear()
+        self._after = [part.last_key for part in self.state.ranges]
+        self._is_read = [part.done for part in self.state.ranges]
+        self.is_asked = False
+        self.planned = None
+
+    def figures(self, seconds: float) -> CopyFigures:
+        """Return how far the copy is at a time."""
+        state = self.state
+        per_second = 0.0
+        if self._first_written is not None:
+            since, before = self._first_written
+            per_second = (state.rows - before) / max(seconds - since, 1e-3)
+        left = max(0, state.estimated_rows - state.rows)
+        eta = left / per_second if per_second else None
+        return CopyFigures(state.rows, state.estimated_rows, per_second, eta)

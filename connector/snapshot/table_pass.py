@@ -1,0 +1,81 @@
+"""The copy of a table that is read at once: the stream waits at the place that its rows are of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from connector.snapshot.jobs import PassOpened, PassReady
+
+if TYPE_CHECKING:
+    from connector.snapshot.jobs import PassChunk, PassResult
+    from connector.snapshot.output import CopyOutput
+    from connector.snapshot.readers import Readers
+    from connector.snapshot.table_copy import TableCopy
+    from connector.snapshot.watermark import LogPosition
+
+
+class TablePass:
+    """One attempt; where it breaks, the next one begins with the first row.
+
+    The stream stands still from when the reader is about to open its snapshot until that is open;
+    the snapshot's place is then ahead of the stream, or where it stands.
+    """
+
+    def __init__(self, copy: TableCopy, output: CopyOutput, readers: Readers) -> None:
+        """Ask for the rows."""
+        self.copy = copy
+        self._output = output
+        self._readers = readers
+        self._changes = copy.watched.changes
+        self._stage: Literal["asked", "opening", "approaching", "writing"] = "asked"
+        self._place: LogPosition | None = None
+        self._read_us = 0
+        self._chunks: list[PassChunk] = []
+        readers.submit(copy.pass_job())
+
+    @property
+    def holds_stream(self) -> bool:
+        """Whether the stream must not go on: it would pass by the place of the rows."""
+        return self._stage in ("opening", "writing")
+
+    @property
+    def is_approaching(self) -> bool:
+        """Whether the stream goes on to the place of the rows, transaction by transaction."""
+        return self._stage == "approaching"
+
+    def take(self, result: PassResult) -> None:
+        """Take what the reader says next."""
+        if isinstance(result, PassReady):
+            self._stage = "opening"
+            self._readers.go_on()
+        elif isinstance(result, PassOpened):
+            self._stage = "approaching"
+            self._place = result.place
+            self._read_us = result.read_us
+        else:
+            self._chunks.append(result)
+
+    def step(self) -> Literal["going on", "changed", "complete"]:
+        """Write what was read, where the stream stands at its place."""
+        copy, output = self.copy, self._output
+        if self._stage == "approaching":
+            position = output.position
+            if position is None or self._place is None or position < self._place:
+                return "going on"
+            if copy.watched.changes != self._changes:
+                return "changed"
+            self._stage = "writing"
+            copy.state.rows = 0
+            if not copy.state.where:
+                assert copy.planned is not None
+                schema = copy.planned.table.schema
+                output.put_rows_gone(schema.database, schema.table, schema)
+        if self._stage == "writing":
+            for chunk in self._chunks:
+                rows = output.put_chunk(chunk.chunk, frozenset(), self._read_us)
+                copy.count_rows(rows, output.seconds)
+                self._readers.go_on()
+                if chunk.is_last:
+                    return "complete"
+            self._chunks.clear()
+        return "going on"

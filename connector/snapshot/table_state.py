@@ -1,0 +1,102 @@
+"""How far the copy of a table is, as its record in `<prefix>.snapshot` keeps it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from connector.envelope.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from connector.envelope.contract import SnapshotRecord
+
+Phase = Literal["waiting", "copying", "complete", "failed"]
+
+NO_REQUEST = -1
+
+
+@dataclass(slots=True)
+class KeyRange:
+    """A part of a table; the fields of `contract.SnapshotRange`."""
+
+    low: str = ""
+    high: str = ""
+    last: list[str] = field(default_factory=list)
+    done: bool = False
+
+    @property
+    def last_key(self) -> list[bytes]:
+        """The cells of the last key that was written; empty before the first."""
+        return [bytes.fromhex(cell) for cell in self.last]
+
+
+@dataclass(slots=True)
+class TableState:
+    """The fields of `contract.SnapshotRecord`."""
+
+    database: str
+    table: str
+    phase: Phase = "waiting"
+    reason: str = ""
+    request: int = NO_REQUEST
+    where: str = ""
+    key: list[str] = field(default_factory=list)
+    ranges: list[KeyRange] = field(default_factory=list)
+    rows: int = 0
+    estimated_rows: int = 0
+    started_at_ms: int = 0
+    ended_at_ms: int = 0
+    error: str = ""
+
+    @property
+    def name(self) -> str:
+        """`database.table`."""
+        return f"{self.database}.{self.table}"
+
+    @property
+    def key_part(self) -> str:
+        """What stands behind `pipeline/` in the record's key."""
+        return f"{self.name}/{self.request}" if self.where else self.name
+
+    @property
+    def under_way(self) -> bool:
+        """Whether there is something left to copy."""
+        return self.phase in ("waiting", "copying")
+
+    def start_over(self) -> None:
+        """Copy from the beginning."""
+        self.phase = "waiting"
+        self.key = []
+        self.ranges = []
+        self.rows = self.estimated_rows = 0
+        self.started_at_ms = self.ended_at_ms = 0
+        self.error = ""
+
+    def encode(self) -> bytes:
+        """Return the value of the record."""
+        value: SnapshotRecord = asdict(self)  # type: ignore[assignment]  # same keys, by the test
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def decode(cls, value: bytes, place: str) -> TableState:
+        """Read the value of a record; `place` names it in errors.
+
+        Raises DecodeError when it is not one that this version wrote.
+        """
+        try:
+            state = cls(**json.loads(value))
+            state.ranges = [KeyRange(**part) for part in state.ranges]  # type: ignore[arg-type]
+        except (ValueError, TypeError) as error:
+            reason = (
+                f"{place} is not the state of a copy of this version ({error}); give the pipeline "
+                "a new name, or remove the record"
+            )
+            raise DecodeError(reason) from error
+        return state
+
+
+def snapshot_topic(prefix: str) -> str:
+    """Return the topic of these records."""
+    return control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX)

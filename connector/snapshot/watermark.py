@@ -1,0 +1,128 @@
+"""What the stream has delivered, and what a SELECT sees: which of the two is ahead.
+
+A server sends events before its engine has committed them, so that a SELECT may not see yet what
+the stream has delivered. And it commits while a chunk is read, so that a SELECT may see what the
+stream has not delivered yet. `read_behind` reads between the two: behind everything that was
+delivered when the chunk's window opened, and it says up to where the stream has to be delivered
+before the rows may be written.
+
+*MySQL with GTIDs.* A GTID joins gtid_executed once its transaction is visible. *MySQL without.* A
+transaction that is in the log and not yet visible holds the locks on its rows, so a locking read
+waits for it. *MariaDB.* A consistent snapshot has its place in the log.
+
+The end of the log is asked for afterwards: a transaction is in the log before it is visible.
+
+https://mariadb.com/docs/server/server-management/variables-and-modes/server-status-variables#binlog_snapshot_position
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from connector.envelope.order import file_number
+from connector.errors import SourceRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Event
+
+    from connector.source.identity import ServerIdentity
+    from connector.source.select_session import SelectSession
+
+# MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
+_BINARY_LOG_STATUS_SINCE = (8, 2, 0)
+_WAIT_SECONDS = 1
+_LOOK_SECONDS = 0.005
+
+_Read = TypeVar("_Read")
+
+_FOR_SHARE = " LOCK IN SHARE MODE"
+_SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+
+
+class LogPosition(NamedTuple):
+    """The first byte behind something in the log of one server; compares as it is ordered."""
+
+    file: int  # the number at the end of its name
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What the stream had delivered at a time, between two transactions."""
+
+    gtid_set: str | None  # of MySQL with GTIDs
+    position: LogPosition | None  # None before anything came from this server
+
+
+def read_behind(
+    session: SelectSession,
+    delivered: Delivered,
+    read: Callable[[str], _Read],
+    closing: Event,
+    *,
+    transactional: bool,
+) -> tuple[_Read, LogPosition]:
+    """Return what `read` returns, and where the stream has to be before it may be used.
+
+    `read` is given what goes to the end of a SELECT. `transactional` says whether the table's
+    engine knows consistent snapshots. Raises what the session raises.
+    """
+    identity = session.identity
+    if identity.flavour == "mariadb":
+        least = delivered.position or log_end(session)
+        seen = open_snapshot(session, least, closing)
+        result = read("")
+        session.query("COMMIT")
+        return result, seen if transactional else log_end(session)
+    if delivered.gtid_set is None:
+        return read(_FOR_SHARE), log_end(session)
+    wait_until_visible(session, delivered.gtid_set)
+    return read(""), log_end(session)
+
+
+def wait_until_visible(session: SelectSession, gtid_set: str) -> None:
+    """Wait until MySQL shows every transaction of a set; raises when the session is closed."""
+    sql = f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtid_set}', {_WAIT_SECONDS}) AS timed_out"
+    while session.query(sql)[0]["timed_out"] != "0":
+        pass
+
+
+def log_end(session: SelectSession) -> LogPosition:
+    """Return where the server's log ends.
+
+    Raises SourceRefused without a log.
+    """
+    rows = session.query(_status_query(session.identity))
+    if not rows:
+        reason = f"{session.place}: the binary log is off: start the server with log_bin"
+        raise SourceRefused(reason)
+    return LogPosition(file_number(rows[0]["File"] or ""), int(rows[0]["Position"] or 0))
+
+
+def snapshot_position(session: SelectSession) -> LogPosition:
+    """Return which place of the log the open snapshot of a MariaDB session is of."""
+    status = {
+        (row["Variable_name"] or "").lower(): row["Value"] or ""
+        for row in session.query("SHOW STATUS LIKE 'binlog_snapshot_%'")
+    }
+    return LogPosition(
+        file_number(status["binlog_snapshot_file"]), int(status["binlog_snapshot_position"])
+    )
+
+
+def open_snapshot(session: SelectSession, least: LogPosition, closing: Event) -> LogPosition:
+    """Begin a transaction on MariaDB that sees everything up to `least`; return up to where."""
+    while True:
+        session.query(_SNAPSHOT)
+        seen = snapshot_position(session)
+        if seen >= least:
+            return seen
+        session.query("COMMIT")
+        closing.wait(_LOOK_SECONDS)
+
+
+def _status_query(identity: ServerIdentity) -> str:
+    modern = identity.flavour == "mysql" and identity.version_number >= _BINARY_LOG_STATUS_SINCE
+    return "SHOW BINARY LOG STATUS" if modern else "SHOW MASTER STATUS"
