@@ -23,9 +23,11 @@ from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import check_source, require
 from connector.source.start import resolve_start
 from connector.source.start_validation import validate_start
+from connector.source.table_definitions import TableDefinitions
 
 if TYPE_CHECKING:
     from connector.config import SourceSettings
+    from connector.envelope.anchored_tables import DefinitionSource
     from connector.envelope.progress import Progress
     from connector.source.identity import ServerIdentity
     from connector.source.replication_stream import ReplicationStream
@@ -48,6 +50,12 @@ class CheckedSource:
     def address(self) -> str:
         """HOST:PORT, as the progress record keeps it."""
         return address_of(self.settings)
+
+    def definitions(self) -> DefinitionSource:
+        """Return what tells the columns of tables that the log does not describe."""
+        return TableDefinitions(
+            self.settings, self.identity, lower_case_names=self.lower_case_names
+        )
 
     def open_stream(self, replica_name: str) -> ReplicationStream:
         """Ask the server for everything behind `point`, or `reads_from`.

@@ -29,9 +29,10 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from connector.binlog.character_sets import character_decoder
+from connector.binlog.collations import BINARY_COLLATION
 from connector.binlog.column_types import NUMERIC_TYPES, ColumnType
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
+from connector.payload import PayloadReader, encode_lenenc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +73,8 @@ _CHARACTER = frozenset(
 )
 # In MariaDB, GEOMETRY is a BLOB with the collation `binary`.
 _MARIADB_CHARACTER = _CHARACTER | {ColumnType.GEOMETRY}
+
+_UTF8_COLLATION = 46  # utf8mb4_bin
 
 _ENUM = frozenset({ColumnType.ENUM})
 _SET = frozenset({ColumnType.SET})
@@ -117,6 +120,64 @@ def read_optional_metadata(
                 reason = f"{field.remaining} bytes of optional metadata {kind.name} are left over"
                 raise DecodeError(reason)
     return tuple(fields)
+
+
+def write_optional_metadata(columns: list[Column], *, mariadb: bool) -> bytes:
+    """Return the fields that tell what `columns` do: the inverse of `read_optional_metadata`.
+
+    Labels are written as UTF-8, whatever character set they have on the server. Geometry types and
+    dimensions, which rows do not need, are left out.
+    """
+    characters = _MARIADB_CHARACTER if mariadb else _CHARACTER
+    enums, sets = _of_types(columns, _ENUM), _of_types(columns, _SET)
+    keyed = sorted(
+        (column.primary_key, place) for place, column in enumerate(columns) if column.primary_key
+    )
+    fields = (
+        (
+            MetadataField.SIGNEDNESS,
+            _bits([column.unsigned for column in _of_types(columns, NUMERIC_TYPES)]),
+        ),
+        (
+            MetadataField.COLUMN_CHARSET,
+            b"".join(
+                encode_lenenc(BINARY_COLLATION if column.collation is None else column.collation)
+                for column in _of_types(columns, characters)
+            ),
+        ),
+        (
+            MetadataField.COLUMN_NAME,
+            b"".join(_text(column.name or "") for column in columns),
+        ),
+        (MetadataField.SET_STR_VALUE, b"".join(map(_labels, sets))),
+        (MetadataField.ENUM_STR_VALUE, b"".join(map(_labels, enums))),
+        (MetadataField.SIMPLE_PRIMARY_KEY, b"".join(encode_lenenc(place) for _, place in keyed)),
+        (
+            MetadataField.ENUM_AND_SET_COLUMN_CHARSET,
+            encode_lenenc(_UTF8_COLLATION) * (len(enums) + len(sets)),
+        ),
+    )
+    return b"".join(
+        bytes((kind,)) + encode_lenenc(len(value)) + value for kind, value in fields if value
+    )
+
+
+def _bits(values: list[bool]) -> bytes:
+    octets = bytearray((len(values) + 7) // 8)
+    for place, value in enumerate(values):
+        if value:
+            octets[place >> 3] |= 0x80 >> (place & 7)
+    return bytes(octets)
+
+
+def _text(value: str) -> bytes:
+    data = value.encode()
+    return encode_lenenc(len(data)) + data
+
+
+def _labels(column: Column) -> bytes:
+    labels = column.labels or []
+    return encode_lenenc(len(labels)) + b"".join(map(_text, labels))
 
 
 def _of_types(columns: list[Column], types: frozenset[ColumnType]) -> list[Column]:

@@ -19,7 +19,11 @@ from typing import TYPE_CHECKING, Final
 
 from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType
-from connector.binlog.optional_metadata import KNOWN_FIELDS, read_optional_metadata
+from connector.binlog.optional_metadata import (
+    KNOWN_FIELDS,
+    MetadataField,
+    read_optional_metadata,
+)
 from connector.binlog.post_header import read_post_header
 from connector.binlog.row_plan import RowPlan
 from connector.errors import DecodeError
@@ -87,8 +91,10 @@ class TableMapEvent:
     columns: list[Column]
     has_metadata: bool = True  # false: nothing but the types is known of the columns
     metadata_fields: tuple[int, ...] = ()  # types of the optional metadata, in its order
+    named: bool = True  # whether the log tells the names of the columns
     # The body that it was decoded from, where it is kept for others with the same bytes.
     raw: bytes = field(default=b"", repr=False, compare=False)
+    _metadata_start: int = field(default=0, repr=False, compare=False)  # in `raw`
     _bitmap: bytes = field(default=b"", repr=False, compare=False)  # read last
     _row_plan: RowPlan | None = field(default=None, repr=False, compare=False)
 
@@ -106,6 +112,7 @@ class TableMapEvent:
         MariaDB lists the character sets of other columns. Only a server whose rows events are
         `pre_ga` may leave the metadata out.
         """
+        start = body.offset
         head = read_post_header(body, post_header_length, _POST_HEADER_LENGTH)
         table_id = read_table_id(head, post_header_length)
         flags = head.read_uint16()
@@ -114,7 +121,9 @@ class TableMapEvent:
         types = body.read_bytes(body.read_lenenc())
         if pre_ga and not body.remaining:
             columns = [Column(type_code, metadata=0, nullable=True) for type_code in types]
-            return cls(table_id, flags, schema, table, columns, has_metadata=False)
+            return cls(
+                table_id, flags, schema, table, columns, has_metadata=False, named=not columns
+            )
         metadata = PayloadReader(body.read_lenenc_bytes())
         nullable = body.read_bytes((len(types) + 7) // 8)
         columns = [
@@ -128,8 +137,39 @@ class TableMapEvent:
         if metadata.remaining:
             reason = f"{metadata.remaining} bytes of column metadata belong to no column"
             raise DecodeError(reason)
+        metadata_start = body.offset - start
         fields = read_optional_metadata(body, columns, mariadb=mariadb)
-        return cls(table_id, flags, schema, table, columns, metadata_fields=fields)
+        return cls(
+            table_id,
+            flags,
+            schema,
+            table,
+            columns,
+            metadata_fields=fields,
+            named=MetadataField.COLUMN_NAME in fields or not columns,
+            _metadata_start=metadata_start,
+        )
+
+    def with_metadata(self, metadata: bytes, *, mariadb: bool) -> TableMapEvent:
+        """Return the same with other optional metadata, as it would be in the event.
+
+        Raises DecodeError where it does not fit the columns.
+        """
+        columns = [
+            Column(column.type_code, column.metadata, column.nullable) for column in self.columns
+        ]
+        fields = read_optional_metadata(PayloadReader(metadata), columns, mariadb=mariadb)
+        return TableMapEvent(
+            self.table_id,
+            self.flags,
+            self.schema,
+            self.table,
+            columns,
+            metadata_fields=fields,
+            named=MetadataField.COLUMN_NAME in fields,
+            raw=self.raw[: self._metadata_start] + metadata,
+            _metadata_start=self._metadata_start,
+        )
 
     @property
     def unknown_fields(self) -> tuple[int, ...]:

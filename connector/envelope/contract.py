@@ -151,6 +151,9 @@ class SchemaRecord(TypedDict):
     table: str
     seq: str  # the sequence of the first row that uses it
     columns: list[SchemaColumn]
+    # Where the log stood, as file:position, when the source was asked for the columns, because the
+    # log does not name them; absent where it does.
+    anchor: NotRequired[str]
 
 
 # Column types of a schema record and the JSON form of their values in the `lossless` profile.
@@ -243,9 +246,11 @@ class ProgressRecord(TypedDict):
     # Columns added by ALTER TABLE whose table has had no rows since: "shop.orders" to a list of
     # [column, kind of default, literal]. The next schema record of the table takes them up.
     added_columns: dict[str, list[list[str]]]
-    # What is known of schema changes that gh-ost or pt-online-schema-change have under way: "added",
-    # "copied" and "away", each from a table to lists; see `changes.online_schema_change`.
+    # What is known of schema changes that gh-ost or pt-online-schema-change have under way:
+    # "added", "copied" and "away", each from a table to lists; see `changes.online_schema_change`.
     online_changes: dict[str, dict[str, list[list[str]]]]
+    # Tables of which a schema record has an `anchor`, and which a statement has changed since.
+    changed_tables: list[str]
     # Records that were written at this place, between two transactions: rows of copies, and what
     # came out of quarantine.
     between: int

@@ -35,6 +35,7 @@ class Progress:
     committed_at_ms: int
     added_columns: dict[str, list[list[str]]] = field(default_factory=dict)
     online_changes: dict[str, dict[str, list[list[str]]]] = field(default_factory=dict)
+    changed_tables: list[str] = field(default_factory=list)
     between: int = 0
     commands_offset: int = 0
     prepared: list[PreparedXaRecord] = field(default_factory=list)

@@ -73,8 +73,11 @@ class TableSchema:
         """Return the key of the record in `<prefix>.schema`."""
         return f"{self.name}/{self.schema_id}".encode()
 
-    def record_value(self, seq: Sequence, columns: list[SchemaColumn]) -> bytes:
-        """Return the value of that record; `columns` may say more than `self.columns`."""
+    def record_value(self, seq: Sequence, columns: list[SchemaColumn], anchor: str = "") -> bytes:
+        """Return the value of that record; `columns` may say more than `self.columns`.
+
+        `anchor` is where the server was asked for them, "" where the log tells them.
+        """
         value: SchemaRecord = {
             "schema_id": self.schema_id,
             "database": self.database,
@@ -82,6 +85,8 @@ class TableSchema:
             "seq": str(seq),
             "columns": columns,
         }
+        if anchor:
+            value["anchor"] = anchor
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 

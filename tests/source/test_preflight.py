@@ -35,6 +35,7 @@ MARIADB_WRONG = {
     "mysql56_temporal_format": "OFF",
 }
 WARNINGS = {
+    "binlog_row_metadata",
     "binlog_checksum",
     "binlog_expire_logs_seconds",
     "gtid_mode",

@@ -1,0 +1,169 @@
+"""A stream whose log does not name the columns, in memory, from a real server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from connector.binlog.decoder import EventDecoder
+from connector.changes.online_schema_change import OnlineChanges
+from connector.changes.table_filter import TableFilter
+from connector.config import SourceSettings
+from connector.delivery_stream import DeliveryStream
+from connector.envelope.anchored_tables import AnchoredTables
+from connector.envelope.encode import RecordEncoder
+from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.progress import Progress
+from connector.event_source import EventSource
+from connector.resume import Instance, Standing, added_columns
+from connector.sink.record_batch import BatchingTarget, BatchReceiver
+from connector.source.dump_request import open_stream
+from connector.source_choice import choose_source
+
+if TYPE_CHECKING:
+    from connector.envelope.record import Record
+    from connector.sink.record_batch import RecordBatch
+    from local_stack import Endpoint
+
+NOW_US = 1_700_000_000_000_000
+PREFIX = "p"
+
+
+class _Batches(BatchReceiver):
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def partition_count(self, topic: str) -> int:
+        del topic
+        return 1
+
+    def receive(self, batch: RecordBatch) -> None:
+        self.records += batch.records()
+
+
+class _OneEvent(EventSource):
+    def __init__(self) -> None:
+        self.data: bytes | None = None
+
+    def next_event(self) -> bytes | None:
+        data, self.data = self.data, None
+        return data
+
+
+class AnchoredStream:
+    """What Kafka would have of tables of one server, over all runs."""
+
+    def __init__(self, source: Endpoint, *tables: str, **settings: Any) -> None:
+        """Follow `tables` from the log's end."""
+        self._settings = SourceSettings(
+            **{
+                "host": source.host,
+                "port": source.port,
+                "user": source.user,
+                "password": SecretStr(source.password),
+                "server_id": 5798,
+                "tables": list(tables),
+                "start": "latest",
+            }
+            | settings
+        )
+        self.records: list[Record] = []
+        self.progress: Progress | None = None
+        self.resyncs: list[tuple[str, str, str]] = []
+        self.gone: list[str] = []
+        self.run()
+
+    def run(self, events_max: int | None = None) -> list[Record]:
+        """Deliver to the end of the log, or die behind `events_max` events; return what is new.
+
+        A run begins where the one before committed, which is behind each transaction.
+        """
+        source = choose_source(self._settings, self.progress)
+        last = self.progress
+        standing = Standing(source.identity, source.point, last, source=source.address)
+        flavour = source.identity.flavour
+        batches = _Batches()
+        target = BatchingTarget(batches, 4096, 16384, 1 << 24)
+        schemas: dict[str, bytes] = {}
+        for record in self.records:
+            if record.topic == f"{PREFIX}.schema":
+                assert record.key is not None
+                assert record.value is not None
+                schemas.pop(record.key.decode(), None)
+                schemas[record.key.decode()] = record.value
+        encoder = RecordEncoder(
+            EnvelopeOptions(PREFIX, flavour, "1"),
+            standing.order,
+            target,
+            schemas,
+            added_columns(last) if last is not None else {},
+        )
+        encoder.anchored = AnchoredTables(
+            source.definitions(),
+            mariadb=flavour == "mariadb",
+            schemas=schemas,
+            changed=last.changed_tables if last is not None else (),
+        )
+        stream = DeliveryStream(
+            EventDecoder(
+                file=source.point.file,
+                position=source.point.position,
+                mariadb=flavour == "mariadb",
+            ),
+            TableFilter(self._settings.tables, self._settings.exclude_tables),
+            encoder,
+            target,
+            standing,
+            lower_case_names=source.lower_case_names,
+            online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
+        )
+        before = len(self.records)
+        one = _OneEvent()
+        received = 0
+        with open_stream(
+            self._settings, source.point, replica_name="anchored", stop_at_end=True
+        ) as dump:
+            self._commit(stream, target, batches)
+            while not dump.ended and received != events_max:
+                one.data = dump.receive(5.0)
+                if one.data is None:
+                    continue
+                received += 1
+                stream.run(one, 1 << 40, NOW_US)
+                if stream.waiting and not stream.in_transaction:
+                    self._commit(stream, target, batches)
+        self.gone += encoder.anchored.gone
+        return self.records[before:]
+
+    def _commit(self, stream: DeliveryStream, target: BatchingTarget, batches: _Batches) -> None:
+        target.flush()
+        self.records += batches.records
+        batches.records = []
+        stream.waiting = 0
+        self.resyncs += stream.resyncs
+        stream.resyncs.clear()
+        # As it is read back.
+        record = stream.progress(Instance("a", "host", 7), 1).encode(PREFIX, "p")
+        assert record.value is not None
+        self.progress = Progress.decode(record.value, "progress")
+
+
+def rows_of(records: list[Record], table: str) -> list[tuple[str, Any, Any]]:
+    """Return the operation, before and after of each record of a table, without tombstones."""
+    rows = []
+    for record in records:
+        if record.topic.endswith(f".{table}") and record.value is not None:
+            value = json.loads(record.value)
+            rows.append((value["op"], value["before"], value["after"]))
+    return rows
+
+
+def schema_ids_of(records: list[Record], table: str) -> list[str]:
+    """Return the id of the column list of each record of a table."""
+    return [
+        dict(record.headers)["cdc.schema"].decode()
+        for record in records
+        if record.topic.endswith(f".{table}")
+    ]
