@@ -198,7 +198,7 @@ class Pipeline:
             attendant.close()
 
     def _open_source(self, settings: Settings, peers: Peers, rolled_back: frozenset[str]) -> None:
-        recovered = self._sink.recover()
+        recovered = self._sink.recover(claimed=self._instance.claimed)
         last = recovered.progress
         source = peers.choose_source(settings.source, last)
         identity, point = source.identity, source.point
@@ -270,6 +270,7 @@ class Pipeline:
         )
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()
+        self._instance.claimed = True
         self._stream = source.open_stream(settings.name)
         self._watch = peers.watch_source(source.settings, self._figures)
         self._figures.connected = True

@@ -34,13 +34,14 @@ if TYPE_CHECKING:
 _NEW_NAME = "give the pipeline a new name and set source.start"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Instance:
     """The process that writes progress records."""
 
     id: str
     host: str
     pid: int
+    claimed: bool = False  # whether it has written one
 
 
 @final

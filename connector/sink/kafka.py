@@ -6,7 +6,9 @@ committed progress read, so nothing can be committed behind it by anyone else.
 
 *Fencing.* kafka-python reports a fenced producer by several errors, which may also mean that the
 transaction timed out. The progress record tells them apart: it names the instance that wrote it,
-and each instance writes one before it streams. Until then, the name of the one before stands there.
+and each instance writes one before it streams. Until that is visible, which is a moment after its
+commit, the name of the one before stands there. An instance that has written one and finds another's
+name when it opens a new sink was fenced by that one, and lets go again.
 
 *Memory.* Records are gathered in batches, one open for each partition. The bytes of those, and of
 the batches that have been given to the client and may not have been acknowledged, are counted; at
@@ -93,8 +95,8 @@ class KafkaSink(BatchReceiver):
         self._settings = settings
         self._name = name
         self._instance = instance
-        self._clients = clients
-        # The instance whose progress was recovered, until this one has committed its own.
+        self.clients = clients
+        # The instance whose progress was recovered.
         self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
         self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
@@ -122,11 +124,18 @@ class KafkaSink(BatchReceiver):
         """Bytes of records that Kafka may not have acknowledged."""
         return self._producer.in_flight_bytes + self.target.open_bytes
 
-    def recover(self) -> Recovered:
-        """Return what was committed by earlier runs."""
-        recovered = recover(self._settings, self._name, self._clients)
-        if recovered.progress is not None:
-            self._before = recovered.progress.instance
+    def recover(self, *, claimed: bool = False) -> Recovered:
+        """Return what was committed by earlier runs.
+
+        `claimed` says that this instance has committed before, by another sink: then Fenced is
+        raised where somebody else has since.
+        """
+        recovered = recover(self._settings, self._name, self.clients)
+        last = recovered.progress
+        if last is not None:
+            if claimed and last.instance != self._instance:
+                raise self._fenced(last)
+            self._before = last.instance
         return recovered
 
     def commit(self, progress: Progress) -> None:
@@ -144,7 +153,6 @@ class KafkaSink(BatchReceiver):
         except (KafkaError, OSError) as error:
             raise self._failure(_COMMIT, error) from error
         self._in_transaction = self._committing = False
-        self._before = None
         self.target.restart_counts()
 
     def abort(self) -> None:
@@ -214,7 +222,7 @@ class KafkaSink(BatchReceiver):
             "metrics_enabled": False,
         }
         try:
-            return self._clients.open_producer(settings.transaction_timeout_seconds, **arguments)
+            return self.clients.open_producer(settings.transaction_timeout_seconds, **arguments)
         except (KafkaError, OSError) as error:
             doing = f"take over transactional id {self.transactional_id}"
             raise connector_error(settings, doing, error) from error
@@ -224,15 +232,18 @@ class KafkaSink(BatchReceiver):
         if isinstance(mapped, SinkRefused):
             return mapped
         try:
-            last = read_progress(self._settings, self._name, self._clients)
+            last = read_progress(self._settings, self._name, self.clients)
         except SinkUnavailable as unreadable:
             return unreadable
         if last is not None and last.instance not in (self._instance, self._before):
-            return Fenced(
-                f"pipeline {self._name}: another instance took over (process {last.pid} on "
-                f"{last.host}); stop one of the two, or give this one another name"
-            )
+            return self._fenced(last)
         return mapped
+
+    def _fenced(self, last: Progress) -> Fenced:
+        return Fenced(
+            f"pipeline {self._name}: another instance took over (process {last.pid} on "
+            f"{last.host}); stop one of the two, or give this one another name"
+        )
 
 
 def _write(topic: str) -> str:

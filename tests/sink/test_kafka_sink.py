@@ -149,6 +149,17 @@ def test_what_fails_before_the_first_commit_is_no_other_instance(
         sink.commit(progress("new", 50))
 
 
+def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: Opener) -> None:
+    open_sink("old").commit(progress("old", 50))
+    open_sink("new").commit(progress("new", 50))
+    with pytest.raises(Fenced) as caught:
+        open_sink("old").recover(claimed=True)
+    assert str(caught.value) == (
+        "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
+        "give this one another name"
+    )
+
+
 def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
 ) -> None:
