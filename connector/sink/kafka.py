@@ -7,8 +7,8 @@ committed progress read, so nothing can be committed behind it by anyone else.
 *Fencing.* kafka-python reports a fenced producer by several errors, which may also mean that the
 transaction timed out. The progress record tells them apart: it names the instance that wrote it,
 and each instance writes one before it streams. Until that is visible, which is a moment after its
-commit, the name of the one before stands there. An instance that has written one and finds another's
-name when it opens a new sink was fenced by that one, and lets go again.
+commit, the name of the one before stands there. An instance that has written one and finds the name
+of another when it opens a new sink was fenced by that one, and lets go again.
 
 *Memory.* Records are gathered in batches, one open for each partition. The bytes of those, and of
 the batches that have been given to the client and may not have been acknowledged, are counted; at
