@@ -10,19 +10,18 @@ A row that still cannot be written stays, and with it everything that must not o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from connector.envelope.event_encoder import HALVES, US_PER_MS
 from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange
 from connector.quarantine.record import GONE, ROWS, ChangeReader, places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from connector.envelope.contract import QuarantinedRow, QuarantineRecord
     from connector.envelope.encode import RecordEncoder
     from connector.quarantine.fences import Fence, Fences
-    from connector.quarantine.log import QuarantineLog
     from connector.resume import Standing
 
 # Bytes of events that are written in one turn, before the stream has its own.
@@ -42,6 +41,18 @@ _MISSING = (
 )
 
 
+class KeptRecords(Protocol):
+    """The records of the quarantine from some time on; `log` reads Kafka's."""
+
+    def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
+        """Yield what is there: an offset, the key, the record, and its event."""
+        ...
+
+    def close(self) -> None:
+        """Read no more."""
+        ...
+
+
 class Replay:
     """Writes what some fences of one table keep back."""
 
@@ -52,7 +63,7 @@ class Replay:
         all_fences: Fences,
         encoder: RecordEncoder,
         standing: Standing,
-        log: QuarantineLog,
+        log: KeptRecords,
         monotonic: Callable[[], float],
     ) -> None:
         """Read from `log` what `fences`, of one table, keep back."""
