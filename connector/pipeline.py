@@ -37,8 +37,10 @@ from connector.errors import (
     DecodeError,
     DefiniteError,
     EventError,
+    SourceUnavailable,
 )
 from connector.peers import PEERS, Peers
+from connector.quarantine.keeper import REPLAY
 from connector.quarantine.opening import open_quarantine
 from connector.resume import Standing, added_columns
 from connector.snapshot.opening import open_copies, request_copy
@@ -159,6 +161,8 @@ class Pipeline:
     def _take_turns(self, stop: StopSignals) -> None:
         """Deliver what is there, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
+        if self._figures.doubt:
+            raise SourceUnavailable(self._figures.doubt)
         if self._copies.holds_stream:
             self._hold(stop)
             return
@@ -265,13 +269,14 @@ class Pipeline:
             Commands(
                 peers.listen(settings.kafka, settings.name, standing.commands_offset),
                 standing,
-                {"snapshot": partial(request_copy, self._copies)},
+                {"snapshot": partial(request_copy, self._copies), REPLAY: quarantine.request},
             )
         )
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()
         self._instance.claimed = True
         self._stream = source.open_stream(settings.name)
+        self._figures.doubt = ""
         self._watch = peers.watch_source(source.settings, self._figures)
         self._figures.connected = True
         self._log.info(
