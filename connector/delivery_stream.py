@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from connector.binlog.event_types import FORMAT_DESCRIPTION
+from connector.binlog.event_types import FORMAT_DESCRIPTION, GTID_LIST, PREVIOUS_GTIDS
+from connector.binlog.mariadb_events import MariadbGtidListEvent
+from connector.binlog.transaction_events import PreviousGtidsEvent
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.transaction import ChangeReceiver
+from connector.gtid import MariadbGtidSet
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -109,11 +112,21 @@ class DeliveryStream(ChangeReceiver):
             if data is None:
                 return True
             event = decoder.open(data)
-            if event.header.type_code == FORMAT_DESCRIPTION:
+            type_code = event.header.type_code
+            if type_code == FORMAT_DESCRIPTION:
                 self._standing.opened(event.header.timestamp)
+            elif type_code in (PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
+                self._opened_behind(event)
             assembler.receive(event)
             if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
                 return False
+
+    def _opened_behind(self, event: Event) -> None:
+        body = event.body
+        if isinstance(body, PreviousGtidsEvent):
+            self._standing.opened_behind(event.file, body.gtid_set)
+        elif isinstance(body, MariadbGtidListEvent):
+            self._standing.opened_behind(event.file, MariadbGtidSet.of(body.gtids))
 
     def progress(self, instance: Instance, now_ms: int) -> Progress:
         """Return the record that says where the stream stands, between transactions."""

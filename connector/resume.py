@@ -19,9 +19,10 @@ from connector.envelope.between import BetweenOrder
 from connector.envelope.order import TransactionOrder
 from connector.envelope.prepared_xa import PreparedXa, held_records, set_before
 from connector.envelope.progress import Progress
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, SourceUnavailable
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.source.start_point import StartPoint
+from connector.gtid.history import ReadHistory
+from connector.source.start_point import StartPoint, shown
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -68,6 +69,7 @@ class Standing:
         # Of the file where the stream stands, and of the one that is being read.
         self._file_created: i64 = point.file_created
         self._opened_created: i64 = point.file_created
+        self._history = ReadHistory(point.gtid_set, identity.server_uuid, identity.server_id)
         self._seq = last.seq if last is not None else ""
         # Of the first request that was not taken up.
         self.commands_offset = last.commands_offset if last is not None else 0
@@ -117,6 +119,20 @@ class Standing:
     def opened(self, created: i64) -> None:
         """Take note that the stream has come to a file that was begun at `created`, in seconds."""
         self._opened_created = created
+
+    def opened_behind(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
+        """Take note of what the server says was before a file that the stream has come to.
+
+        Raises SourceUnavailable where what was read is not: the next run looks whether the logs
+        were reset.
+        """
+        missing = self._history.missing(self._gtid_set, before)
+        if missing:
+            reason = (
+                f"source {self._source}: {file} does not come behind transactions that were read: "
+                f"{shown(missing)}: the logs may have been reset, which is looked at now"
+            )
+            raise SourceUnavailable(reason)
 
     def advance(self, committed: Committed) -> None:
         """Stand behind a transaction that is complete."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from connector.envelope.order import file_number
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.metrics.figures import Distance
 from connector.source.binary_logs import binary_log_status
@@ -41,6 +42,18 @@ class SourceLog:
     retention_seconds: int  # 0 is for ever
     bytes_max: int  # of all files; 0 is without bound
     now: float  # on the server's clock, seconds since the epoch
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Number and size of the newest file."""
+        name, size = next(reversed(self.files.items()))
+        return file_number(name), size
+
+    @property
+    def end_text(self) -> str:
+        """FILE:POSITION of the end."""
+        name, size = next(reversed(self.files.items()))
+        return f"{name}:{size}"
 
 
 def read_source_log(server: MysqlServer) -> SourceLog:

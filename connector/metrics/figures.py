@@ -61,6 +61,8 @@ class Figures:
     interruptions: int = 0
     standing: Standing | None = None
     distance: Distance | None = None
+    # What speaks for a source whose log is not the one that is read any more; "" is nothing.
+    doubt: str = ""
     # Copies under way by "database.table", and how many keys and tables are fenced.
     copies: Callable[[], Mapping[str, CopyFigures]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)

@@ -14,16 +14,19 @@ import structlog
 
 from connector.errors import ConnectorError
 from connector.metrics.distance import distance, read_source_log
-from connector.source.mysql_server import MysqlServer
+from connector.source.mysql_server import MysqlServer, place_of
 
 if TYPE_CHECKING:
     from connector.config import SourceSettings
+    from connector.envelope.progress import Progress
     from connector.metrics.distance import SourceLog
     from connector.metrics.figures import Distance, Figures
 
 _WATCHED_SECONDS = 5.0
-# Nobody looks: often enough to warn of a purge in time.
-_UNWATCHED_SECONDS = 60.0
+# Nobody looks: often enough to notice a reset, and to warn of a purge in time.
+_UNWATCHED_SECONDS = 10.0
+# Where logs are bounded by size, a purge is warned of that is nearer.
+_NEAR_SECONDS = 60.0
 # A purge is warned of when less than this part of the retention is left.
 _WARN_PART = 0.25
 
@@ -39,6 +42,9 @@ class SourceWatch:
         self._caught_up_at = 0.0
         self._first: SourceLog | None = None
         self._warned = False
+        # At the last look, so before this one's.
+        self._looked_at: SourceLog | None = None
+        self._committed: Progress | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="source-watch", daemon=True)
         self._thread.start()
@@ -65,12 +71,33 @@ class SourceWatch:
             return
         if self._first is None or self._first.server_uuid != log.server_uuid:
             self._first = log
+        self._figures.doubt = self._figures.doubt or self._doubt(log)
+        self._looked_at, self._committed = log, standing.progress
         now = distance(log, standing, self._caught_up_at, self._bytes_per_second(log))
         if now is not None and now.seconds == 0:
             self._caught_up_at = log.now
         self._figures.distance = now
         if now is not None:
             self._warn(log, now)
+
+    def _doubt(self, log: SourceLog) -> str:
+        """Return what speaks for a reset of the logs; the next run looks at it more closely.
+
+        A server whose logs are reset tells an open stream nothing: it sends signs of life, and goes
+        on with the file that it begins next.
+        """
+        before, progress = self._looked_at, self._committed
+        found = ""
+        if before is not None and before.server_uuid == log.server_uuid and log.end < before.end:
+            found = f"the log ends at {log.end_text}, and went up to {before.end_text}"
+        elif progress is not None and progress.server_uuid == log.server_uuid:
+            size = log.files.get(progress.file)
+            if size is not None and size < progress.position:
+                found = f"{progress.file} ends at {size}, and was read up to {progress.position}"
+        if not found:
+            return ""
+        place = place_of(self._settings)
+        return f"{place}: {found}: the logs may have been reset, which is looked at now"
 
     def _bytes_per_second(self, log: SourceLog) -> float:
         """Return how fast the log has grown; files that were purged meanwhile are left out."""
@@ -82,7 +109,7 @@ class SourceWatch:
 
     def _warn(self, log: SourceLog, now: Distance) -> None:
         if isinf(now.to_purge_seconds) or not log.retention_seconds:
-            near = not isinf(now.to_purge_seconds) and now.to_purge_seconds < _UNWATCHED_SECONDS
+            near = not isinf(now.to_purge_seconds) and now.to_purge_seconds < _NEAR_SECONDS
         else:
             near = now.to_purge_seconds < _WARN_PART * log.retention_seconds
         if near and not self._warned:
