@@ -17,7 +17,7 @@ from connector.source.server_errors import server_error
 from connector.wire.result_set import ResultSet, TextRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from connector.config import SourceSettings
     from connector.envelope.selected_rows import Chunk, SelectedRowWriter
@@ -85,7 +85,7 @@ class SelectSession:
 
     def read_chunks(
         self, sql: str, writer: SelectedRowWriter, bytes_max: int
-    ) -> Iterator[tuple[Chunk, bool]]:
+    ) -> Generator[tuple[Chunk, bool], None, None]:
         """Run such a SELECT and yield its rows in chunks of little more than `bytes_max` bytes.
 
         With each comes whether it is the last. The server waits while nobody asks for the next; who

@@ -157,6 +157,53 @@ def test_a_statement_that_fails_leaves_no_rows_in_the_writer(source: Source, sch
     assert chunk.count == 2
 
 
+def filled(source: Source, schema: str, rows: int) -> SelectedTable:
+    """Return a table with that many rows of about 1 kB."""
+    source.execute(
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(1000) CHARACTER SET latin1)",
+        f"INSERT INTO {schema}.t VALUES "
+        + ", ".join(f"({n}, REPEAT('v', 1000))" for n in range(rows)),
+    )
+    with session_on(source, user=source.create_account("SELECT")) as session:
+        return SelectedTable.describe(session, schema, "t")
+
+
+def test_a_large_result_comes_in_chunks(source: Source, schema: str) -> None:
+    table = filled(source, schema, 3000)
+    sql = f"SELECT {table.select_list} FROM {table.quoted_name} ORDER BY id"
+    with session_on(source, user=source.create_account("SELECT")) as session:
+        read = list(session.read_chunks(sql, table.writer(), 500_000))
+        whole = session.read_chunk(sql, table.writer())
+        assert session.query("SELECT 2 AS n") == [{"n": "2"}]
+    assert len(read) > 3
+    assert [is_last for _, is_last in read] == [False] * (len(read) - 1) + [True]
+    # One piece of the network more at most.
+    assert all(500_000 <= chunk.size < 1_000_000 for chunk, is_last in read if not is_last)
+    assert [row for chunk, _ in read for row in rows_of(chunk)] == rows_of(whole)
+
+
+def test_a_result_without_rows_is_one_chunk_without_rows(source: Source, schema: str) -> None:
+    table = filled(source, schema, 1)
+    sql = f"SELECT {table.select_list} FROM {table.quoted_name} WHERE id > 1"
+    with session_on(source, user=source.create_account("SELECT")) as session:
+        ((chunk, is_last),) = session.read_chunks(sql, table.writer(), 1000)
+    assert (chunk.count, is_last) == (0, True)
+
+
+def test_a_result_that_is_not_read_to_its_end_ends_the_session(source: Source, schema: str) -> None:
+    table = filled(source, schema, 3000)
+    writer = table.writer()
+    session = session_on(source, user=source.create_account("SELECT"))
+    chunks = session.read_chunks(
+        f"SELECT {table.select_list} FROM {table.quoted_name}", writer, 100_000
+    )
+    assert not next(chunks)[1]
+    chunks.close()
+    assert writer.size == 0
+    with pytest.raises(SourceUnavailable, match="the session was closed here"):
+        session.query("SELECT 1")
+
+
 def is_running(source: Source, user: str) -> bool:
     """Return whether a statement of `user` sleeps."""
     rows = source.execute(
