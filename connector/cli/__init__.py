@@ -16,6 +16,7 @@ from connector.cli.demo import demo
 from connector.cli.dump import dump
 from connector.cli.flashback import flashback
 from connector.cli.log_commands import LogCommand
+from connector.cli.quarantine import quarantine
 from connector.cli.stat import stat
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ app.command()(demo)
 app.command(cls=LogCommand)(dump)
 app.command(cls=LogCommand)(stat)
 app.command(cls=LogCommand)(flashback)
+app.add_typer(quarantine, name="quarantine")
 
 
 def main() -> None:

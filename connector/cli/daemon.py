@@ -49,7 +49,7 @@ def run(config: ConfigPath) -> None:
             gc.enable()
         supervise(settings)
 
-    _exit_code_of(stream)
+    exit_code_of(stream)
 
 
 def check(config: ConfigPath) -> None:
@@ -66,10 +66,11 @@ def check(config: ConfigPath) -> None:
         if not check_pipeline(load_settings(config), Console()):
             raise typer.Exit(EXIT_DEFINITE)
 
-    _exit_code_of(report)
+    exit_code_of(report)
 
 
-def _exit_code_of(command: Callable[[], None]) -> None:
+def exit_code_of(command: Callable[[], None]) -> None:
+    """Run a command, and end with the code of the error that it raises."""
     try:
         command()
     except ConfigError as error:

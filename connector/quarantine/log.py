@@ -11,6 +11,7 @@ from connector.envelope.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.quarantine.record import Parts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
+from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,24 @@ if TYPE_CHECKING:
     from connector.errors import ConnectorError
 
 _POLL_MS = 20
+
+
+def read_all(
+    settings: KafkaSettings, pipeline: str
+) -> Iterator[tuple[int, QuarantineRecord, bytes]]:
+    """Yield every record of a pipeline, with its offset and its event.
+
+    Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
+    """
+    TopicCreator(settings).ensure(control_topic(settings.topic_prefix, QUARANTINE_TOPIC_SUFFIX))
+    log = QuarantineLog(settings, 0)
+    try:
+        while not log.at_end():
+            for offset, key, record, event in log.read():
+                if key.startswith(f"{pipeline}/".encode()):
+                    yield offset, record, event
+    finally:
+        log.close()
 
 
 class QuarantineLog:
@@ -73,6 +92,17 @@ class QuarantineLog:
             whole = self._parts.take(fetched.key, fetched.value)
             if whole is not None:
                 yield fetched.offset, fetched.key, *whole
+
+    def at_end(self) -> bool:
+        """Return whether everything that was committed has been read.
+
+        Raises SinkUnavailable or SinkRefused.
+        """
+        try:
+            end = self._consumer.end_offsets([self._partition])[self._partition]
+            return not self._fetched and self._consumer.position(self._partition) >= end
+        except (KafkaError, OSError) as error:
+            raise self._failure(error) from error
 
     def close(self) -> None:
         """Let go of the connection."""

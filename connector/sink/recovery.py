@@ -18,6 +18,7 @@ from connector.envelope.progress import Progress, progress_topic
 from connector.envelope.table_schema import schema_topic
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
+from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,6 +74,20 @@ def read_progress(
     topic = progress_topic(settings.topic_prefix)
     with _opened(settings, (topic,), clients) as logs:
         return _last_progress(logs[topic], name)
+
+
+def read_latest(
+    settings: KafkaSettings, suffix: str, name: str, clients: KafkaClients = KAFKA_CLIENTS
+) -> dict[str, bytes]:
+    """Return the last value of each key of pipeline `name` in a compacted control topic.
+
+    The keys are without the name. A topic that is missing is created. Raises SinkUnavailable or
+    SinkRefused.
+    """
+    topic = control_topic(settings.topic_prefix, suffix)
+    TopicCreator(settings, clients).ensure(topic)
+    with _opened(settings, (topic,), clients) as logs:
+        return _last_values(logs[topic], f"{name}/")
 
 
 def _last_progress(log: _Log, name: str) -> Progress | None:

@@ -242,9 +242,9 @@ class Run:
 
     def replay(self, table: str = "t", key: str | None = None) -> None:
         """Replay fences of a table to the end, and commit it."""
-        fences = [
-            fence for fence in self.fences.of("shop", table) or () if key in (None, fence.key)
-        ]
+        fenced = self.fences.of("shop", table)
+        assert fenced is not None
+        fences = [fence for fence in fenced if key in (None, fence.key)]
         for fence in fences:
             fence.replay = "1"
         records = Records(self.kafka)
@@ -258,9 +258,8 @@ class Run:
             lambda: 0.0,
         )
         while not replay.done:
-            left = len(records.waiting)
+            assert records.waiting, "it waits for what does not come"
             replay.step(NOW_US)
-            assert replay.done or len(records.waiting) < left, "it waits for what does not come"
             self.commit()
 
     def next_run(self, policy: str, record_bytes_max: int = SMALL_RECORD) -> Run:

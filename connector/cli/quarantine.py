@@ -1,0 +1,210 @@
+"""`quarantine list|show|replay`: what is kept back, why, and how it comes out again."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from connector.cli.daemon import EXIT_CONFIG, EXIT_DEFINITE, ConfigPath, exit_code_of
+from connector.cli.failure import fail
+
+if TYPE_CHECKING:
+    from connector.config import Settings
+    from connector.quarantine.fences import Fence
+
+quarantine = typer.Typer(
+    no_args_is_help=True,
+    help="Show and replay changes that could not be carried; docs/quarantine.md explains them.",
+)
+
+# Where no terminal has a width of its own, reasons are not cut.
+_WIDTH = 160
+_LOOK_SECONDS = 0.5
+# A pipeline that runs takes a request up within this time.
+_TAKEN_UP_SECONDS = 10.0
+
+TableName = Annotated[
+    str, typer.Argument(metavar="TABLE", help="database.table", show_default=False)
+]
+KeyText = Annotated[
+    str | None,
+    typer.Option("--key", help="One key, as the JSON that `list` shows.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+
+
+@quarantine.command(name="list")
+def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
+    """List what is kept back: tables and keys, since when, how many changes, and why."""
+
+    def report() -> None:
+        fences = _fences(_settings(config))
+        if as_json:
+            for fence in fences:
+                typer.echo(json.dumps(asdict(fence), ensure_ascii=False))
+            return
+        console = Console()
+        if not fences:
+            console.print("nothing is kept back")
+            return
+        table = Table("table", "key", "since", "kept back", "reason")
+        for fence in fences:
+            since = datetime.fromtimestamp(fence.since_ms / 1000, UTC)
+            table.add_row(
+                escape(fence.name),
+                "all" if fence.key is None else escape(fence.key),
+                f"{since:%Y-%m-%d %H:%M:%S} UTC\n{escape(fence.since)}",
+                str(fence.rows),
+                escape(fence.reason),
+            )
+        console.print(table, width=None if console.is_terminal else _WIDTH)
+
+    exit_code_of(report)
+
+
+@quarantine.command()
+def show(
+    config: ConfigPath,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE|OFFSET",
+            help="database.table, or the offset of one record in the topic.",
+            show_default=False,
+        ),
+    ],
+    key: KeyText = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Records that are shown.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show records of the quarantine, decoded as far as they can be.
+
+    Where a column cannot be read, its bytes are shown with those around it.
+    """
+
+    def report() -> None:
+        from connector.quarantine.explain import explain  # noqa: PLC0415  # keeps --help fast
+        from connector.quarantine.log import read_all  # noqa: PLC0415  # keeps --help fast
+
+        settings = _settings(config)
+        shown = 0
+        for offset, record, event in read_all(settings.kafka, settings.name):
+            if what.isdigit():
+                wanted = offset == int(what)
+            else:
+                wanted = f"{record['database']}.{record['table']}" == what and (
+                    key is None or any(key in row["keys"] for row in record["rows"])
+                )
+            if not wanted:
+                continue
+            if as_json:
+                typer.echo(json.dumps({"offset": offset, **record}, ensure_ascii=False))
+            else:
+                typer.echo(f"offset {offset}")
+                for line in explain(record, event):
+                    typer.echo(line)
+            shown += 1
+            if shown == limit:
+                break
+        if not shown:
+            _refuse(f"{what}: nothing of it is in the quarantine of pipeline {settings.name}")
+
+    exit_code_of(report)
+
+
+@quarantine.command()
+def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
+    """Write what is kept back of a table, or of one key, again, and lift the fence.
+
+    The running pipeline does it; where none runs, the next one does. Exit code 3: something still
+    cannot be written, and stays.
+    """
+
+    def ask() -> None:
+        from connector.commands import write_command  # noqa: PLC0415  # keeps --help fast
+
+        settings = _settings(config)
+        database, _, table = name.partition(".")
+        wanted = _wanted(settings, name, key)
+        if not wanted:
+            what = name if key is None else f"{name}, key {key}"
+            _refuse(f"{what}: nothing of it is kept back; `quarantine list` shows what is")
+        arguments = {"database": database, "table": table, "key": key}
+        request = write_command(settings.kafka, settings.name, "replay", **arguments)
+        _wait(settings, wanted, str(request))
+
+    exit_code_of(ask)
+
+
+def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
+    """Wait for the outcome of a replay, and say it."""
+    console = Console()
+    name = wanted[0].name
+    # Others of the table may be set meanwhile.
+    known = {(fence.name, fence.key, fence.since_seq) for fence in wanted}
+    taken_up = False
+    asked = time.monotonic()
+    with console.status(f"{escape(name)}: waiting for the pipeline") as status:
+        while True:
+            left = [
+                fence
+                for fence in _fences(settings)
+                if (fence.name, fence.key, fence.since_seq) in known
+            ]
+            running = [fence for fence in left if fence.replay == request]
+            answered = [fence for fence in left if fence.answered == request]
+            taken_up = taken_up or bool(running or answered)
+            if not left or (answered and not running):
+                break
+            if not taken_up and time.monotonic() - asked > _TAKEN_UP_SECONDS:
+                console.print(
+                    f"no pipeline {settings.name} has taken the request up: it is kept, and done "
+                    "when one runs"
+                )
+                return
+            if running:
+                status.update(f"{escape(name)}: {sum(fence.rows for fence in running)} to write")
+            time.sleep(_LOOK_SECONDS)
+    if not answered:
+        rows = sum(fence.rows for fence in wanted)
+        console.print(
+            f"{name}: what was kept back ({rows} when it was asked for) is written again, and the "
+            "fence is lifted",
+            markup=False,
+            soft_wrap=True,
+        )
+        return
+    for fence in answered:
+        what = "" if fence.key is None else f" key {fence.key}:"
+        console.print(
+            f"{name}:{what} {fence.rows} stay: {fence.reason}", markup=False, soft_wrap=True
+        )
+    raise typer.Exit(EXIT_DEFINITE)
+
+
+def _wanted(settings: Settings, name: str, key: str | None) -> list[Fence]:
+    return [fence for fence in _fences(settings) if fence.name == name and key in (None, fence.key)]
+
+
+def _fences(settings: Settings) -> list[Fence]:
+    from connector.quarantine.reading import read_fences  # noqa: PLC0415  # keeps --help fast
+
+    return read_fences(settings.kafka, settings.name)
+
+
+def _settings(config: ConfigPath) -> Settings:
+    from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+
+    return load_settings(config)
+
+
+def _refuse(reason: str) -> None:
+    fail(ValueError(reason), EXIT_CONFIG)
