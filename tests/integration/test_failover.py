@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import local_stack
 from connector.config import load_settings
 from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import local_stack
     from local_stack import KafkaBroker, Server
     from tests.integration.harness import Seen
     from tests.integration.replication_pair import ReplicationPair
@@ -201,3 +201,38 @@ def rogue_reads(connector: ConnectorProcess) -> None:
     with open_stream(settings.source, point, replica_name=settings.name) as rogue:
         rogue.receive(5.0)
         connector.wait()
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def resettable(
+    request: pytest.FixtureRequest, kafka_broker: KafkaBroker, tmp_path: Path
+) -> Iterator[Stream]:
+    """Follow a server of each product in turn, whose logs may be reset."""
+    kind = local_stack.MysqlServer if request.param == "mysql" else local_stack.MariadbServer
+    with kind(tmp_path / "source") as server:
+        yield new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+
+
+@pytest.mark.parametrize("noticed_by", ["the next file", "the end of the log"])
+def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by: str) -> None:
+    stream = resettable
+    stream.execute(TABLE)
+    insert(stream, 0, 10)
+    with stream.connector() as connector:
+        stream.wait_for_changes(10, connector)
+        time.sleep(1.1)  # a file that is begun anew has another second
+        stream.execute("RESET MASTER", "INSERT INTO t VALUES (100, 'x')")
+        if noticed_by == "the next file":
+            stream.execute("FLUSH BINARY LOGS")
+        assert connector.wait() == 3
+        text = connector.output().rpartition("error: ")[2].strip()
+        (doubt,) = logged(connector, "interrupted")
+    place = f"source {stream.source.host}:{stream.source.port}"
+    assert text.startswith(f"{place}: the logs were reset since binlog.000001:")
+    assert text.endswith(
+        "What was written since cannot be told from what was read: give the pipeline a new name "
+        "and start over"
+    )
+    assert str(doubt["error"]).endswith(": the logs may have been reset, which is looked at now")
+    assert ("does not come behind" in str(doubt["error"])) == (noticed_by == "the next file")
+    assert sorted(change.key["id"] for change in stream.changes()) == list(range(10))
