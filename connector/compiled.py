@@ -48,6 +48,7 @@ COMPILED: Final = (
     "wire/event_stream.py",
     "wire/responses.py",
     "wire/result_set.py",
+    "wire/text_rows.py",
     "wire/semi_sync.py",
     "changes/*.py",
     "envelope/*.py",

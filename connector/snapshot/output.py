@@ -8,7 +8,7 @@ from connector.envelope.contract import Sequence
 from connector.envelope.order import file_number
 from connector.envelope.record import NO_HEADERS
 from connector.envelope.rows_gone import put_rows_gone
-from connector.envelope.selected_rows import CopyPlace
+from connector.envelope.selected_chunk import CopyPlace
 from connector.gtid import GtidSet
 from connector.snapshot.table_state import snapshot_topic
 from connector.snapshot.watermark import Delivered, LogPosition
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from connector.envelope.encode import RecordEncoder
     from connector.envelope.event_encoder import EnvelopeOptions
     from connector.envelope.record import RecordTarget
-    from connector.envelope.selected_rows import Chunk
+    from connector.envelope.selected_chunk import Chunk
     from connector.envelope.table_schema import TableSchema
     from connector.resume import Standing
     from connector.snapshot.table_state import TableState

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.config import SnapshotSettings, SourceSettings
-    from connector.envelope.selected_rows import Chunk, SelectedRowWriter
+    from connector.envelope.selected_chunk import Chunk
+    from connector.envelope.selected_rows import SelectedRowWriter
     from connector.source.identity import ServerIdentity
 
 _MS = 1000

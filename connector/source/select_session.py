@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Self
 from connector.errors import SourceUnavailable
 from connector.source.mysql_server import MysqlServer
 from connector.source.server_errors import server_error
-from connector.wire.result_set import ResultSet, TextRows
+from connector.wire.result_set import ResultSet
+from connector.wire.text_rows import TextRows
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from connector.config import SourceSettings
-    from connector.envelope.selected_rows import Chunk, SelectedRowWriter
+    from connector.envelope.selected_chunk import Chunk
+    from connector.envelope.selected_rows import SelectedRowWriter
     from connector.source.identity import ServerIdentity
-    from connector.wire.result_set import RowTaker
+    from connector.wire.text_rows import RowTaker
 
 # A piece is encoded at once, and nothing else runs in this process meanwhile.
 _RECEIVE_BYTES = 256 * 1024

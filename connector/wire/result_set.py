@@ -15,7 +15,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_respon
 
 from __future__ import annotations
 
-from typing import Final, NoReturn, final
+from typing import TYPE_CHECKING, Final, NoReturn, final
 
 from librt.strings import read_i32_le
 from mypy_extensions import i64
@@ -23,6 +23,9 @@ from mypy_extensions import i64
 from connector.errors import ProtocolError, TruncatedPayload
 from connector.payload import PayloadReader
 from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, ErrPacket
+
+if TYPE_CHECKING:
+    from connector.wire.text_rows import RowTaker
 
 # The server's largest max_allowed_packet, 1 GiB, and room for the lengths of 4096 columns.
 ROW_BYTES_MAX: Final = 2**30 + 2**16
@@ -43,16 +46,6 @@ _NOTHING: Final = 4
 
 # Of a column's definition: catalog, schema, table, original table; then its name.
 _NAMES_BEFORE: Final = 4
-
-
-class RowTaker:
-    """Takes the rows of a result set, in their order."""
-
-    __slots__ = ()
-
-    def put_row(self, data: bytes, start: i64, end: i64) -> None:
-        """Take the row that lies in `data[start:end]`; the bytes are not changed afterwards."""
-        raise NotImplementedError
 
 
 @final
@@ -234,26 +227,3 @@ class ResultSet:
 
 def _is_eof(first: i64, length: i64) -> bool:
     return first == EOF and length <= EOF_LENGTH_MAX
-
-
-@final
-class TextRows(RowTaker):
-    """The rows of a small result, as text."""
-
-    __slots__ = ("rows",)
-
-    def __init__(self) -> None:
-        """Begin without rows."""
-        self.rows: list[list[str | None]] = []
-
-    def put_row(self, data: bytes, start: i64, end: i64) -> None:
-        """Take a row of UTF-8."""
-        row = PayloadReader(data, start, end)
-        cells: list[str | None] = []
-        while row.offset < end:
-            if data[row.offset] == _LOCAL_INFILE:  # the same byte stands for NULL
-                row.skip(1)
-                cells.append(None)
-            else:
-                cells.append(row.read_lenenc_bytes().decode("utf-8", "backslashreplace"))
-        self.rows.append(cells)

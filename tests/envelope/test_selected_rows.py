@@ -9,7 +9,8 @@ import pytest
 
 from connector.envelope.contract import Sequence
 from connector.envelope.event_encoder import EnvelopeOptions
-from connector.envelope.selected_rows import Chunk, CopyPlace, SelectedRowWriter
+from connector.envelope.selected_chunk import Chunk, CopyPlace
+from connector.envelope.selected_rows import SelectedRowWriter
 from connector.envelope.table_schema import TableSchema
 from connector.errors import ProtocolError, UnsupportedChange
 from connector.payload import encode_lenenc

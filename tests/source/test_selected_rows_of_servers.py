@@ -15,7 +15,7 @@ from librt.strings import BytesWriter
 from connector.binlog.rows_event import RowsEvent
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.row_writer import RowWriter
-from connector.envelope.selected_rows import CopyPlace
+from connector.envelope.selected_chunk import CopyPlace
 from connector.envelope.table_schema import TableSchema
 from connector.errors import SourceRefused, UnsupportedChange
 from connector.source.select_session import SelectSession
@@ -29,7 +29,7 @@ from tests.source.conftest import Source, source_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.envelope.selected_rows import Chunk
+    from connector.envelope.selected_chunk import Chunk
 
 pytestmark = pytest.mark.server
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from connector.errors import ProtocolError
 from connector.payload import encode_lenenc
 from connector.wire.responses import ErrPacket
-from connector.wire.result_set import ResultSet, TextRows
+from connector.wire.result_set import ResultSet
+from connector.wire.text_rows import TextRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,0 +1,186 @@
+"""Cells that come as they are stored: text, bytes, the numbers of labels, geometries, vectors.
+
+The forms are those of `values`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from librt.base64 import b64encode
+from librt.strings import read_i32_le
+from mypy_extensions import i64, u8
+
+from connector.binlog.columns.floats import put_float32
+from connector.digits import put_uint
+from connector.envelope.selected_cell import SelectedCell
+from connector.envelope.values import not_text
+from connector.errors import DecodeError, UnsupportedChange
+from connector.json_strings import QUOTE, put_utf8, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from librt.strings import BytesWriter
+
+_ZERO: Final = 0x30
+_COMMA: Final = 0x2C
+_OPENING: Final = 0x5B
+_CLOSING: Final = 0x5D
+_CLOSE: Final = 0x7D
+
+_WORD_MASK: Final = 0xFFFF_FFFF
+_SRID_LENGTH: Final = 4
+_FLOAT_LENGTH: Final = 4
+
+
+@final
+class Utf8Cell(SelectedCell):
+    """Text that is stored as UTF-8, and documents."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append the cell."""
+        out.append(u8(QUOTE))
+        if not put_utf8(out, data, start, end):
+            raise not_text(self._name)
+        out.append(u8(QUOTE))
+
+
+@final
+class TextCell(SelectedCell):
+    """Text in another character set."""
+
+    __slots__ = ("_decode", "_name")
+
+    def __init__(self, name: str, decode: Callable[[bytes], str]) -> None:
+        self._name = name
+        self._decode = decode
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append the cell."""
+        try:
+            text = self._decode(data[start:end])
+        except DecodeError:
+            raise not_text(self._name) from None
+        out.write(quoted(text))
+
+
+@final
+class BytesCell(SelectedCell):
+    """Bytes, as base64."""
+
+    __slots__ = ()
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append the cell."""
+        out.append(u8(QUOTE))
+        out.write(b64encode(data[start:end]))
+        out.append(u8(QUOTE))
+
+
+@final
+class EnumCell(SelectedCell):
+    """ENUM, which comes as its index: 0 is the empty string."""
+
+    __slots__ = ("_labels",)
+
+    def __init__(self, labels: list[str]) -> None:
+        self._labels = [quoted(label) for label in ["", *labels]]
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append the cell."""
+        index = _number(data, start, end)
+        if index < len(self._labels):
+            out.write(self._labels[index])
+            return
+        out.write(b'{"index":')
+        put_uint(out, index)
+        out.append(u8(_CLOSE))
+
+
+@final
+class SetCell(SelectedCell):
+    """SET, which comes as its mask."""
+
+    __slots__ = ("_labels", "_name")
+
+    def __init__(self, labels: list[str], name: str) -> None:
+        self._labels = [quoted(label)[1:-1] for label in labels]
+        self._name = name
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append the cell."""
+        mask = int(data[start:end])
+        if mask >> len(self._labels):
+            raise not_text(self._name)
+        out.append(u8(QUOTE))
+        several = False
+        for label in self._labels:
+            if mask & 1:
+                if several:
+                    out.append(u8(_COMMA))
+                out.write(label)
+                several = True
+            mask >>= 1
+        out.append(u8(QUOTE))
+
+
+@final
+class GeometryCell(SelectedCell):
+    """A geometry as it is stored: SRID u32, WKB."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append the cell."""
+        if end - start < _SRID_LENGTH:
+            reason = f"column {self._name} holds a geometry of {end - start} bytes: correct it"
+            raise UnsupportedChange(reason)
+        out.write(b'{"wkb":"')
+        out.write(b64encode(data[start + _SRID_LENGTH : end]))
+        out.write(b'","srid":')
+        put_uint(out, i64(read_i32_le(data, start)) & _WORD_MASK)
+        out.append(u8(_CLOSE))
+
+
+@final
+class VectorCell(SelectedCell):
+    """VECTOR as it is stored: 32-bit floats, little-endian."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        """Append the cell."""
+        if (end - start) % _FLOAT_LENGTH:
+            reason = f"column {self._name} holds a vector of {end - start} bytes: correct it"
+            raise UnsupportedChange(reason)
+        out.append(u8(_OPENING))
+        at = start
+        while at < end:
+            if at > start:
+                out.append(u8(_COMMA))
+            put_float32(out, data, at)
+            at += _FLOAT_LENGTH
+        out.append(u8(_CLOSING))
+
+
+def _number(data: bytes, start: i64, end: i64) -> i64:
+    """Return a number of a few digits, without a sign."""
+    value: i64 = 0
+    at = start
+    while at < end:
+        byte: i64 = data[at]
+        value = value * 10 + (byte - _ZERO)
+        at += 1
+    return value
