@@ -30,7 +30,7 @@ def test_the_version_is_the_packages() -> None:
 
 def test_help_lists_the_commands() -> None:
     output = CliRunner().invoke(app, ["--help"]).output
-    for command in ("run", "check", "demo", "dump", "stat", "flashback"):
+    for command in ("run", "check", "snapshot", "demo", "dump", "stat", "flashback"):
         assert f"│ {command} " in output
 
 

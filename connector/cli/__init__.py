@@ -17,6 +17,7 @@ from connector.cli.dump import dump
 from connector.cli.flashback import flashback
 from connector.cli.log_commands import LogCommand
 from connector.cli.quarantine import quarantine
+from connector.cli.snapshot import snapshot
 from connector.cli.stat import stat
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(check)
+app.command()(snapshot)
 app.command()(demo)
 app.command(cls=LogCommand)(dump)
 app.command(cls=LogCommand)(stat)

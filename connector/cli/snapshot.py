@@ -1,0 +1,134 @@
+"""`snapshot`: tables are copied anew by the running pipeline."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from connector.cli.daemon import (
+    EXIT_DEFINITE,
+    EXIT_GAVE_UP,
+    EXIT_STOPPED_HARD,
+    ConfigPath,
+    exit_code_of,
+)
+from connector.cli.failure import errors
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from connector.config import Settings
+    from connector.snapshot.asking import Asked, StateWatch
+    from connector.snapshot.table_state import TableState
+
+# A pipeline that runs takes a request up at the end of the source transaction that it delivers.
+_TAKEN_UP_SECONDS = 15.0
+
+
+def snapshot(
+    config: ConfigPath,
+    tables: Annotated[
+        list[str],
+        typer.Argument(metavar="TABLE…", help="shop.orders, or a pattern such as shop.*"),
+    ],
+    where: Annotated[
+        str, typer.Option(help="SQL condition: only these rows are copied, over what is there.")
+    ] = "",
+) -> None:
+    """Copy tables anew while the stream goes on, and show how far that is.
+
+    The running pipeline does it; Ctrl-C ends the display alone. Fences of the tables are lifted.
+
+    Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
+    pattern matches nothing, 3 a table cannot be copied.
+    """
+
+    def ask_and_show() -> None:
+        from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+        from connector.snapshot.asking import StateWatch, ask  # noqa: PLC0415  # keeps --help fast
+
+        settings = load_settings(config)
+        with StateWatch(settings) as watch:
+            asked = ask(settings, tables, where)
+            try:
+                code = _show(settings, watch, asked)
+            except KeyboardInterrupt:
+                errors.print(f"the copy goes on in pipeline {settings.name}")
+                raise typer.Exit(EXIT_STOPPED_HARD) from None
+        if code:
+            raise typer.Exit(code)
+
+    exit_code_of(ask_and_show)
+
+
+def _show(settings: Settings, watch: StateWatch, asked: Asked) -> int:
+    """Show the copies until they are over; return the exit code."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+    )
+    states: dict[tuple[str, str], TableState] = {}
+    tasks: dict[tuple[str, str], TaskID] = {}
+    deadline = time.monotonic() + _TAKEN_UP_SECONDS
+    console = Console()
+    with Progress(*columns, console=console) as display:
+        while not _are_over(asked, states):
+            for state in watch.changed(asked):
+                name = (state.database, state.table)
+                if name not in tasks:
+                    tasks[name] = display.add_task(state.name, total=None, speed="")
+                states[name] = state
+                display.update(
+                    tasks[name],
+                    completed=state.rows,
+                    total=_total(state),
+                    speed=_speed(state),
+                )
+            if not states and time.monotonic() > deadline:
+                errors.print(
+                    f"pipeline {settings.name} has not taken the request up within "
+                    f"{_TAKEN_UP_SECONDS:g} seconds. It is kept for a week: a pipeline that "
+                    "delivers a large transaction does it then, one that does not run at its next "
+                    "start (binlog-connector run CONFIG)",
+                    markup=False,
+                )
+                return EXIT_GAVE_UP
+    for state in states.values():
+        if state.phase == "failed":
+            errors.print("error:", style="bold red", end=" ")
+            errors.print(f"{state.name}: {state.error}", markup=False)
+        else:
+            seconds = max(0.001, (state.ended_at_ms - state.started_at_ms) / 1000)
+            console.print(f"{state.name}: {state.rows} rows in {seconds:.1f} s", markup=False)
+    return EXIT_DEFINITE if any(s.phase == "failed" for s in states.values()) else 0
+
+
+def _are_over(asked: Asked, states: dict[tuple[str, str], TableState]) -> bool:
+    return all(name in states and not states[name].under_way for name in asked.tables)
+
+
+def _total(state: TableState) -> int | None:
+    if not state.under_way:
+        return state.rows
+    # The server's own estimate can be too low.
+    return max(state.estimated_rows, state.rows) or None
+
+
+def _speed(state: TableState) -> str:
+    if not state.rows or not state.started_at_ms:
+        return ""
+    ended_ms = state.ended_at_ms or int(time.time() * 1000)
+    return f"{state.rows * 1000 // max(1, ended_ms - state.started_at_ms)} rows/s"
