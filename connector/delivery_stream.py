@@ -18,6 +18,7 @@ from connector.binlog.transaction_events import PreviousGtidsEvent
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.transaction import ChangeReceiver
+from connector.errors import UnsupportedChange
 from connector.gtid import MariadbGtidSet
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     )
     from connector.envelope.encode import RecordEncoder
     from connector.envelope.progress import Progress
-    from connector.errors import UnsupportedChange
     from connector.event_source import EventSource
     from connector.quarantine.guard import Guard
     from connector.resume import Instance, Standing
@@ -163,7 +163,13 @@ class DeliveryStream(ChangeReceiver):
         if anchored is None:
             # The encoder says what is to be done.
             return True
-        completed = anchored.completed(change)
+        try:
+            completed = anchored.completed(change)
+        except UnsupportedChange as error:
+            if self._guard is None:
+                raise
+            self._guard.unnamed(change, error, self._now_us)
+            return False
         if anchored.resyncs:
             self.resyncs += anchored.resyncs
             anchored.resyncs.clear()

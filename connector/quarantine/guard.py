@@ -83,6 +83,18 @@ class Guard:
         except (UnsupportedChange, EventError, RecordTooLarge) as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
+    def unnamed(self, change: RowsChange, error: UnsupportedChange, now_us: i64) -> None:
+        """Fence the table of rows whose columns nobody names.
+
+        Raises `error` where the policy is to stop.
+        """
+        table_map = change.rows.table_map
+        fenced = self._fences.of(table_map.schema, table_map.table)
+        if fenced is None or fenced.whole is None:
+            self._keep_from(change, [], 0, error, now_us)
+        else:
+            self._keep_or_separate(change, fenced, now_us)
+
     def statement(self, change: StatementChange, now_us: i64) -> None:
         """Write what DDL means to consumers, unless it would overtake what is kept back."""
         fences = self._fences
