@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local_stack import MariadbServer
 from tests.binlog.source_log import sending_files
-from tests.integration.conftest import new_stream
 from tests.integration.harness import run_to_end, wait_until_settled
 from tests.integration.packet_proxy import PacketProxy, flip_bit_behind, retype
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local_stack import KafkaBroker, MysqlServer
     from tests.integration.conftest import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
@@ -98,48 +95,6 @@ def test_a_partition_that_is_dropped_is_refused(stream: Stream) -> None:
         stream
     )
     assert committed_ids(stream) == [1, 11]
-
-
-def test_an_xa_transaction_is_refused(
-    private_mysql_stream: tuple[Stream, MysqlServer],
-) -> None:
-    # Its log cannot be read by the tests that read the whole log of their server.
-    stream, _ = private_mysql_stream
-    stream.execute(
-        TABLE,
-        BEFORE,
-        "XA START 'x'",
-        "INSERT INTO t VALUES (2, 'xa')",
-        "XA END 'x'",
-        "XA PREPARE 'x'",
-        "XA COMMIT 'x'",
-    )
-    assert last_error(stream) == (
-        "LOG:POS: an XA transaction cannot be carried without loss (transaction GTID): use plain "
-        "transactions on followed tables. Nothing from this transaction was published"
-    )
-    assert committed_ids(stream) == [1]
-
-
-def test_an_xa_transaction_that_mariadb_prepared_is_refused(
-    kafka_broker: KafkaBroker, tmp_path: Path
-) -> None:
-    with MariadbServer(tmp_path / "mariadb") as server:
-        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
-        stream.execute(
-            TABLE,
-            BEFORE,
-            "XA START 'x'",
-            "INSERT INTO t VALUES (2, 'xa')",
-            "XA END 'x'",
-            "XA PREPARE 'x'",
-            "XA ROLLBACK 'x'",
-        )
-        error = last_error(stream)
-        assert committed_ids(stream) == [1]
-    assert error.endswith(
-        "use plain transactions on followed tables. Nothing from this transaction was published"
-    )
 
 
 def test_a_row_image_with_columns_left_out_is_refused(stream: Stream) -> None:

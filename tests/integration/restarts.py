@@ -1,0 +1,143 @@
+"""A stream of a real server that dies and goes on from its progress, in memory.
+
+What a process that dies leaves is what it committed last, so that each commit stands for a death at
+any event up to the next one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from connector.binlog.decoder import EventDecoder
+from connector.changes.table_filter import TableFilter
+from connector.config import SourceSettings
+from connector.delivery_stream import DeliveryStream
+from connector.envelope.encode import RecordEncoder
+from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.progress import Progress
+from connector.errors import RolledBack
+from connector.event_source import EventSource
+from connector.resume import Instance, Standing
+from connector.sink.record_batch import BatchingTarget, BatchReceiver
+from connector.source.dump_request import open_stream
+from connector.source_choice import choose_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.envelope.record import Record
+    from connector.sink.record_batch import RecordBatch
+    from connector.source_choice import CheckedSource
+    from local_stack import Endpoint
+
+NOW_US = 1_700_000_000_000_000
+PREFIX = "p"
+
+
+class _Batches(BatchReceiver):
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def partition_count(self, topic: str) -> int:
+        del topic
+        return 1
+
+    def receive(self, batch: RecordBatch) -> None:
+        self.records += batch.records()
+
+
+class _OneEvent(EventSource):
+    def __init__(self) -> None:
+        self.data: bytes | None = None
+
+    def next_event(self) -> bytes | None:
+        data, self.data = self.data, None
+        return data
+
+
+class CrashingStream:
+    """What Kafka would have of tables of one server, over all runs."""
+
+    def __init__(self, source: Endpoint, start: str, *tables: str) -> None:
+        """Follow `tables` from `start`."""
+        self._settings = SourceSettings(
+            host=source.host,
+            port=source.port,
+            user=source.user,
+            password=SecretStr(source.password),
+            server_id=5799,
+            tables=list(tables),
+            start=start,
+        )
+        self.rolled_back: set[str] = set()
+        self.committed: list[Record] = []
+        self.progress: Progress | None = None
+        # What was committed, as it was behind each commit.
+        self.states: list[tuple[list[Record], Progress]] = []
+
+    def run(self) -> None:
+        """Deliver to the end of the log, and commit behind each transaction."""
+        while True:
+            try:
+                self._run()
+            except RolledBack as error:
+                self.rolled_back.add(error.transaction_id)
+            else:
+                return
+
+    def _run(self) -> None:
+        last = self.progress
+        source = choose_source(self._settings, last)
+        standing = Standing(source.identity, source.point, last, source=source.address)
+        flavour = source.identity.flavour
+        batches = _Batches()
+        target = BatchingTarget(batches, 4096, 16384, 1 << 24)
+        known = [r.key.decode() for r in self.committed if r.topic.endswith(".schema") and r.key]
+        stream = DeliveryStream(
+            EventDecoder(
+                file=source.point.file,
+                position=source.point.position,
+                mariadb=flavour == "mariadb",
+            ),
+            TableFilter(self._settings.tables),
+            RecordEncoder(EnvelopeOptions(PREFIX, flavour, "1"), standing.order, target, known),
+            target,
+            standing,
+            rolled_back=frozenset(self.rolled_back),
+        )
+        one = _OneEvent()
+        for data in self._events(source):
+            one.data = data
+            stream.run(one, 1 << 40, NOW_US)
+            if stream.waiting and not stream.in_transaction:
+                self._commit(stream, target, batches)
+
+    def _events(self, source: CheckedSource) -> Iterator[bytes]:
+        start = source.reads_from or source.point
+        with open_stream(self._settings, start, replica_name="crash", stop_at_end=True) as dump:
+            while not dump.ended:
+                data = dump.receive(5.0)
+                if data is not None:
+                    yield data
+
+    def _commit(self, stream: DeliveryStream, target: BatchingTarget, batches: _Batches) -> None:
+        target.flush()
+        self.committed += batches.records
+        batches.records = []
+        stream.waiting = 0
+        # As it is read back.
+        record = stream.progress(Instance("a", "host", 7), 1).encode(PREFIX, "p")
+        assert record.value is not None
+        self.progress = Progress.decode(record.value, "progress")
+        self.states.append((list(self.committed), self.progress))
+
+
+def shown(records: list[Record]) -> list[tuple[str, bytes | None, bytes | None, str]]:
+    """Return what is compared of records: all but schema records, whose first use may be lost."""
+    return [
+        (record.topic, record.key, record.value, str(record.headers))
+        for record in records
+        if not record.topic.endswith(".schema")
+    ]
