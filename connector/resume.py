@@ -74,6 +74,11 @@ class Standing:
         # Of the first request that was not taken up.
         self.commands_offset = last.commands_offset if last is not None else 0
         self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
+        # Whether the stream has come to the file where it stands, which holds a part of what was
+        # read; so do those before it, where XA transactions are read again. MariaDB does not send
+        # what was before the first file.
+        self._reads_again = self.reread() is not None
+        self._at_place = identity.flavour == "mariadb" and not self._reads_again
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
             TransactionOrder()
@@ -126,6 +131,9 @@ class Standing:
         Raises SourceUnavailable where what was read is not: the next run looks whether the logs
         were reset.
         """
+        if not self._at_place:
+            self._at_place = not self._reads_again or file == self._file
+            return
         missing = self._history.missing(self._gtid_set, before)
         if missing:
             reason = (
@@ -136,6 +144,7 @@ class Standing:
 
     def advance(self, committed: Committed) -> None:
         """Stand behind a transaction that is complete."""
+        self._at_place = True
         gtid = committed.transaction.gtid
         gtid_set = self._gtid_set
         if committed.prepared is not None or committed.outcome:

@@ -8,9 +8,9 @@ import pytest
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.envelope.progress import Progress
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, SourceUnavailable
 from connector.gtid import GtidSet, MariadbGtidSet
-from connector.resume import added_columns, start_point
+from connector.resume import Standing, added_columns, start_point
 from connector.source.identity import ServerIdentity
 from connector.source.start_point import StartPoint
 
@@ -97,6 +97,38 @@ def test_another_product_is_another_stream() -> None:
         "source db:3306: the stream was read from mysql, this is mariadb: give the pipeline a new "
         "name and set source.start"
     )
+
+
+def standing(**facts: Any) -> Standing:
+    """A stream that goes on in the middle of a file, on the server that committed everything."""
+    server = identity(server_uuid=GTIDS.partition(":")[0])
+    last = progress(server_uuid=server.server_uuid, **facts)
+    return Standing(server, start_point(last, server, ""), last)
+
+
+def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
+    stream = standing()
+    stream.opened_behind("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    stream.opened_behind("binlog.000003", GtidSet.parse(GTIDS))
+    with pytest.raises(SourceUnavailable, match=r"binlog\.000001 does not come behind"):
+        stream.opened_behind("binlog.000001", GtidSet())
+
+
+def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() -> None:
+    waiting = {
+        "xid": "X'61',X'',1",
+        "gtid": f"{GTIDS[:-3]}2",
+        "file": "binlog.000001",
+        "position": 400,
+        "before": None,
+        "held": True,
+        "other_tables": [],
+    }
+    stream = standing(prepared=[waiting])
+    stream.opened_behind("binlog.000001", GtidSet())
+    stream.opened_behind("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    with pytest.raises(SourceUnavailable):
+        stream.opened_behind("binlog.000003", GtidSet.parse(f"{GTIDS[:-1]}4"))
 
 
 def test_added_columns_are_remembered() -> None:
