@@ -94,12 +94,18 @@ class Writer(threading.Thread):
                 self.transactions += 1
 
 
-def rows_of(source: Endpoint, database: str, table: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of a table by its key, as the records have them."""
+def all_rows(source: Endpoint, database: str, table: str) -> list[dict[str, Any]]:
+    """Return the rows of a table."""
     with connect(source, database) as connection, connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {table}")
         names = [column[0] for column in cursor.description]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def rows_of(source: Endpoint, database: str, table: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of a table by its key, as the records have them."""
+    rows = all_rows(source, database, table)
+    with connect(source, database) as connection, connection.cursor() as cursor:
         cursor.execute(
             "SELECT column_name FROM information_schema.key_column_usage "
             "WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' "

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tests.integration.harness import read_committed, wait_until
-from tests.integration.snapshot_load import Writer, fill, folded, never_outdated, rows_of
+import pytest
+
+from tests.integration.harness import ConnectorProcess, read_committed, wait_until
+from tests.integration.snapshot_load import (
+    Writer,
+    all_rows,
+    fill,
+    folded,
+    never_outdated,
+    rows_of,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.integration.conftest import Stream
-    from tests.integration.harness import ConnectorProcess, Seen
+    from tests.integration.harness import Seen
 
 ROWS = 6000
 SMALL_CHUNKS = {"source__start": "snapshot", "snapshot__chunk_rows": 250}
@@ -84,3 +101,240 @@ def test_tables_are_copied_while_they_are_written_to(either_stream: Stream) -> N
         topic = f"{stream.prefix}.{stream.database}.{table}"
         assert {r.op for r in seen if r.topic == topic and r.value} >= {"r", "u", "c", "d"}
         never_outdated(seen, topic)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_copy_goes_on_at_its_chunk_whenever_it_is_killed(
+    either_stream: Stream, seed: int
+) -> None:
+    stream = either_stream
+    moments = random.Random(seed)
+    fill(stream.source, stream.database, "orders", 2 * ROWS)
+    name = f"{stream.database}.orders"
+    config = stream.config(**SMALL_CHUNKS)
+    kills = 0
+    with Writer(stream.source, stream.database, "orders", 2 * ROWS, seed) as writer:
+        while kills < 4:
+            with ConnectorProcess(config) as connector:
+                connector.wait_for("streaming")
+                time.sleep(moments.random())
+                kills += 1
+                connector.kill()
+        with ConnectorProcess(config) as connector:
+            wait_for_copies(stream, connector, name)
+            writer.stop()
+            seen = topics_equal_the_source(stream, connector, "orders")
+    topic = f"{stream.prefix}.{name}"
+    never_outdated(seen, topic)
+    # What was committed is not read again: each part was copied in the order of its key.
+    copied = [record.key["id"] for record in seen if record.topic == topic and record.op == "r"]
+    assert len(set(copied)) == len(copied)
+
+
+def test_rows_without_a_key_are_those_of_one_place(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute("CREATE TABLE log (n INT NOT NULL, text VARCHAR(20))")
+    values = ", ".join(f"({n}, 'before')" for n in range(3000))
+    stream.execute(f"INSERT INTO log VALUES {values}")
+    stopped = threading.Event()
+    inserted = 0
+
+    def insert() -> None:
+        nonlocal inserted
+        while not stopped.is_set():
+            inserted += 1
+            stream.execute(
+                f"INSERT INTO log VALUES ({3000 + inserted}, 'later')",
+                f"UPDATE log SET text = 'changed' WHERE n = {inserted}",
+                f"DELETE FROM log WHERE n = {1500 + inserted}",
+            )
+
+    writer = threading.Thread(target=insert)
+    writer.start()
+    try:
+        with stream.connector(**SMALL_CHUNKS, snapshot__chunk_bytes_max=65536) as connector:
+            wait_for_copies(stream, connector, f"{stream.database}.log")
+            stopped.set()
+            writer.join()
+            # Without a key, what is there is a bag of rows.
+            expected = Counter(
+                (row["n"], row["text"]) for row in all_rows(stream.source, stream.database, "log")
+            )
+            seen: list[Seen] = []
+
+            def equal() -> bool:
+                seen[:] = read_committed(stream.broker, stream.prefix)
+                return folded_bag(seen) == expected
+
+            wait_until(equal, lambda: f"{folded_bag(seen) - expected}\n{connector.output()}")
+    finally:
+        stopped.set()
+        writer.join()
+    assert [record.op for record in seen].count("t") == 1
+
+
+def folded_bag(seen: list[Seen]) -> Counter[tuple[int, str]]:
+    """Return the rows that the records of a table without a key lead to."""
+    bag: Counter[tuple[int, str]] = Counter()
+    last = ""
+    for record in seen:
+        assert record.seq > last
+        last = record.seq
+        if record.op == "t":
+            bag.clear()
+            continue
+        for side, count in (("before", -1), ("after", 1)):
+            row = record.value[side]
+            if row is not None:
+                bag[row["n"], row["text"]] += count
+    return +bag
+
+
+def test_tables_are_copied_on_request(either_stream: Stream) -> None:
+    stream = either_stream
+    fill(stream.source, stream.database, "orders", 1000)
+    fill(stream.source, stream.database, "other", 10)
+    latest = {"source__start": "latest", "snapshot__chunk_rows": 250}
+    config = stream.config(**latest)
+    with ConnectorProcess(config) as connector:
+        connector.wait_for("streaming")
+        stream.execute("UPDATE orders SET version = 5 WHERE id = 3")
+        stream.wait_for_changes(1, connector)
+        part = run_snapshot(config, f"{stream.database}.orders", "--where", "id < 100")
+        assert (part.returncode, part.stderr) == (0, "")
+        assert f"{stream.database}.orders: 100 rows in" in part.stdout
+        assert [record.op for record in stream.changes()] == ["u", *["r"] * 100]
+        whole = run_snapshot(config, f"{stream.database}.*")
+        assert (whole.returncode, whole.stderr) == (0, "")
+        assert f"{stream.database}.other: 10 rows in" in whole.stdout
+        seen = topics_equal_the_source(stream, connector, "orders", "other")
+        # Nothing of the other table was published before, so there was nothing to take back.
+        assert [record.op for record in seen].count("t") == 1
+        assert connector.terminate() == 0
+
+
+def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
+    stream.execute("CREATE TABLE orders (id INT PRIMARY KEY)")
+    config = stream.config(source__start="latest")
+    place = f"source {stream.source.host}:{stream.source.port}"
+    absent = f"{stream.database}.absent"
+    assert refusal(config, absent) == (
+        2,
+        (
+            f"error: {absent}: {place} has no such table that the account may read: check the name, "
+            "or GRANT SELECT on it TO the account of source.user\n"
+        ),
+    )
+    assert refusal(config, "mysql.user") == (
+        2,
+        (
+            "error: mysql.user: no table of it is followed: add it to source.tables (and look at "
+            "source.exclude_tables), and restart the pipeline\n"
+        ),
+    )
+    code, said = refusal(config, f"{stream.database}.orders", "--where", "absent = 1")
+    assert code == 3
+    assert said == (
+        f"error: {stream.database}.orders: --where is not taken by the server: error 1054: "
+        "Unknown column 'absent' in 'where clause'\n"
+    )
+    assert refusal(config, f"{stream.database}.orders") == (
+        1,
+        (
+            f"pipeline {stream.prefix} has not taken the request up within 15 seconds. It is kept for "
+            "a week: a pipeline that delivers a large transaction does it then, one that does not run "
+            "at its next start (binlog-connector run CONFIG)\n"
+        ),
+    )
+
+
+def run_snapshot(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "connector", "snapshot", str(config), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def refusal(config: Path, *arguments: str) -> tuple[int, str]:
+    done = run_snapshot(config, *arguments)
+    return done.returncode, done.stderr
+
+
+def test_what_happens_to_tables_meanwhile(either_stream: Stream) -> None:
+    stream = either_stream
+    for table in ("altered", "dropped", "truncated", "renamed", "kept"):
+        fill(stream.source, stream.database, table, 1500)
+    with stream.connector(**SMALL_CHUNKS | {"snapshot__chunk_rows": 50}) as connector:
+        connector.wait_for("streaming")
+        stream.execute(
+            "ALTER TABLE altered ADD COLUMN added INT NOT NULL DEFAULT 7",
+            "DROP TABLE dropped",
+            "TRUNCATE TABLE truncated",
+            "INSERT INTO truncated VALUES (1, 1, 1, 'after')",
+            "RENAME TABLE renamed TO other",
+            "CREATE TABLE created (id INT PRIMARY KEY, part INT)",
+            "INSERT INTO created VALUES (1, 1)",
+            "UPDATE altered SET added = 8 WHERE id = 77",
+        )
+        names = ("altered", "truncated", "other", "kept", "created")
+        wait_for_copies(stream, connector, *(f"{stream.database}.{name}" for name in names))
+        found = states(stream)
+        assert f"{stream.database}.dropped" not in found
+        assert f"{stream.database}.renamed" not in found
+        assert found[f"{stream.database}.created"]["reason"] == "created"
+        topics_equal_with_defaults(stream, connector, *names)
+        assert connector.terminate() == 0
+    seen = read_committed(stream.broker, stream.prefix)
+    assert not folded(seen, f"{stream.prefix}.{stream.database}.renamed")
+    assert not folded(seen, f"{stream.prefix}.{stream.database}.dropped")
+    assert not [r for r in seen if r.topic.endswith(".created") and r.op == "r"]
+
+
+def topics_equal_with_defaults(stream: Stream, connector: ConnectorProcess, *tables: str) -> None:
+    """Like `topics_equal_the_source`, where rows of before an ALTER lack the added column."""
+    seen: list[Seen] = []
+
+    def equal() -> bool:
+        seen[:] = read_committed(stream.broker, stream.prefix)
+        for table in tables:
+            ours = folded(seen, f"{stream.prefix}.{stream.database}.{table}")
+            if table == "altered":
+                ours = {key: {"added": 7} | row for key, row in ours.items()}
+            if ours != rows_of(stream.source, stream.database, table):
+                return False
+        return True
+
+    wait_until(equal, connector.output)
+
+
+def test_tables_that_are_added_to_the_configuration_are_copied(stream: Stream) -> None:
+    fill(stream.source, stream.database, "orders", 600)
+    fill(stream.source, stream.database, "items", 600)
+    only_orders = SMALL_CHUNKS | {"source__tables": [f"{stream.database}.orders"]}
+    with stream.connector(**only_orders) as connector:
+        wait_for_copies(stream, connector, f"{stream.database}.orders")
+        assert connector.terminate() == 0
+    stream.execute("UPDATE items SET version = 1 WHERE id < 5")
+    with stream.connector(**SMALL_CHUNKS) as connector:
+        wait_for_copies(stream, connector, f"{stream.database}.items")
+        seen = topics_equal_the_source(stream, connector, "orders", "items")
+        assert connector.terminate() == 0
+    copied = Counter(record.topic.rpartition(".")[2] for record in seen if record.op == "r")
+    assert copied == {"orders": 600, "items": 600}
+
+
+def test_tables_are_copied_where_there_are_no_gtids(mysql_without_gtid_stream: Stream) -> None:
+    stream = mysql_without_gtid_stream
+    fill(stream.source, stream.database, "orders", ROWS)
+    with (
+        Writer(stream.source, stream.database, "orders", ROWS, 3) as writer,
+        stream.connector(**SMALL_CHUNKS) as connector,
+    ):
+        wait_for_copies(stream, connector, f"{stream.database}.orders")
+        writer.stop()
+        seen = topics_equal_the_source(stream, connector, "orders")
+        assert connector.terminate() == 0
+    never_outdated(seen, f"{stream.prefix}.{stream.database}.orders")
