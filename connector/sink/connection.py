@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from connector.config import KafkaSettings
 
 _METADATA_BACKOFF_MS = 10
+# Between two attempts of a producer to reach a broker.
+_UNREACHABLE_SECONDS = 0.05
 
 _TOO_LARGE = (
     "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of "
@@ -79,13 +82,38 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
     return arguments | {name: str(path) for name, path in files.items() if path is not None}
 
 
+class _ProducersClient(KafkaNetClient):  # type: ignore[misc]  # the library has no types
+    """A client that says no where a node cannot be reached.
+
+    The original raises, and the producer's thread, which asks before it sends a transactional
+    request, then drops that request: the transaction would hang until its time runs out.
+    """
+
+    def await_ready(self, node_id: object, timeout_ms: float = 30_000) -> bool:
+        """Wait until a node can be sent to; return whether it can."""
+        try:
+            return bool(super().await_ready(node_id, timeout_ms))
+        except errors.KafkaConnectionError:
+            # Its caller asks again at once.
+            time.sleep(_UNREACHABLE_SECONDS)
+            return False
+
+
+def producers_client(**settings: Any) -> KafkaNetClient:
+    """Return a network client for a transactional producer."""
+    return _prepared(_ProducersClient(**settings))
+
+
 def _network_client(**settings: Any) -> KafkaNetClient:
+    return _prepared(KafkaNetClient(**settings))
+
+
+def _prepared(client: KafkaNetClient) -> KafkaNetClient:
     """Return a client that asks for metadata when they are needed.
 
     The default is not before 100 ms after the last time, which each new client and each new topic
     would wait for; no setting of the clients reaches this one.
     """
-    client = KafkaNetClient(**settings)
     client.cluster.config["retry_backoff_ms"] = _METADATA_BACKOFF_MS
     return client
 

@@ -38,7 +38,7 @@ from connector.errors import (
     SinkUnavailable,
 )
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error
+from connector.sink.connection import client_settings, connector_error, producers_client
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.sink.recovery import Recovered, read_progress, recover
 from connector.sink.topics import TopicCreator
@@ -204,6 +204,7 @@ class KafkaSink(BatchReceiver):
         settings = self._settings
         timeout_ms = int(settings.request_timeout_seconds * 1000)
         arguments: dict[str, Any] = client_settings(settings) | {
+            "kafka_client": producers_client,
             "transactional_id": self.transactional_id,
             "transaction_timeout_ms": int(settings.transaction_timeout_seconds * 1000),
             "delivery_timeout_ms": max(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -233,3 +234,21 @@ def test_a_broker_that_is_not_there_is_unavailable(settings: KafkaSettings) -> N
         KafkaSink(absent, "pipe", "a", IN_FLIGHT_BYTES_MAX)
     assert f"kafka 127.0.0.1:{port}: cannot create topic" in str(caught.value)
     assert "check kafka.bootstrap_servers and that the brokers are up" in str(caught.value)
+
+
+def test_a_commit_succeeds_across_a_restart_of_the_broker(
+    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+) -> None:
+    sink = open_sink("a", transaction_timeout_seconds=30)
+    publish(sink, settings, 1)
+    sink.commit(progress("a"))
+    kafka_broker.kill()
+    with ThreadPoolExecutor(1) as pool:
+        # Its partitions are to be added to the transaction while nobody answers.
+        publish(sink, settings, 2)
+        committed = pool.submit(sink.commit, progress("a", 900))
+        kafka_broker.start()
+        committed.result()
+
+    assert delivered(settings, kafka_broker) == [1, 2]
+    assert read_progress(settings, "pipe") == progress("a", 900)
