@@ -1,0 +1,221 @@
+"""A story, a plan and a seed become a finished run of the real pipeline."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from connector.clock import Clock
+from connector.config import Settings
+from connector.envelope.progress import Progress, progress_topic
+from connector.errors import SourceUnavailable
+from connector.peers import Peers
+from connector.resume import reads_from, start_point
+from connector.sink.kafka import KafkaSink
+from connector.source.replication_stream import ReplicationStream
+from connector.source_choice import CheckedSource
+from connector.supervisor import supervise
+from tests.simulation.connection import ScriptedSocket
+from tests.simulation.faults import Call, Fault
+from tests.simulation.kafka_clients import Network, clients_of
+from tests.simulation.story import DATABASE, TABLES
+from tests.simulation.world import Endless, World
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from connector.config import KafkaSettings, SourceSettings
+    from connector.metrics.figures import Figures
+    from connector.resume import Instance
+    from tests.simulation.broker import Broker
+    from tests.simulation.faults import Plan
+    from tests.simulation.server import ScriptedServer
+    from tests.simulation.world import Process
+
+PREFIX = "sim"
+NAME = "pipe"
+# Of every record, so that runs are alike to the byte.
+_TIME_NS = 1_800_000_000_000_000_000
+# Once nothing goes wrong any more.
+_PIPELINES_MAX = 5
+
+SETTINGS = Settings.model_validate(
+    {
+        "name": NAME,
+        "source": {
+            "server_id": 4000,
+            "tables": [f"{DATABASE}.{table}" for table in TABLES],
+            "start": "earliest",
+        },
+        "kafka": {
+            "bootstrap_servers": ["simulation:9092"],
+            "topic_prefix": PREFIX,
+            "partitions": 2,
+            "transaction_timeout_seconds": 60,
+        },
+        "delivery": {"batch_bytes_max": 4096, "in_flight_bytes_max": 65536},
+    }
+)
+
+
+def simulate(
+    servers: Sequence[ScriptedServer],
+    plan: Plan,
+    *,
+    seed: int = 0,
+    cut_at: int | None = None,
+    by_event: bool = False,
+    settings: Settings = SETTINGS,
+) -> World:
+    """Run processes until progress stands at the end of the log, and return what they did.
+
+    The first connection breaks behind `cut_at` bytes; with `by_event`, events come one by one.
+    Raises what a process ended with.
+    """
+    simulation = _Simulation(servers, plan, seed, settings, cut_at=cut_at, by_event=by_event)
+    world = simulation.world
+    world.finished = lambda: _at_end(world)
+    # The waits between retries have a jitter.
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        world.until_finished()
+    finally:
+        random.setstate(state)
+    world.broker.settle()
+    return world
+
+
+class _NoListener:
+    def __init__(self) -> None:
+        self.requests: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class _NoWatch:
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ScriptedSource(CheckedSource):
+    process: Process
+    server: ScriptedServer
+    clock: Clock
+    cut_at: int | None
+    by_event: bool
+
+    def open_stream(self, replica_name: str) -> ReplicationStream:
+        del replica_name
+        if self.process.step(Call.OPEN) is Fault.REFUSED:
+            raise SourceUnavailable(self.place)
+        events = self.server.dump(self.reads_from or self.point)
+        return ReplicationStream(
+            ScriptedSocket(self.process, self.server, events, self.cut_at, by_event=self.by_event),
+            self.place,
+            self.identity,
+            self.settings.read_timeout_seconds,
+            clock=self.clock,
+        )
+
+
+class _Simulation:
+    def __init__(
+        self,
+        servers: Sequence[ScriptedServer],
+        plan: Plan,
+        seed: int,
+        settings: Settings,
+        *,
+        cut_at: int | None,
+        by_event: bool,
+    ) -> None:
+        self.world = World(plan, seed, servers, self._run)
+        self._network = Network(self.world)
+        self._cut_at = cut_at
+        self._by_event = by_event
+        self._settings = settings
+
+    def _run(self, process: Process) -> None:
+        clock = Clock(lambda: self.world.now, lambda: _TIME_NS)
+
+        def open_sink(settings: Settings, instance: Instance) -> KafkaSink:
+            process.pipelines += 1
+            if process.pipelines > _PIPELINES_MAX:
+                reason = f"{_PIPELINES_MAX} pipelines after the last fault, and no end"
+                raise Endless(reason)
+            return KafkaSink(
+                settings.kafka,
+                settings.name,
+                instance.id,
+                settings.delivery.in_flight_bytes_max,
+                clients_of(process, self._network),
+            )
+
+        def choose_source(settings: SourceSettings, last: Progress | None) -> CheckedSource:
+            if process.step(Call.CHOOSE) is Fault.REFUSED:
+                reason = "source scripted: refused"
+                raise SourceUnavailable(reason)
+            server = self.world.server
+            place = f"source {server.identity.server_uuid}"
+            point = server.earliest if last is None else start_point(last, server.identity, place)
+            cut_at, self._cut_at = self._cut_at, None
+            return _ScriptedSource(
+                settings,
+                place,
+                server.identity,
+                point,
+                lower_case_names=False,
+                reads_from=None if last is None else reads_from(point, last),
+                process=process,
+                server=server,
+                clock=clock,
+                cut_at=cut_at,
+                by_event=self._by_event,
+            )
+
+        def watch_source(settings: SourceSettings, figures: Figures) -> _NoWatch:
+            del settings, figures
+            return _NoWatch()
+
+        def listen(settings: KafkaSettings, pipeline: str, offset: int) -> _NoListener:
+            del settings, pipeline, offset
+            return _NoListener()
+
+        peers = Peers(open_sink, choose_source, watch_source, clock, listen=listen)
+        supervise(self._settings, peers, process.stop)
+
+
+def committed_progress(broker: Broker) -> list[Progress]:
+    """Return the progress of each transaction that was committed, in the order of the decisions.
+
+    Raises AssertionError where one has not exactly one.
+    """
+    found = []
+    for transaction in broker.committed:
+        records = [
+            record for place, record in transaction.records if place[0] == progress_topic(PREFIX)
+        ]
+        assert len(records) == 1, f"{len(records)} progress records in one transaction"
+        assert records[0].value is not None
+        found.append(Progress.decode(records[0].value, "progress"))
+    return found
+
+
+def _at_end(world: World) -> bool:
+    """Return whether the last commit covers all that the source has."""
+    broker, server = world.broker, world.server
+    if not broker.committed:
+        return False
+    topic = progress_topic(PREFIX)
+    for place, record in reversed(broker.committed[-1].records):
+        if place[0] == topic and record.value is not None:
+            last = Progress.decode(record.value, "progress")
+            if server.identity.gtid:
+                return last.gtid_set == str(server.executed)
+            return (last.file, last.position) == server.end
+    return False

@@ -1,0 +1,57 @@
+"""The connection breaks behind each byte that the server sends, and everything arrives once."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.simulation.faults import Undisturbed
+from tests.simulation.run import simulate
+from tests.simulation.story import Change, Compressed, Rotation, Story, Transaction, random_story
+from tests.simulation.verdict import check_alike, check_story, scenario, undisturbed
+
+if TYPE_CHECKING:
+    from tests.simulation.log_writer import Flavour
+    from tests.simulation.verdict import Scenario
+
+SHORT = Story(
+    (
+        Transaction((Change("orders", "c", 1, "a"), Change("items", "c", 1, "b"))),
+        Rotation(),
+        Compressed((Change("orders", "u", 1, "c"),)),
+        Transaction((Change("orders", "d", 1, "c"),)),
+    )
+)
+SAMPLES = 150
+
+every_kind = pytest.mark.parametrize(
+    ("flavour", "gtid"), [("mysql", True), ("mysql", False), ("mariadb", True)]
+)
+
+
+def sent_bytes(chosen: Scenario) -> int:
+    server = chosen.servers[0]
+    return sum(len(data) + 5 for data in server.dump(server.earliest))
+
+
+@every_kind
+def test_a_connection_may_break_behind_any_byte(flavour: Flavour, gtid: bool) -> None:
+    chosen = scenario(SHORT, flavour, gtid=gtid)
+    expected = undisturbed(chosen)
+    for cut_at in range(sent_bytes(chosen) + 1):
+        broker = simulate(chosen.servers, Undisturbed(), seed=cut_at, cut_at=cut_at).broker
+        check_alike(broker, expected)
+        check_story(chosen, broker)
+
+
+@every_kind
+def test_a_long_log_may_break_anywhere(flavour: Flavour, gtid: bool) -> None:
+    random = Random(f"{flavour} {gtid}")
+    chosen = scenario(random_story(random, 40, rows_max=6), flavour, gtid=gtid)
+    expected = undisturbed(chosen)
+    for cut_at in random.sample(range(sent_bytes(chosen)), SAMPLES):
+        broker = simulate(chosen.servers, Undisturbed(), seed=cut_at, cut_at=cut_at).broker
+        check_alike(broker, expected)
+        check_story(chosen, broker)

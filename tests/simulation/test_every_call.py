@@ -1,0 +1,63 @@
+"""Each call that a run makes of its peers goes wrong, in every way that there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.simulation.faults import APPLICABLE, Fault, Single, Undisturbed
+from tests.simulation.run import SETTINGS, simulate
+from tests.simulation.story import Change, Rotation, Statement, Story, Transaction, Truncate
+from tests.simulation.verdict import check_alike, check_rising, check_story, scenario
+
+if TYPE_CHECKING:
+    from tests.simulation.log_writer import Flavour
+
+STORY = Story(
+    (
+        Transaction((Change("orders", "c", 1, "a"), Change("items", "c", 1, "b"))),
+        Statement("CREATE TABLE shop.more (x int)"),
+        Transaction((Change("orders", "u", 1, "a", 2), Change("private", "c", 1, "x"))),
+        Rotation(),
+        Truncate("items", known=True),
+        Transaction(tuple(Change("ships", "c", row, "s") for row in range(9)), rows_per_event=4),
+    )
+)
+# Commits come between the transactions of so short a log.
+HASTY = SETTINGS.model_copy(
+    update={"delivery": SETTINGS.delivery.model_copy(update={"commit_interval_ms": 8})}
+)
+# The faults behind which the same comes again, before the run has come to rest.
+SECOND_STEPS = (1, 2, 3, 5, 8, 13)
+
+
+@pytest.mark.parametrize(
+    ("flavour", "gtid"), [("mysql", True), ("mysql", False), ("mariadb", True)]
+)
+def test_every_call_may_fail_in_every_way(flavour: Flavour, gtid: bool) -> None:
+    chosen = scenario(STORY, flavour, gtid=gtid)
+    calm = Undisturbed()
+    expected = simulate(chosen.servers, calm, by_event=True, settings=HASTY).broker
+    check_story(chosen, expected)
+    assert len(expected.committed) > 3
+    for step, call in enumerate(calm.calls, 1):
+        for fault in APPLICABLE[call]:
+            plan = Single((step, fault))
+            world = simulate(chosen.servers, plan, by_event=True, settings=HASTY)
+            check_story(chosen, world.broker)
+            check_rising(world.broker)
+            check_alike(world.broker, expected)
+
+
+def test_whatever_failed_may_fail_again_while_it_recovers() -> None:
+    chosen = scenario(STORY)
+    calm = Undisturbed()
+    expected = simulate(chosen.servers, calm, by_event=True, settings=HASTY).broker
+    for step, call in enumerate(calm.calls, 1):
+        for fault in APPLICABLE[call]:
+            for later in SECOND_STEPS:
+                plan = Single((step, fault), (step + later, Fault.KILL))
+                world = simulate(chosen.servers, plan, by_event=True, settings=HASTY)
+                check_story(chosen, world.broker)
+                check_alike(world.broker, expected)

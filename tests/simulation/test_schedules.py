@@ -1,0 +1,97 @@
+"""Thousands of seeded schedules: everything goes wrong that can, and every record arrives once.
+
+SCHEDULES=n runs as many of each kind, SEED=n one that failed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.simulation.faults import Fault, Seeded
+from tests.simulation.run import simulate
+from tests.simulation.story import random_story
+from tests.simulation.verdict import (
+    check_alike,
+    check_rising,
+    check_same_changes,
+    check_story,
+    scenario,
+    undisturbed,
+)
+
+if TYPE_CHECKING:
+    from tests.simulation.log_writer import Flavour
+    from tests.simulation.world import World
+
+SCHEDULES = int(os.environ.get("SCHEDULES", "600"))
+SEED = os.environ.get("SEED")
+PARTS = 3
+
+
+class Kind(NamedTuple):
+    name: str
+    extra: tuple[Fault, ...] = ()
+    standby: bool = False
+    groups_max: int = 14
+    rows_max: int = 4
+
+
+KINDS = (
+    Kind("faults of all kinds"),
+    Kind("two instances", (Fault.RIVAL, *[Fault.SWITCH] * 4)),
+    Kind("two servers", (Fault.FAILOVER, Fault.FAILOVER), standby=True),
+    Kind("larger transactions", groups_max=5, rows_max=120),
+)
+
+
+def seeds(part: int) -> list[int]:
+    if SEED is not None:
+        return [int(SEED)] if part == 0 else []
+    return list(range(part, SCHEDULES, PARTS))
+
+
+def run(kind: Kind, seed: int, happened: Counter[str]) -> World:
+    random = Random(f"{kind.name} {seed}")
+    kinds: tuple[tuple[Flavour, bool], ...] = (("mysql", True), ("mariadb", True), ("mysql", False))
+    flavour, gtid = random.choice(kinds[:2] if kind.standby else kinds)
+    story = random_story(random, random.randint(3, kind.groups_max), rows_max=kind.rows_max)
+    chosen = scenario(story, flavour, gtid=gtid, standby=kind.standby)
+    expected = undisturbed(chosen)
+    plan = Seeded(random, last_step=random.choice((60, 150, 300)), extra=kind.extra)
+    by_event = random.random() < 0.5
+    world = simulate(chosen.servers, plan, seed=seed, by_event=by_event)
+    check_story(chosen, world.broker)
+    check_rising(world.broker)
+    if kind.standby:
+        # In other places, so with other sequences.
+        check_same_changes(world.broker, expected)
+    else:
+        check_alike(world.broker, expected)
+    happened.update(plan.happened)
+    return world
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_record_arrives_once_whatever_happens(kind: Kind, part: int) -> None:
+    happened: Counter[str] = Counter()
+    steps = processes = 0
+    for seed in seeds(part):
+        try:
+            world = run(kind, seed, happened)
+        except Exception as error:
+            reason = f"SEED={seed} of {kind.name!r}: {type(error).__name__}: {error}"
+            raise AssertionError(reason) from error
+        steps += world.steps
+        processes += len(world.processes)
+    print(
+        f"{kind.name}, part {part}: {len(seeds(part))} schedules, {steps} steps, "
+        f"{processes} processes, {happened.total()} faults of {len(happened)} kinds"
+    )
+    if SEED is None and SCHEDULES >= 300:
+        assert happened.total() > SCHEDULES // PARTS
