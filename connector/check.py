@@ -9,14 +9,16 @@ from kafka.errors import KafkaError
 from rich.table import Table
 from rich.text import Text
 
+from connector.errors import ConfigError, ConnectorError
 from connector.sink.connection import client_settings, connector_error
+from connector.source.hosts import address_of, candidates
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import Severity, check_source
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from connector.config import KafkaSettings, Settings
+    from connector.config import KafkaSettings, Settings, SourceSettings
     from connector.source.preflight import Finding
 
 _MARKS = {
@@ -27,32 +29,48 @@ _GOOD = Text("ok", style="green")
 
 
 def check_pipeline(settings: Settings, console: Console) -> bool:
-    """Print every finding and return whether `run` would start.
+    """Print every finding and return whether `run` would start, on any of its sources.
 
-    Raises TransientError or DefiniteError when the source does not let us in.
+    Raises TransientError or DefiniteError when the only source does not let us in.
     """
-    source = settings.source
-    server = MysqlServer.connect(source)
+    sources = candidates(settings.source)
+    if len(sources) == 1:
+        good = [_check_source(settings.source, console)]
+    else:
+        good = [_check_one_of(source, console) for source in sources]
+    good.append(_check_kafka(settings.kafka, console))
+    if not all(good):
+        console.print("not ready", style="bold red")
+        return False
+    console.print("ready", style="bold green")
+    return True
+
+
+def _check_one_of(settings: SourceSettings, console: Console) -> bool:
+    """Do as `_check_source`, but print why a server does not let us in: there are others."""
     try:
+        return _check_source(settings, console)
+    except ConfigError:
+        raise
+    except ConnectorError as error:
+        console.print(str(error), markup=False, style="red", soft_wrap=True)
+        return False
+
+
+def _check_source(settings: SourceSettings, console: Console) -> bool:
+    """Print every finding of one server and return whether it can be read."""
+    with MysqlServer.connect(settings) as server:
         identity = server.identity
-        findings = check_source(server, source)
-    finally:
-        server.close()
+        findings = check_source(server, settings)
     console.print(
-        f"Source {source.host}:{source.port}: {identity.flavour} {identity.version}", markup=False
+        f"Source {address_of(settings)}: {identity.flavour} {identity.version}", markup=False
     )
     console.print(_table(findings))
     for finding in findings:
         if not finding.ok:
             console.print(f"{finding.name}:", style="bold", end=" ")
             console.print(finding.fix, markup=False, soft_wrap=True)
-    kafka_good = _check_kafka(settings.kafka, console)
-    missing = [f for f in findings if not f.ok and f.severity is Severity.ERROR]
-    if missing or not kafka_good:
-        console.print("not ready", style="bold red")
-        return False
-    console.print("ready", style="bold green")
-    return True
+    return all(finding.ok or finding.severity is not Severity.ERROR for finding in findings)
 
 
 def _table(findings: list[Finding]) -> Table:

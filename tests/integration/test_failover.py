@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -236,3 +238,22 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
     assert str(doubt["error"]).endswith(": the logs may have been reset, which is looked at now")
     assert ("does not come behind" in str(doubt["error"])) == (noticed_by == "the next file")
     assert sorted(change.key["id"] for change in stream.changes()) == list(range(10))
+
+
+def test_check_asks_each_server(stream: Stream) -> None:
+    port = free_port()
+    config = stream.config(source__failover_hosts=[f"127.0.0.1:{port}"])
+    done = subprocess.run(
+        [sys.executable, "-m", "connector", "check", str(config)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    shown = done.stdout.splitlines()
+    assert shown[0].startswith(f"Source {stream.source.host}:{stream.source.port}: mysql 8.0.")
+    assert (
+        f"source 127.0.0.1:{port}: cannot connect: Connection refused: check that the server runs, "
+        "source.host, source.port and firewalls"
+    ) in shown
+    assert shown[-1] == "not ready"

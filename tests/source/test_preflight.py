@@ -12,6 +12,7 @@ from tests.source.conftest import LEAST_GRANTS, Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.server
 
@@ -201,3 +202,18 @@ def test_a_server_without_a_binary_log_is_told_to_have_one(
     )
     assert findings["log_bin"].severity is Severity.ERROR
     assert not findings["log_bin"].ok
+
+
+def test_a_replica_that_does_not_log_what_it_receives_is_refused(tmp_path: Path) -> None:
+    off: dict[str, str | None] = {"log_slave_updates": "OFF", "read_only": "ON"}
+    with local_stack.MysqlServer(tmp_path / "replica", settings=off) as server:
+        source = source_of(server)
+        finding = check(source)["log_replica_updates"]
+        assert str(finding) == (
+            "log_replica_updates is OFF, wanted ON: start the server with log_replica_updates = ON "
+            "in its option file: what it receives from its source is else not in its log"
+        )
+        assert not finding.ok
+        assert finding.severity is Severity.ERROR
+        source.execute("SET GLOBAL read_only = OFF")
+        assert "log_replica_updates" not in check(source)
