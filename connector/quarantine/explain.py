@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from connector.payload import PayloadReader
 
 _ROWS_SHOWN = 20
+_TEXT_SHOWN = 400
 _LINE_BYTES = 16
 # Bytes of a column, and of its neighbours, that are shown.
 _COLUMN_BYTES = 256
@@ -85,7 +86,8 @@ def _image(
             text = str(value)
             if column.name is not None:
                 text = value_encoder(schema_column(column.name, column))(value)
-            yield f"      {name}: {text}"
+            more = "…" if len(text) > _TEXT_SHOWN else ""
+            yield f"      {name}: {text[:_TEXT_SHOWN]}{more}"
         except (DecodeError, UnsupportedChange) as error:
             yield f"      {name}: {error}"
             yield from _hexdump(image.data, start, end)

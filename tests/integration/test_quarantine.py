@@ -1,0 +1,291 @@
+"""Changes that cannot be carried, on real servers: kept back, over restarts, and replayed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import string
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from local_stack import connect
+from tests.integration.harness import topics_of, wait_until, wait_until_settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.integration.conftest import Stream
+    from tests.integration.harness import ConnectorProcess, Seen
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.timeout(300)]
+
+TABLE = "CREATE TABLE {} (id INT PRIMARY KEY, v LONGTEXT) ENGINE=InnoDB"
+SMALL, LARGE = 20_000, 1_000_000
+ROOMY = {"kafka__record_bytes_max": LARGE}
+
+
+def random_text(length: int) -> str:
+    """Return text that no compression makes small."""
+    return "".join(random.Random(length).choices(string.ascii_letters + string.digits, k=length))
+
+
+def quarantine(command: str, config: Path, *arguments: str) -> tuple[int, str]:
+    """Run `binlog-connector quarantine`; return its exit code and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "connector", "quarantine", command, str(config), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"},
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def fences(config: Path) -> list[dict[str, Any]]:
+    code, output = quarantine("list", config, "--json")
+    assert code == 0, output
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def raise_limits(stream: Stream) -> None:
+    """Let the topics take larger records, as the error asks for."""
+    topics = topics_of(stream.broker, stream.prefix, control=False)
+    topics += topics_of(stream.broker, stream.prefix, control=True)
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    try:
+        admin.alter_configs(
+            [
+                ConfigResource(ConfigResourceType.TOPIC, topic, {"max.message.bytes": str(LARGE)})
+                for topic in topics
+            ]
+        )
+    finally:
+        admin.close()
+
+
+def rows_of(stream: Stream, table: str) -> dict[int, str]:
+    with connect(stream.source, stream.database) as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT id, v FROM {table}")
+        return {int(row[0]): str(row[1]) for row in cursor.fetchall()}
+
+
+def folded(changes: list[Seen], table: str) -> dict[int, str]:
+    """Return the rows that a consumer ends with."""
+    rows: dict[int, str] = {}
+    for change in changes:
+        if not change.topic.endswith(f".{table}"):
+            continue
+        if change.op == "t":
+            rows.clear()
+        elif change.op == "d":
+            rows.pop(change.key["id"], None)
+        else:
+            rows[change.key["id"]] = change.value["after"]["v"]
+    return rows
+
+
+def ids(changes: list[Seen], table: str) -> list[int]:
+    return [change.key["id"] for change in changes if change.topic.endswith(f".{table}")]
+
+
+def require_once_in_order(stream: Stream) -> None:
+    wait_until_settled(stream.broker, stream.prefix)
+    found = stream.changes()
+    sources = [
+        (change.topic, source["file"], source["pos"], source["row"], change.op)
+        for change in found
+        if (source := change.value["source"])
+    ]
+    assert len(set(sources)) == len(sources)
+    assert len({change.seq for change in found}) == len(found)
+    by_partition: dict[tuple[str, int], list[tuple[int, str]]] = {}
+    for change in found:
+        by_partition.setdefault((change.topic, change.partition), []).append(
+            (change.offset, change.seq)
+        )
+    for records in by_partition.values():
+        records.sort()
+        assert [seq for _, seq in records] == sorted(seq for _, seq in records)
+
+
+@pytest.fixture
+def connectors() -> Iterator[list[ConnectorProcess]]:
+    """End the processes of a test."""
+    started: list[ConnectorProcess] = []
+    yield started
+    for connector in started:
+        connector.__exit__()
+
+
+def start(
+    stream: Stream, connectors: list[ConnectorProcess], **changed: object
+) -> ConnectorProcess:
+    limits: dict[str, object] = {"kafka__record_bytes_max": SMALL}
+    connector = stream.connector(**(limits | changed)).start()
+    connectors.append(connector)
+    return connector
+
+
+def test_a_key_waits_until_its_row_can_be_written(
+    either_stream: Stream, connectors: list[ConnectorProcess]
+) -> None:
+    stream = either_stream
+    policy = {"quarantine__policy": "fence-key"}
+    stream.execute(TABLE.format("t"), TABLE.format("u"))
+    connector = start(stream, connectors, **policy)
+    large = random_text(50_000)
+    stream.execute(f"INSERT INTO t VALUES (1, 'a'), (2, '{large}'), (3, 'c')")
+    stream.transaction("UPDATE t SET v = 'b' WHERE id = 2", "INSERT INTO u VALUES (2, 'x')")
+    stream.wait_for_changes(3, connector)
+    connector.kill()
+    connector = start(stream, connectors, **policy)
+    stream.execute("UPDATE t SET id = 5 WHERE id = 2", "UPDATE t SET v = 'again' WHERE id = 1")
+    stream.wait_for_changes(4, connector)
+    assert ids(stream.changes(), "t") == [1, 3, 1]
+    kept = fences(connector.config)
+    assert [(fence["key"], fence["rows"]) for fence in kept] == [('{"id":2}', 3), ('{"id":5}', 1)]
+    assert "a record is larger than Kafka takes: raise kafka.record_bytes_max" in kept[0]["reason"]
+    code, output = quarantine("show", connector.config, f"{stream.database}.t", "--limit", "1")
+    assert code == 0, output
+    assert ": kafka" in output
+    assert 'column v (BLOB): "' in output
+    code, output = quarantine("list", connector.config)
+    assert code == 0, output
+    assert '{"id":5}' in output
+
+    code, output = quarantine("replay", connector.config, f"{stream.database}.t")
+    assert code == 3, output
+    assert "raise kafka.record_bytes_max" in output
+
+    assert connector.terminate() == 0
+    raise_limits(stream)
+    connector = start(stream, connectors, **policy, **ROOMY)
+    code, output = quarantine("replay", connector.config, f"{stream.database}.t")
+    assert (code, "the fence is lifted" in output) == (0, True), output + connector.output()
+    stream.execute("UPDATE t SET v = 'free' WHERE id = 5")
+    stream.wait_for_changes(9, connector)
+    assert fences(connector.config) == []
+    assert (
+        folded(stream.changes(), "t")
+        == rows_of(stream, "t")
+        == {
+            1: "again",
+            3: "c",
+            5: "free",
+        }
+    )
+    require_once_in_order(stream)
+
+
+def test_a_replay_goes_on_after_a_kill_while_changes_come(
+    stream: Stream, connectors: list[ConnectorProcess]
+) -> None:
+    policy = {"quarantine__policy": "fence-table"}
+    stream.execute(TABLE.format("t"), TABLE.format("u"))
+    connector = start(stream, connectors, **policy)
+    for number in range(1, 41):
+        # Larger than what is written in one turn.
+        text = random_text(400_000 + number)
+        stream.execute(f"INSERT INTO t VALUES ({number}, '{text}')")
+    stream.execute("INSERT INTO u VALUES (1, 'x')")
+    stream.wait_for_changes(1, connector)
+    assert connector.terminate() == 0
+    raise_limits(stream)
+    connector = start(stream, connectors, **policy, **ROOMY)
+    config = connector.config
+    command = "-m", "connector", "quarantine", "replay", str(config), f"{stream.database}.t"
+    asked = subprocess.Popen(
+        [sys.executable, *command],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    connector.wait_for("replaying what is in quarantine")
+    wait_until(lambda: ids(stream.changes(), "t"), connector.output)
+    connector.kill()
+    stream.execute("UPDATE t SET v = 'later' WHERE id <= 20")
+    connector = start(stream, connectors, **policy, **ROOMY)
+    stream.execute("UPDATE t SET v = 'last' WHERE id <= 10")
+    output, _ = asked.communicate(timeout=60)
+    assert asked.returncode == 0, output + connector.output()
+    stream.wait_for_changes(71, connector)
+    assert folded(stream.changes(), "t") == rows_of(stream, "t")
+    assert fences(config) == []
+    require_once_in_order(stream)
+
+
+@pytest.mark.parametrize("policy", ["fence-key", "fence-table"])
+def test_a_row_without_all_its_columns_is_kept_back(
+    stream: Stream, connectors: list[ConnectorProcess], policy: str
+) -> None:
+    stream.execute(TABLE.format("t"), "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    stream.execute("SET SESSION binlog_row_image = MINIMAL", "UPDATE t SET v = 'x' WHERE id = 1")
+    stream.execute("UPDATE t SET v = 'y'")
+    connector = start(stream, connectors, quarantine__policy=policy)
+    stream.wait_for_changes(3 if policy == "fence-key" else 2, connector)
+    code, output = quarantine("replay", connector.config, f"{stream.database}.t")
+    assert code == 3, output
+    assert "was logged without column" in output
+    (fence,) = fences(connector.config)
+    assert fence["rows"] == 2
+    assert fence["key"] == ('{"id":1}' if policy == "fence-key" else None)
+
+
+def test_a_statement_fences_the_database(
+    stream: Stream, connectors: list[ConnectorProcess]
+) -> None:
+    other = f"{stream.database}_other"
+    stream.execute(
+        TABLE.format("t"),
+        "INSERT INTO t VALUES (1, 'a')",
+        f"CREATE DATABASE {other}",
+        TABLE.format(f"{other}.v"),
+    )
+    stream.execute("SET SESSION binlog_format = STATEMENT", "UPDATE t SET v = 'x'")
+    stream.execute(
+        "INSERT INTO t VALUES (2, 'b')",
+        f"INSERT INTO {other}.v VALUES (1, 'v')",
+        TABLE.format("new"),
+        "INSERT INTO new VALUES (1, 'n')",
+    )
+    tables = [f"{stream.database}.*", f"{other}.*"]
+    connector = start(stream, connectors, quarantine__policy="fence-key", source__tables=tables)
+    try:
+        found = stream.wait_for_changes(3, connector)
+        assert [change.topic.rpartition(".")[2] for change in found] == ["t", "v", "new"]
+        kept = fences(connector.config)
+        assert [(fence["table"], fence["rows"], fence["exempt"]) for fence in kept] == [
+            ("*", 1, ["new"]),
+            ("t", 1, []),
+        ]
+        assert "logged as a statement" in kept[0]["reason"]
+        code, output = quarantine("replay", connector.config, f"{stream.database}.*")
+        assert code == 3, output
+        assert "which rows a statement changed is not in the log" in output
+    finally:
+        stream.execute(f"DROP DATABASE {other}")
+
+
+def test_a_request_waits_for_a_pipeline(stream: Stream, connectors: list[ConnectorProcess]) -> None:
+    stream.execute(TABLE.format("t"), TABLE.format("u"))
+    stream.execute(f"INSERT INTO t VALUES (1, '{random_text(30_000)}')")
+    stream.execute("INSERT INTO u VALUES (1, 'u')")
+    connector = start(stream, connectors, quarantine__policy="fence-table")
+    stream.wait_for_changes(1, connector)
+    assert connector.terminate() == 0
+    name = f"{stream.database}.t"
+    code, output = quarantine("replay", connector.config, name)
+    assert (code, "it is kept, and done when one runs" in output) == (0, True), output
+    raise_limits(stream)
+    connector = start(stream, connectors, **ROOMY)
+    stream.wait_for_changes(2, connector)
+    wait_until(lambda: not fences(connector.config), connector.output)
+    code, output = quarantine("replay", connector.config, name)
+    assert code == 2, output
+    assert f"{name}: nothing of it is kept back" in output
