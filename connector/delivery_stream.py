@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from connector.envelope.encode import RecordEncoder
     from connector.envelope.progress import Progress
+    from connector.envelope.transaction_records import TransactionRecords
     from connector.event_source import EventSource
     from connector.quarantine.guard import Guard
     from connector.resume import Instance, Standing
@@ -57,15 +58,18 @@ class DeliveryStream(ChangeReceiver):
         online: OnlineChanges | None = None,
         rolled_back: frozenset[str] = frozenset(),
         guard: Guard | None = None,
+        transactions: TransactionRecords | None = None,
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
-        What cannot be carried goes to `guard`; without one it is an error.
+        What cannot be carried goes to `guard`; without one it is an error. `transactions` is told
+        which transaction the records are of.
         `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
         self._guard = guard
+        self._transactions = transactions
         self._target = target
         self._standing = standing
         self._online = OnlineChanges() if online is None else online
@@ -141,6 +145,9 @@ class DeliveryStream(ChangeReceiver):
 
     def rows(self, change: RowsChange) -> None:
         """Deliver changed rows."""
+        if self._transactions is not None:
+            table_map = change.rows.table_map
+            self._transactions.enter(change.transaction, table_map.schema, table_map.table)
         if not change.rows.table_map.named and not self._has_names(change):
             return
         guard = self._guard
@@ -193,6 +200,8 @@ class DeliveryStream(ChangeReceiver):
         transaction = committed.transaction
         if self._encoder.has_published(transaction):
             self._published = transaction
+        if self._transactions is not None:
+            self._transactions.leave(transaction)
         self.committed_us = transaction.committed_us
         self._standing.advance(committed)
         self.waiting += 1

@@ -32,6 +32,7 @@ from connector.delivery_stream import DeliveryStream
 from connector.envelope.anchored_tables import AnchoredTables
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.transaction_records import TransactionRecords
 from connector.errors import (
     ConnectorError,
     DecodeError,
@@ -39,6 +40,7 @@ from connector.errors import (
     EventError,
     SourceUnavailable,
 )
+from connector.heartbeat import Heartbeat
 from connector.peers import PEERS, Peers
 from connector.quarantine.keeper import REPLAY
 from connector.quarantine.opening import open_quarantine
@@ -213,10 +215,14 @@ class Pipeline:
             version=version("binlog-connector"),
             tombstones=settings.kafka.tombstones,
         )
+        prefix, target = settings.kafka.topic_prefix, self._sink.target
+        transactions = None
+        if settings.delivery.transaction_records:
+            transactions = TransactionRecords(prefix, target)
         encoder = RecordEncoder(
             options,
             standing.order,
-            self._sink.target,
+            transactions or target,
             recovered.schemas,
             added_columns(last) if last is not None else {},
         )
@@ -251,7 +257,11 @@ class Pipeline:
             online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
             rolled_back=rolled_back,
             guard=guard,
+            transactions=transactions,
         )
+        if settings.delivery.heartbeat_interval_seconds:
+            interval = settings.delivery.heartbeat_interval_seconds
+            self._attendants.append(Heartbeat(prefix, interval, target, self._clock))
         self._copies = open_copies(
             settings,
             source,

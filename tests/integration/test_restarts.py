@@ -11,14 +11,15 @@ from local_stack import MariadbServer, MysqlServer, connect
 from tests.integration.restarts import CrashingStream, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from local_stack import Endpoint
+    from local_stack import Endpoint, Server
 
 pytestmark = pytest.mark.server
 
 WITHOUT_GTIDS = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
-SERVERS = {
+SERVERS: dict[str, Callable[[Path], Server]] = {
     "mysql 9": lambda folder: MysqlServer(folder, version="9"),
     "mysql 8.0 by position": lambda folder: MysqlServer(folder, settings=WITHOUT_GTIDS),
     "mariadb 11.8": MariadbServer,

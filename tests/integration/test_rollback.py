@@ -81,6 +81,7 @@ CASES: dict[str, list[str]] = {
         "BEGIN",
         *(f"INSERT INTO {table} VALUES (UUID_SHORT() % 1000)" for table in ("t", "m")),
         "ROLLBACK",
+        "SET SESSION binlog_format = ROW",
     ],
     "logged at once": [
         "SET SESSION binlog_direct_non_transactional_updates = ON",

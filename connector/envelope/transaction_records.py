@@ -1,0 +1,92 @@
+"""Records of where source transactions begin and end, in `<prefix>.transaction`.
+
+They are Debezium's, with ids that equal the header `cdc.txn` of the rows::
+
+    key    {"id": "3e11fa47-…:23"}
+    BEGIN  {"status": "BEGIN", "id": …, "event_count": null, "data_collections": null, "ts_ms": …}
+    END    {"status": "END", "id": …, "event_count": 3, "data_collections":
+            [{"data_collection": "shop.orders", "event_count": 3}], "ts_ms": …}
+
+Counted are the records of rows, without tombstones; a transaction without any has none of these.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, final
+
+from connector.envelope.contract import TRANSACTION_TOPIC_SUFFIX, control_topic
+from connector.envelope.record import NO_HEADERS, RecordTarget
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.changes.transaction import Transaction
+
+_US_PER_MS: Final = 1000
+
+
+@final
+class TransactionRecords(RecordTarget):
+    """Passes records on, and writes where their transactions begin and end."""
+
+    def __init__(self, prefix: str, target: RecordTarget) -> None:
+        """Write to `target`."""
+        self._topic = control_topic(prefix, TRANSACTION_TOPIC_SUFFIX)
+        self._target = target
+        self._open: Transaction | None = None
+        # Records of rows, by the table's `database.table`.
+        self._counts: dict[str, int] = {}
+        self._table = ""
+
+    def enter(self, transaction: Transaction, database: str, table: str) -> None:
+        """Let the rows that come be of a table, and of `transaction`."""
+        if transaction is not self._open:
+            self._open = transaction
+            self._counts = {}
+        self._table = f"{database}.{table}"
+
+    def leave(self, transaction: Transaction) -> None:
+        """Write the end of `transaction`, where it had rows."""
+        if self._open is transaction and self._counts:
+            collections: list[dict[str, object]] = [
+                {"data_collection": table, "event_count": count}
+                for table, count in self._counts.items()
+            ]
+            self._put(transaction, "END", sum(self._counts.values()), collections)
+        self._open = None
+
+    def take(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: i64
+    ) -> None:
+        """Pass a record on."""
+        opened = self._open
+        # Other records than rows have no headers.
+        if opened is not None and value is not None and headers != NO_HEADERS:
+            if not self._counts:
+                self._put(opened, "BEGIN", None, None)
+            self._counts[self._table] = self._counts.get(self._table, 0) + 1
+        self._target.take(topic, key, value, headers, timestamp_ms)
+
+    def _put(
+        self,
+        transaction: Transaction,
+        status: str,
+        count: int | None,
+        collections: list[dict[str, object]] | None,
+    ) -> None:
+        timestamp_ms = transaction.committed_us // _US_PER_MS
+        value = {
+            "status": status,
+            "id": transaction.id,
+            "event_count": count,
+            "data_collections": collections,
+            "ts_ms": timestamp_ms,
+        }
+        self._target.take(
+            self._topic, _json({"id": transaction.id}), _json(value), NO_HEADERS, timestamp_ms
+        )
+
+
+def _json(value: dict[str, object]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
