@@ -99,6 +99,12 @@ class DeliveryStream(ChangeReceiver):
         """Whether a source transaction has begun and not ended."""
         return self._assembler.in_transaction
 
+    @property
+    def latest_id(self) -> str:
+        """The transaction at hand, else the latest one of which there are records; "" of none."""
+        latest = self._assembler.transaction or self._published
+        return "" if latest is None else latest.id
+
     def run(self, events: EventSource, batch_bytes_max: i64, now_us: i64) -> bool:
         """Deliver the events that are there; return whether that were all.
 

@@ -5,7 +5,9 @@
     ConnectorError
     ├── TransientError                 the same attempt may succeed later: retried with back-off
     │   ├── SourceUnavailable          the server cannot be reached, or the connection broke
-    │   └── SinkUnavailable            Kafka cannot be reached, or a delivery failed
+    │   ├── SinkUnavailable            Kafka cannot be reached, or a delivery failed
+    │   │   └── TransactionOutlasted   it took longer than a transaction of Kafka may last
+    │   └── RolledBack                 rows that are on their way were rolled back
     └── DefiniteError                  repeating cannot help: stop and say what to do
         ├── ConfigError                the configuration is wrong
         ├── SourceRefused              the server said no: credentials, grants, settings, purged log
@@ -47,6 +49,16 @@ class SourceUnavailable(TransientError):
 
 class SinkUnavailable(TransientError):
     """Kafka cannot be reached, or did not accept a delivery for now."""
+
+
+class TransactionOutlasted(SinkUnavailable):
+    """Kafka did not take a batch within the time that one of its transactions may last."""
+
+    def __init__(self, reason: str, transaction_id: str, seconds: float) -> None:
+        """Name the source transaction at hand as `Transaction.id` does."""
+        super().__init__(reason)
+        self.transaction_id = transaction_id
+        self.seconds = seconds
 
 
 class RolledBack(TransientError):

@@ -38,7 +38,9 @@ from connector.errors import (
     DecodeError,
     DefiniteError,
     EventError,
+    SinkUnavailable,
     SourceUnavailable,
+    TransactionOutlasted,
 )
 from connector.heartbeat import Heartbeat
 from connector.peers import PEERS, Peers
@@ -92,6 +94,8 @@ class Pipeline:
         self._schedule = CommitSchedule(
             settings.delivery.commit_interval_ms / _MS, clock.monotonic()
         )
+        self._batch_started = clock.monotonic()
+        self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
         self._instance = instance
         self._figures = figures
         self._single_transactions = single_transactions
@@ -120,6 +124,11 @@ class Pipeline:
         """
         try:
             self._stream_until(stop)
+        except SinkUnavailable as error:
+            seconds = self._clock.monotonic() - self._batch_started
+            if seconds < self._transaction_seconds_max:
+                raise
+            raise TransactionOutlasted(str(error), self._delivery.latest_id, seconds) from error
         except DefiniteError as error:
             # Until it is aborted, the transaction would hold back every read_committed consumer.
             with suppress(ConnectorError):
@@ -171,6 +180,7 @@ class Pipeline:
         now = self._clock.monotonic()
         if not self._sink.target.records:
             self._schedule.started(now)
+            self._batch_started = now
         batch_bytes_max = self._batch_bytes_max
         # At the end of a transaction: what is received at a time mostly ends inside of one.
         if stop.requested or self._single_transactions or now >= self._overdue or self._wants_turn:

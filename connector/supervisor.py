@@ -31,6 +31,7 @@ from connector.errors import (
     DecodeError,
     RolledBack,
     SinkRefused,
+    TransactionOutlasted,
     TransientError,
     UnsupportedChange,
 )
@@ -63,6 +64,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
     with serving(figures, settings.metrics.listen), signals or StopSignals() as stop:
         single_transactions = 0
         rolled_back: set[str] = set()
+        outlasted: str | None = None
         while not stop.requested:
             pipeline = _open(open_pipeline, settings.retry, stop, figures)
             if pipeline is None:
@@ -74,6 +76,12 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 rolled_back.add(error.transaction_id)
             except TransientError as error:
                 single_transactions = 0
+                if isinstance(error, TransactionOutlasted):
+                    if error.transaction_id == outlasted:
+                        raise SinkRefused(_too_long(settings, error)) from error
+                    # Alone, the next time: what came before it is not to wait for it.
+                    outlasted = error.transaction_id
+                    single_transactions = pipeline.waiting_transactions
                 rolled_back.clear()
                 pause = settings.retry.initial_seconds
                 _interrupted(figures, error, pause)
@@ -112,6 +120,17 @@ def _open(
         reraise=True,
     )
     return retrying(attempt)
+
+
+def _too_long(settings: Settings, error: TransactionOutlasted) -> str:
+    kafka = settings.kafka
+    return (
+        f"kafka {','.join(kafka.bootstrap_servers)}: source transaction "
+        f"{error.transaction_id or '(none)'} was not delivered in {error.seconds:.0f} seconds, nor "
+        "the time before, and Kafka aborts what takes longer than "
+        f"kafka.transaction_timeout_seconds ({kafka.transaction_timeout_seconds:g}): raise it, and "
+        "transaction.max.timeout.ms of the brokers where that is lower"
+    )
 
 
 def _interrupted(figures: Figures, error: BaseException | None, pause_seconds: float) -> None:

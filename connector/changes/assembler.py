@@ -122,6 +122,11 @@ class TransactionAssembler:
         """Whether a transaction has begun and not ended."""
         return self._state != _OUTSIDE
 
+    @property
+    def transaction(self) -> Transaction | None:
+        """The transaction that has begun and not ended."""
+        return self._transaction
+
     def receive(self, event: Event) -> None:
         """Take the next event and hand on what it completes.
 

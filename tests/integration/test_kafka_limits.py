@@ -1,0 +1,77 @@
+"""Limits of Kafka that repeating cannot get past are named, with the setting."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from local_stack import KafkaBroker, connect
+from tests.integration.conftest import new_stream
+from tests.integration.harness import run_to_end, wait_until_settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from local_stack import MysqlServer
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
+ROWS = 600_000
+
+
+@pytest.fixture(scope="module")
+def strict_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker that aborts late transactions at once, and lets none last for long."""
+    settings = {
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+        "transaction.max.timeout.ms": "60000",
+        "socket.request.max.bytes": str(8 * 1024 * 1024),
+    }
+    with KafkaBroker(tmp_path_factory.mktemp("kafka"), settings=settings) as broker:
+        yield broker
+
+
+SMALL = {"kafka__transaction_timeout_seconds": 1, "kafka__record_bytes_max": 1024 * 1024}
+
+
+def last_error(config: Path) -> str:
+    code, output = run_to_end(config)
+    assert code == 3, output
+    return re.sub(r"127\.0\.0\.1:\d+", "BROKER", output.rpartition("error: ")[2].strip())
+
+
+def test_a_transaction_that_takes_longer_than_kafka_waits_is_named(
+    mysql_server: MysqlServer, strict_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    stream = new_stream(mysql_server.endpoint, strict_broker.endpoint, tmp_path)
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (0)")
+    with connect(stream.source, stream.database) as connection, connection.cursor() as cursor:
+        cursor.execute(f"SET cte_max_recursion_depth = {ROWS + 1}")
+        cursor.execute(
+            "INSERT INTO t WITH RECURSIVE n (id) AS "
+            f"(SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < {ROWS}) SELECT id FROM n"
+        )
+    text = re.sub(r"[0-9a-f-]{36}:\d+", "GTID", last_error(stream.config(**SMALL)))
+    assert re.sub(r"in \d+ seconds", "in N seconds", text) == (
+        "kafka BROKER: source transaction GTID was not delivered in N seconds, nor the time "
+        "before, and Kafka aborts what takes longer than kafka.transaction_timeout_seconds (1): "
+        "raise it, and transaction.max.timeout.ms of the brokers where that is lower"
+    )
+    # What came before it is there.
+    wait_until_settled(stream.broker, stream.prefix)
+    assert [change.key["id"] for change in stream.changes()] == [0]
+
+
+def test_a_timeout_beyond_that_of_the_brokers_is_refused_at_the_start(
+    mysql_server: MysqlServer, strict_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    stream = new_stream(mysql_server.endpoint, strict_broker.endpoint, tmp_path)
+    wanted = SMALL | {"kafka__transaction_timeout_seconds": 61}
+    assert last_error(stream.config(**wanted)) == (
+        f"kafka BROKER: cannot take over transactional id binlog-connector.{stream.prefix}."
+        f"{stream.prefix}: kafka.transaction_timeout_seconds is above the brokers' "
+        "transaction.max.timeout.ms: lower the one or raise the other"
+    )
