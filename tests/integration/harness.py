@@ -211,12 +211,14 @@ def wait_until_settled(broker: Endpoint, prefix: str) -> None:
         everything.close()
 
 
-def read_committed(broker: Endpoint, prefix: str, *, control: bool = False) -> list[Seen]:
+def read_committed(
+    broker: Endpoint, prefix: str, *, control: bool = False, with_ddl: bool = False
+) -> list[Seen]:
     """Return every committed record of the prefix's row topics, by topic, partition and offset.
 
-    With `control`, those of the control topics instead.
+    With `control`, those of the control topics instead; with `with_ddl` also those of DDL.
     """
-    topics = topics_of(broker, prefix, control=control)
+    topics = topics_of(broker, prefix, control=control) + [prefix] * with_ddl
     consumer = consumer_of(broker)
     try:
         seen: list[Seen] = []

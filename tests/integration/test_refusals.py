@@ -74,29 +74,6 @@ def test_a_file_loaded_by_a_statement_is_refused(stream: Stream, tmp_path: Path)
     assert committed_ids(stream) == [1]
 
 
-def test_a_rename_of_a_followed_table_is_refused(stream: Stream) -> None:
-    stream.execute(TABLE, BEFORE, "RENAME TABLE t TO u")
-    assert last_error(stream) == (
-        "LOG:POS: a rename that involves the followed table shop.t cannot be carried without loss "
-        "(transaction GTID): exclude the table in source.exclude_tables, or "
-        f"{CONTINUE}. Nothing from this transaction was published"
-    )
-    assert committed_ids(stream) == [1]
-
-
-def test_a_partition_that_is_dropped_is_refused(stream: Stream) -> None:
-    stream.execute(
-        "CREATE TABLE t (id INT PRIMARY KEY) PARTITION BY RANGE (id) "
-        "(PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)",
-        "INSERT INTO t VALUES (1), (11)",
-        "ALTER TABLE t DROP PARTITION p0",
-    )
-    assert "ALTER TABLE shop.t … DROP PARTITION, which replaces rows without events" in last_error(
-        stream
-    )
-    assert committed_ids(stream) == [1, 11]
-
-
 def test_a_row_image_with_columns_left_out_is_refused(stream: Stream) -> None:
     stream.execute(TABLE, BEFORE)
     stream.execute("SET SESSION binlog_row_image = MINIMAL", "UPDATE t SET v = 'x'")

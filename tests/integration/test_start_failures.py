@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -62,15 +61,13 @@ def test_no_grants(stream: Stream) -> None:
 
 
 def test_a_source_that_does_not_log_rows(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
-    settings = {"binlog-format": "STATEMENT", "binlog-row-metadata": "MINIMAL"}
+    settings = {"binlog-format": "STATEMENT"}
     with MysqlServer(tmp_path / "mysql", settings=settings) as server:
         stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
         assert said(stream) == (
             "source SOURCE: the server cannot be followed as it is set up:\n"
             "  binlog_format is STATEMENT, wanted ROW: SET PERSIST binlog_format = 'ROW'; sessions "
-            "that are open keep the old format until they reconnect\n"
-            "  binlog_row_metadata is MINIMAL, wanted FULL: SET PERSIST binlog_row_metadata = "
-            "'FULL'"
+            "that are open keep the old format until they reconnect"
         )
 
 
@@ -124,20 +121,6 @@ def test_no_right_to_create_topics(stream: Stream, tmp_path: Path) -> None:
 def test_a_key_that_does_not_exist(stream: Stream) -> None:
     assert said(stream, code=2, source__pasword="x") == (
         "CONFIG: unknown key source.pasword; configs/connector.toml lists the keys"
-    )
-
-
-def test_a_table_whose_rows_were_logged_without_names(stream: Stream) -> None:
-    stream.execute(
-        "SET GLOBAL binlog_row_metadata = MINIMAL",
-        "CREATE TABLE t (id INT PRIMARY KEY)",
-        "INSERT INTO t VALUES (1)",
-        "SET GLOBAL binlog_row_metadata = FULL",
-    )
-    assert re.sub(r"binlog\.\d+:\d+", "LOG:POS", said(stream)) == (
-        "LOG:POS: the log has no column names for table shop.t: SET GLOBAL "
-        "binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), and continue behind the "
-        "rows that were logged without them: give the pipeline a new name and set source.start"
     )
 
 
