@@ -23,6 +23,7 @@ from connector.envelope.contract import (
     HEADER_SEQ,
     OP_CREATE,
     OP_DELETE,
+    OP_READ,
     OP_TRUNCATE,
     OP_UPDATE,
 )
@@ -32,7 +33,8 @@ from stream_jobs.sequence import PackedSequence, pack_columns
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
-ROW_OPS = (OP_CREATE, OP_UPDATE, OP_DELETE)
+# A row of a copy stands in the order of changes, and is applied as an update is.
+ROW_OPS = (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ)
 
 
 def typed_records(kafka: DataFrame) -> DataFrame:
@@ -57,7 +59,7 @@ def typed_records(kafka: DataFrame) -> DataFrame:
         .when(seq.isNull(), f"there is no header {HEADER_SEQ}")
         .when(F.col("hi").isNull(), f"the header {HEADER_SEQ} is not a sequence")
         .when(op.isNull(), f"there is no header {HEADER_OP}")
-        .when(~op.isin(*ROW_OPS, OP_TRUNCATE), f"the header {HEADER_OP} is not c, u, d or t")
+        .when(~op.isin(*ROW_OPS, OP_TRUNCATE), f"the header {HEADER_OP} is not c, u, d, r or t")
         .when(schema_id.isNull(), f"there is no header {HEADER_SCHEMA}")
         .when(value.isNull(), f"there is no value, and {HEADER_OP} is not d")
     )

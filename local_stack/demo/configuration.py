@@ -31,7 +31,7 @@ user = {user}
 password_file = {password_file}
 server_id = {server_id}
 tables = [{tables}]
-start = {start}
+start = "snapshot"
 
 [kafka]
 bootstrap_servers = [{bootstrap}]
@@ -120,9 +120,7 @@ class DemoDirectory:
         """Return where the mirror of a table of the shop lies."""
         return self.mirror / DATABASE / table
 
-    def write_connector_config(
-        self, source: Endpoint, password: str, start: str, bootstrap: str
-    ) -> None:
+    def write_connector_config(self, source: Endpoint, password: str, bootstrap: str) -> None:
         """Write the connector's configuration, and the password beside it."""
         password_file = self.path / "source.password"
         password_file.touch(mode=0o600)
@@ -136,7 +134,6 @@ class DemoDirectory:
             password_file=_toml(str(password_file)),
             server_id=SERVER_ID,
             tables=_toml(f"{DATABASE}.*"),
-            start=_toml(start),
             bootstrap=_toml(bootstrap),
             prefix=_toml(TOPIC_PREFIX),
         )

@@ -249,6 +249,7 @@ class _Story:
             display.print("mirror DIFFERS from source", "bold red")
         else:
             display.print("mirror equals source", "bold green")
+            display.print(f"  {verdict.copied:,} rows copied that were there before")
             display.print(f"  {verdict.rows:,} rows compared one by one, value by value")
             display.print(
                 f"  {verdict.records:,} changes in Kafka, each once and in order, "

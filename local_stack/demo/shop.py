@@ -21,6 +21,14 @@ MIRRORED_TABLES = ("customers", "products", "orders", "order_lines", "payments")
 KEYLESS_TABLE = "page_views"
 TABLES = (*MIRRORED_TABLES, KEYLESS_TABLE)
 
+# Who is there before the connector starts, and buys nothing.
+REGULARS = range(1000)
+REGULAR_CUSTOMER = (
+    f"INSERT INTO {DATABASE}.customers"  # noqa: S608 - a name of our own
+    " (email, name, newsletter, interests, balance, created_at)"
+    " VALUES (%s, 'regular customer', b'1', 'books,music', %s, '2020-02-29 12:00:00.123456')"
+)
+
 READER = "cdc"
 SCHEMA = Path(__file__).with_name("shop.sql")
 ADD_COLUMN = (
@@ -50,7 +58,15 @@ def create_shop(endpoint: Endpoint, reader_password: str) -> None:
             cursor.execute(statement)
         cursor.execute(f"CREATE USER {READER}@'%%' IDENTIFIED BY %s", (reader_password,))
         cursor.execute(f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {READER}@'%'")
-        cursor.execute(f"GRANT SELECT ON {DATABASE}.* TO {READER}@'%'")
+        # LOCK TABLES: for a moment, where a table without a primary key is copied from MySQL.
+        cursor.execute(f"GRANT SELECT, LOCK TABLES ON {DATABASE}.* TO {READER}@'%'")
+
+
+def register_regulars(endpoint: Endpoint) -> None:
+    """Insert rows that nobody changes, so that they can reach Kafka by a copy alone."""
+    with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
+        cursor.executemany(REGULAR_CUSTOMER, [(f"regular{n}@shop.example", n) for n in REGULARS])
+        connection.commit()
 
 
 def drop_shop(endpoint: Endpoint) -> None:

@@ -48,11 +48,6 @@ class SourceLog:
         _, gtids = self._ask(EXECUTED[self.product])
         return gtids.replace("\n", "")
 
-    def start(self) -> str:
-        """Return the connector's `source.start` for what comes from now on."""
-        executed = self.executed()
-        return f"gtid:{executed}" if executed else "earliest"
-
     def contains(self, gtids: str, wanted: str) -> bool:
         """Return whether the set `gtids` holds every GTID of the set `wanted`."""
         if self.product == "mariadb":

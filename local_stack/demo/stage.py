@@ -21,6 +21,7 @@ from local_stack.demo.shop import (
     count_rows,
     create_shop,
     drop_shop,
+    register_regulars,
 )
 from local_stack.demo.source_log import SourceLog
 from local_stack.demo.topics import TopicReader
@@ -94,13 +95,14 @@ class Stage:
 
     def start_connector(self) -> None:
         """Create the shop and start the connector on it."""
-        password, start = secrets.token_urlsafe(16), self.log.start()
+        password = secrets.token_urlsafe(16)
         create_shop(self.source, password)
+        register_regulars(self.source)
         if self._options.address is not None:
             # A server that is not ours stays as it was.
             self._stack.callback(drop_shop, self.source)
         bootstrap = self.broker.endpoint.bootstrap
-        self.directory.write_connector_config(self.source, password, start, bootstrap)
+        self.directory.write_connector_config(self.source, password, bootstrap)
         self.connector = Connector(self.directory)
         self._stack.callback(self.connector.stop)
         self.connector.start()

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.envelope.contract import HEADER_SEQ, PROGRESS_TOPIC_SUFFIX, row_topic
+from connector.envelope.contract import (
+    HEADER_OP,
+    HEADER_SEQ,
+    OP_READ,
+    OP_TRUNCATE,
+    PROGRESS_TOPIC_SUFFIX,
+    row_topic,
+)
 from connector.errors import LocalStackError
 
 if TYPE_CHECKING:
@@ -37,7 +44,8 @@ class TopicCheck:
     """What reading a topic from its start to its end has found."""
 
     topic: str
-    records: int = 0  # without tombstones
+    records: int = 0  # of changes, without tombstones
+    copied: int = 0  # of rows that were read at the start
     problem_count: int = 0
     problems: list[str] = field(default_factory=list)  # the first ones
 
@@ -135,7 +143,11 @@ class TopicReader:
                 if sequence != last:
                     check.add_problem(f"{place} is a tombstone that does not follow its delete")
                 continue
-            check.records += 1
+            op = dict(record.headers).get(HEADER_OP, b"").decode()
+            if op == OP_READ:
+                check.copied += 1
+            elif op != OP_TRUNCATE:
+                check.records += 1
             if sequence in seen:
                 check.add_problem(f"{place} has a sequence that was there before")
             elif sequence < last:

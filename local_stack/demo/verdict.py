@@ -53,6 +53,11 @@ class Verdict:
         return sum(comparison.source_rows for comparison in self.comparisons.values())
 
     @property
+    def copied(self) -> int:
+        """How many rows were copied when the connector started."""
+        return sum(check.copied for check in self.checks.values())
+
+    @property
     def records(self) -> int:
         """How many records of changes the topics have."""
         return sum(check.records for check in self.checks.values())

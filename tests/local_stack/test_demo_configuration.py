@@ -18,7 +18,7 @@ def written(path: Path) -> DemoDirectory:
     path.mkdir(exist_ok=True)
     directory = DemoDirectory(path)
     source = Endpoint("127.0.0.1", 3307, "root", "not this one")
-    directory.write_connector_config(source, PASSWORD, "gtid:0-1-7", "127.0.0.1:9093")
+    directory.write_connector_config(source, PASSWORD, "127.0.0.1:9093")
     directory.write_stream_job_config("127.0.0.1:9093", [Path("/a b/one.jar"), Path("/two.jar")])
     return directory
 
@@ -28,7 +28,7 @@ def test_the_connector_reads_the_shop_as_its_least_user(tmp_path: Path) -> None:
     assert (settings.source.host, settings.source.port) == ("127.0.0.1", 3307)
     assert (settings.source.user, settings.source.read_password()) == ("cdc", PASSWORD)
     assert settings.source.tables == ["shop.*"]
-    assert settings.source.start == "gtid:0-1-7"
+    assert settings.source.start == "snapshot"
     assert settings.kafka.bootstrap_servers == ["127.0.0.1:9093"]
 
 

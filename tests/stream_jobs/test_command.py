@@ -124,7 +124,7 @@ def test_a_failure_is_the_last_line_and_the_exit_code_is_1(kafka: Kafka, tmp_pat
     with Command(
         write_config(tmp_path, kafka.bootstrap, kafka.prefix, 'kind = "availableNow"')
     ) as command:
-        assert ": the header cdc.op is not c, u, d or t. " in command.line("failed")["error"]
+        assert ": the header cdc.op is not c, u, d, r or t. " in command.line("failed")["error"]
         assert command.end() == 1
 
 

@@ -27,7 +27,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
         "unreadable: the header cdc.seq is not a sequence",
     ),
     ({"headers": {"cdc.op": None}}, f"{SEQ}: there is no header cdc.op"),
-    ({"headers": {"cdc.op": "x"}}, f"{SEQ}: the header cdc.op is not c, u, d or t"),
+    ({"headers": {"cdc.op": "x"}}, f"{SEQ}: the header cdc.op is not c, u, d, r or t"),
     ({"headers": {"cdc.schema": None}}, f"{SEQ}: there is no header cdc.schema"),
     (
         {"value": b'{"after": {"id": 1, "name'},
