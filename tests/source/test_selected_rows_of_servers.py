@@ -20,7 +20,7 @@ from connector.envelope.table_schema import TableSchema
 from connector.errors import SourceRefused, UnsupportedChange
 from connector.source.select_session import SelectSession
 from connector.source.selected_table import SelectedTable
-from local_stack import MysqlServer, connect
+from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 from tests.binlog.test_values_of_real_servers import CASES, JSON_DOCUMENTS, double_literal
 from tests.envelope.collected import Collected
@@ -91,6 +91,17 @@ def newest_mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
         yield source_of(server)
 
 
+@pytest.fixture(scope="module", params=["mysql 8.0.15", "mariadb 10.5"])
+def older(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Source]:
+    """The oldest versions whose log has the metadata."""
+    product, version = request.param.split()
+    kind = MariadbServer if product == "mariadb" else MysqlServer
+    with kind(tmp_path_factory.mktemp("older"), version=version) as server:
+        yield source_of(server)
+
+
 def place_on(source: Source) -> Iterator[Place]:
     database = f"test_{uuid.uuid4().hex[:12]}"
     source.execute(f"CREATE DATABASE {database}")
@@ -106,6 +117,11 @@ def place_on(source: Source) -> Iterator[Place]:
 @pytest.fixture
 def mysql_place(newest_mysql: Source) -> Iterator[Place]:
     yield from place_on(newest_mysql)
+
+
+@pytest.fixture
+def older_place(older: Source) -> Iterator[Place]:
+    yield from place_on(older)
 
 
 @pytest.fixture
@@ -202,6 +218,12 @@ def test_each_type_of_mysql_80_has_the_bytes_of_the_log(mysql_80_place: Place) -
 
 def test_each_type_of_mariadb_has_the_bytes_of_the_log(mariadb_place: Place) -> None:
     compare_all(mariadb_place, OF_MARIADB)
+
+
+def test_each_type_of_older_servers_has_the_bytes_of_the_log(older_place: Place) -> None:
+    compare_all(older_place, COMMON)
+    older_place.run("DROP TABLE t")
+    compare_shapes(older_place, SHAPES)
 
 
 def finite(random: Random, form: str, size: int) -> float:
