@@ -131,6 +131,9 @@ def _seconds_to_purge(
     log: SourceLog, file: str, committed_at: float, bytes_per_second: float
 ) -> float:
     names = list(log.files)
+    if not file:
+        # The server has not named it yet: nothing came since the stream went over to it.
+        return inf
     if file not in log.files:
         return 0.0
     writing = file == names[-1]

@@ -156,11 +156,13 @@ def _validate_mariadb_gtids(
         )
         raise SourceRefused(reason)
     # Of each domain and server the last one.
-    written = _binlog_state(server)
+    written = _gtids(server, "gtid_binlog_state")
+    # A replica that was made from a backup logs what comes behind the place of the backup.
+    received = _gtids(server, "gtid_slave_pos")
     domains = {gtid.domain_id for gtid in written}
     kept, ahead = MariadbGtidSet(), MariadbGtidSet()
     for gtid in gtids:
-        if any(
+        if gtid in received or any(
             last.domain_id == gtid.domain_id
             and last.server_id == gtid.server_id
             and last.sequence >= gtid.sequence
@@ -186,8 +188,8 @@ def _validate_mariadb_gtids(
     return kept
 
 
-def _binlog_state(server: MysqlServer) -> list[MariadbGtid]:
-    text = server.global_value("gtid_binlog_state") or ""
+def _gtids(server: MysqlServer, variable: str) -> list[MariadbGtid]:
+    text = server.global_value(variable) or ""
     return [MariadbGtid.parse(part) for part in text.split(",") if part.strip()]
 
 

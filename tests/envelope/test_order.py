@@ -68,6 +68,12 @@ def test_another_server_gets_a_new_epoch_wherever_its_log_stands() -> None:
     assert order.place("binlog.000009", 4) == (4, 9, 4)
 
 
+def test_before_the_server_has_named_its_file_there_is_a_place_in_front_of_all_files() -> None:
+    order = TransactionOrder(epoch=3, file="binlog.000002", position=700, same_server=False)
+    assert order.between("", 4) == (4, 0, 3)
+    assert order.place("binlog.000001", 4) == (4, 1, 4)
+
+
 def test_a_log_file_without_a_number_cannot_be_ordered() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         file_number("binlog")

@@ -99,6 +99,12 @@ def test_a_file_that_is_gone_leaves_no_time() -> None:
     assert (behind.bytes, behind.to_purge_seconds) == (None, 0.0)
 
 
+def test_a_place_in_a_file_that_was_not_named_yet_is_not_near_a_purge() -> None:
+    found = distance(log(), standing("", 4), 0, 0)
+    assert found is not None
+    assert (found.bytes, found.to_purge_seconds) == (None, inf)
+
+
 def test_a_place_of_another_server_says_nothing_about_this_one() -> None:
     other = standing("binlog.000008", 4, server_uuid="other")
     assert distance(log(), other, 0, 0) is None

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.errors import SourceRefused, SourceUnavailable
 from connector.gtid import Gtid, GtidSet, MariadbGtidSet
+from connector.source.dump_request import open_stream
 from connector.source.log_search import log_head
 from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start
@@ -315,6 +318,21 @@ def test_a_mariadb_is_asked_for_each_domain(own_mariadb: Source) -> None:
     assert validated(
         own_mariadb, replace(point, gtid_set=MariadbGtidSet.parse(some))
     ).gtid_set == MariadbGtidSet.parse(some)
+
+
+def test_a_mariadb_made_from_a_backup_is_read_from_the_place_of_the_backup(
+    own_mariadb: Source,
+) -> None:
+    point = latest(own_mariadb)
+    own_mariadb.execute(f"SET GLOBAL gtid_slave_pos = '{point.gtid_set},7-9-5'")
+    own_mariadb.execute("SET SESSION gtid_domain_id = 7", "CREATE DATABASE d")
+    read = replace(point, file="", gtid_set=MariadbGtidSet.parse(f"{point.gtid_set},7-9-5"))
+    assert validated(own_mariadb, read) == read
+    decoder = EventDecoder(mariadb=True)
+    with open_stream(own_mariadb.settings(), read, replica_name="p", stop_at_end=True) as stream:
+        events = [decoder.decode(data) for data in iter(lambda: stream.receive(10.0), None)]
+    gtids = [event.body.gtid for event in events if isinstance(event.body, MariadbGtidEvent)]
+    assert list(map(str, gtids)) == ["7-1-6"]
 
 
 @pytest.fixture
