@@ -111,7 +111,7 @@ class KafkaSink(BatchReceiver):
             self,
             min(_BATCH_BYTES, settings.record_bytes_max),
             open_bytes_max,
-            settings.record_bytes_max + _RECORD_OVERHEAD_BYTES,
+            settings.record_bytes_max,
         )
 
     @property

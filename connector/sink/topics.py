@@ -30,6 +30,10 @@ _COMPACTED = {
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": str(24 * _HOUR_MS),
 }
+# What compression adds to a record that it cannot make smaller: one part in so many, and more.
+_COMPRESSION_PART = 256
+_COMPRESSION_BYTES = 1024
+_SIZE_MAX = 2**31 - 1
 _KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}
 _KEPT_A_WEEK = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * _HOUR_MS)}
 # Topics with one partition, whose order is that of their subject.
@@ -88,7 +92,9 @@ class TopicCreator:
 
     def _description(self, topic: str) -> dict[str, Any]:
         settings = self._settings
-        size = {"max.message.bytes": str(settings.record_bytes_max)}
+        record_bytes = settings.record_bytes_max
+        size_max = record_bytes + record_bytes // _COMPRESSION_PART + _COMPRESSION_BYTES
+        size = {"max.message.bytes": str(min(size_max, _SIZE_MAX))}
         if topic in self._control:
             return {
                 "num_partitions": 1,

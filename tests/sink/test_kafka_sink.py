@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import uuid
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from connector.config import KafkaSettings
 from connector.envelope.progress import Progress
-from connector.errors import Fenced, SinkRefused, SinkUnavailable
+from connector.errors import Fenced, RecordTooLarge, SinkRefused, SinkUnavailable
 from connector.sink.kafka import KafkaSink
 from connector.sink.recovery import Recovered, read_progress
 from local_stack.managed_server import free_port
@@ -206,6 +208,21 @@ def test_a_record_above_the_limit_is_refused_with_the_setting_to_raise(
         "Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of the topic where it "
         "existed before"
     )
+
+
+def test_the_largest_record_that_is_not_refused_is_delivered(
+    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+) -> None:
+    # Of text that compression makes no smaller, but larger.
+    sink = open_sink("a", record_bytes_max=2_000_000)
+    text = b64encode(random.Random(7).randbytes(2_000_000))
+    topic, key, headers = f"{settings.topic_prefix}.db.t", b'{"id":1}', b"\x02\x0ecdc.seq\x021"
+    overhead = len(key) + len(headers) + 2 + 61 + 31
+    with pytest.raises(RecordTooLarge):
+        sink.target.take(topic, key, b'"%b"' % text[: 2_000_001 - overhead], headers, 0)
+    sink.target.take(topic, key, b'"%b"' % text[: 2_000_000 - overhead], headers, 0)
+    sink.commit(progress("a"))
+    assert delivered(settings, kafka_broker) == [1]
 
 
 def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Opener) -> None:
