@@ -15,7 +15,12 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from local_stack import connect
-from tests.integration.harness import topics_of, wait_until, wait_until_settled
+from tests.integration.harness import (
+    read_committed,
+    topics_of,
+    wait_until,
+    wait_until_settled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,14 +43,24 @@ def random_text(length: int) -> str:
 
 def quarantine(command: str, config: Path, *arguments: str) -> tuple[int, str]:
     """Run `binlog-connector quarantine`; return its exit code and what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "connector", "quarantine", command, str(config), *arguments],
+    done = binlog_connector("quarantine", command, str(config), *arguments)
+    return done.returncode, done.stdout + done.stderr
+
+
+def binlog_connector(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "connector", *arguments],
         capture_output=True,
         text=True,
         check=False,
         env=os.environ | {"COLUMNS": "200"},
     )
-    return done.returncode, done.stdout + done.stderr
+
+
+def in_order(stream: Stream) -> list[Seen]:
+    """Return changes and `t` records as Kafka has them."""
+    found = read_committed(stream.broker, stream.prefix)
+    return [record for record in found if record.value is not None]
 
 
 def fences(config: Path) -> list[dict[str, Any]]:
@@ -235,6 +250,15 @@ def test_a_row_without_all_its_columns_is_kept_back(
     (fence,) = fences(connector.config)
     assert fence["rows"] == 2
     assert fence["key"] == ('{"id":1}' if policy == "fence-key" else None)
+
+    done = binlog_connector("snapshot", str(connector.config), f"{stream.database}.t")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert fences(connector.config) == []
+    stream.execute("UPDATE t SET v = 'z' WHERE id = 1")
+    wait_until(
+        lambda: folded(in_order(stream), "t") == {1: "z", 2: "y"},
+        lambda: f"{folded(in_order(stream), 't')}\n{connector.output()}",
+    )
 
 
 def test_a_statement_fences_the_database(
