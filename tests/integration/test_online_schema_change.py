@@ -182,11 +182,12 @@ def _cut_over_at_once(source: Source) -> None:
         "comment='ghost-cut-over-sentry'"
     )
     with connect(source.endpoint, "shop") as holder, holder.cursor() as cursor:
-        cursor.execute(
-            "lock /* gh-ost */ tables `shop`.`t` write, `shop`.`_t_del` write, `shop`.`_t_gho` "
-            "write"
+        cursor.execute("lock /* gh-ost */ tables `shop`.`t` write, `shop`.`_t_del` write")
+        cursor.execute("select id, v from `shop`.`t`")
+        values = ", ".join(f"({key}, {v})" for key, v in cursor.fetchall())
+        source.execute(
+            "delete from `shop`.`_t_gho`", f"insert into `shop`.`_t_gho` (id, v) values {values}"
         )
-        _apply_under_lock(cursor)
         rename = threading.Thread(
             target=source.execute,
             args=("rename /* gh-ost */ table shop.t to shop._t_del, shop._t_gho to shop.t",),
