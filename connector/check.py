@@ -11,6 +11,7 @@ from rich.text import Text
 
 from connector.errors import ConfigError, ConnectorError
 from connector.sink.connection import client_settings, connector_error
+from connector.sink.limits import check_limits
 from connector.source.hosts import address_of, candidates
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import Severity, check_source
@@ -103,5 +104,10 @@ def _check_kafka(settings: KafkaSettings, console: Console) -> bool:
             f"{brokers} brokers: lower it",
             style="red",
         )
+        return False
+    try:
+        check_limits(settings)
+    except ConnectorError as error:
+        console.print(str(error), markup=False, style="red", soft_wrap=True)
         return False
     return True

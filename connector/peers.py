@@ -9,6 +9,7 @@ from connector.clock import CLOCK, Clock
 from connector.commands import CommandListener
 from connector.metrics.source_watch import SourceWatch
 from connector.sink.kafka import KafkaSink
+from connector.sink.limits import check_limits
 from connector.snapshot.opening import COPY_PEERS
 from connector.source_choice import choose_source
 
@@ -46,6 +47,8 @@ class Peers:
 
 
 def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
+    if not instance.claimed:
+        check_limits(settings.kafka)
     return KafkaSink(
         settings.kafka, settings.name, instance.id, settings.delivery.in_flight_bytes_max
     )

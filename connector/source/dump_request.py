@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Of the replica's UUID: any constant will do, as long as it never changes.
 _NAMESPACE = UUID("6b1c2f5e-93b4-5c52-8a55-0f9f7f4f4a0d")
 _NANOSECONDS = 1_000_000_000
+_WRITE_TIMEOUT_SECONDS = 3600
 # The capability of a MariaDB replica that understands GTID events; less gets dummy events.
 _MARIADB_CAPABILITY_GTID = 4
 # The server_id of a reader that is no replica: servers throw no other one out for it.
@@ -101,6 +102,9 @@ def _set_session_variables(
     # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second. CRC32, not
     # what is set now: else a server that was changed to NONE would cut the checksums off the events
     # of older files, and their places would not be those of the file.
+    # While Kafka takes the rows of a long transaction, or is down, nothing is received: a server
+    # gives up on a replica that does not read after net_write_timeout, which is 60 s.
+    server.query(f"SET SESSION net_write_timeout = {_WRITE_TIMEOUT_SECONDS}")
     server.query(
         f"SET @master_heartbeat_period = {period_ns}, @source_heartbeat_period = {period_ns}, "
         "@master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'"

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from kafka import KafkaAdminClient
 
 from local_stack import KafkaBroker, connect
 from tests.integration.conftest import new_stream
@@ -63,6 +64,43 @@ def test_a_transaction_that_takes_longer_than_kafka_waits_is_named(
     # What came before it is there.
     wait_until_settled(stream.broker, stream.prefix)
     assert [change.key["id"] for change in stream.changes()] == [0]
+
+
+def test_records_that_no_request_could_hold_are_refused_at_the_start(
+    mysql_server: MysqlServer, strict_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    stream = new_stream(mysql_server.endpoint, strict_broker.endpoint, tmp_path)
+    assert last_error(stream.config(kafka__record_bytes_max=8 * 1024 * 1024 - 65535)) == (
+        "kafka BROKER: kafka.record_bytes_max (8323073) is too close to the brokers' "
+        "socket.request.max.bytes (8388608): lower the one by 65536 bytes below the other, or "
+        "raise the other"
+    )
+
+
+def test_topics_that_take_smaller_records_are_told_at_the_start(
+    mysql_server: MysqlServer, strict_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    stream = new_stream(mysql_server.endpoint, strict_broker.endpoint, tmp_path)
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY, v MEDIUMTEXT)")
+    topic = f"{stream.prefix}.{stream.database}.t"
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    sizes = {"max.message.bytes": "20000"}
+    described = {"num_partitions": 1, "replication_factor": 1, "configs": sizes}
+    admin.create_topics({topic: described}, wait_for_metadata=True)
+    admin.close()
+    stream.execute("INSERT INTO t VALUES (1, REPEAT('x', 10000))")
+    with stream.connector(**SMALL, kafka__compression="none") as connector:
+        stream.wait_for_changes(1, connector)
+        connector.wait_for("topics take smaller records than kafka.record_bytes_max: one that")
+        assert f'"topics": "{topic} (20000)"' in connector.output()
+        stream.execute("INSERT INTO t VALUES (2, CONCAT(UUID(), REPEAT(RAND(), 5000)))")
+        assert connector.wait() == 3
+        text = connector.output().rpartition("error: ")[2].strip()
+    assert re.sub(r"127\.0\.0\.1:\d+", "BROKER", text).endswith(
+        "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes "
+        "of the topic where it existed before"
+    )
+    assert [change.key["id"] for change in stream.changes()] == [1]
 
 
 def test_a_timeout_beyond_that_of_the_brokers_is_refused_at_the_start(
