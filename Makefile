@@ -11,7 +11,7 @@ export CONNECTOR_COMPILED := $(COMPILED)
 NATIVE := $(VENV)/.compiled
 NATIVE_SOURCES := setup.py connector/compiled.py $(shell find connector -name '*.py')
 
-.PHONY: setup demo test kill-test chaos fuzz bench golden coverage-table lint lock clean
+.PHONY: setup demo test kill-test chaos snapshot-proof fuzz bench golden coverage-table lint lock clean
 
 setup: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
 
@@ -45,6 +45,11 @@ FAULTS ?= 300
 FLAVOUR ?= both
 chaos: setup
 	$(VENV)/bin/python -m tests.chaos --faults $(FAULTS) --flavour $(FLAVOUR) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+# Slow: a large table is copied under writes, with a kill in each phase; FLAVOUR=mariadb chooses.
+ROWS ?= 5000000
+snapshot-proof: setup
+	$(VENV)/bin/python -m tests.snapshot.proof --rows $(ROWS) $(if $(filter mariadb,$(FLAVOUR)),--flavour mariadb) $(ARGS)
 
 # Slow: guided by coverage; ARGS="json --seconds 600". The inputs that reach something new are kept.
 # Coverage is that of the sources.
