@@ -7,3 +7,8 @@ CREATE USER 'cdc'@'%' IDENTIFIED BY 'choose-a-password';
 -- it can read every change of the server.
 -- REPLICATION CLIENT: to ask where the log begins and ends. MariaDB shows it as BINLOG MONITOR.
 GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'cdc'@'%';
+
+-- SELECT: to copy tables, at the start and on request; LOCK TABLES: for the moment in which the copy
+-- of a table without a usable key begins (not on MariaDB with InnoDB). On the databases that are
+-- followed, for example:
+--   GRANT SELECT, LOCK TABLES ON shop.* TO 'cdc'@'%';

@@ -101,9 +101,8 @@ class Proof:
         for writer in writers:
             writer.stop()
         transactions = sum(writer.transactions for writer in writers)
-        self._say(
-            f"copied under {transactions:,} transactions, killed {len(self._kills)} times", began
-        )
+        kills = len(self._kills)
+        self._say(f"copied under {transactions:,} transactions, killed {kills} times", began)
         for kill in self._kills:
             print(f"    {kill}")
         written = int(self._states.last["rows"])
