@@ -19,6 +19,8 @@ from connector.envelope.contract import TRANSACTION_TOPIC_SUFFIX, control_topic
 from connector.envelope.record import NO_HEADERS, RecordTarget
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mypy_extensions import i64
 
     from connector.changes.transaction import Transaction
@@ -88,5 +90,5 @@ class TransactionRecords(RecordTarget):
         )
 
 
-def _json(value: dict[str, object]) -> bytes:
+def _json(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
