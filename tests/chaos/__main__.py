@@ -22,8 +22,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--flavour", choices=[*FLAVOURS, "both"], default="both")
     parser.add_argument("--only", default="", help="kinds of faults: parts of names, by |")
-    parser.add_argument("--without", default="-", help="kinds that are left out, likewise")
-    parser.add_argument("--load", default="", help="more kinds of load, by commas: xa")
+    parser.add_argument("--without", default="", help="kinds that are left out, likewise")
     parser.add_argument("--report", type=Path, default=Path("build/chaos.md"))
     parser.add_argument("--directory", type=Path, help="of servers and logs (a new one in /tmp)")
     parser.add_argument("--keep", action="store_true", help="keep the directory in any case")
@@ -42,7 +41,6 @@ def main() -> int:
             folder,
             seed=arguments.seed,
             faults=arguments.faults,
-            kinds=frozenset(arguments.load.split(",")),
             only=arguments.only,
             without=arguments.without,
             tell=print,

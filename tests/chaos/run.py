@@ -52,21 +52,20 @@ def run(
     *,
     seed: int,
     faults: int,
-    kinds: frozenset[str],
     only: str = "",
-    without: str = "-",
+    without: str = "",
     tell: Callable[[str], None],
 ) -> Outcome:
     """Let `faults` faults strike; a failure is part of what is returned.
 
-    `kinds` are additional kinds of load. Of the kinds of faults, those are used whose names hold
-    one of the parts of `only`, which `|` separates, and none of `without`.
+    Kinds of faults are used whose names hold one of the parts of `only`, which `|` separates, and
+    none of those of `without`.
     """
     outcome = Outcome(flavour.shown, seed)
     every = (*PROCESS_FAULTS, DISK_FAULT, *NETWORK_FAULTS, *SOURCE_FAULTS)
-    choice = [kind for kind in every if _is_named(kind, only) and not _is_named(kind, without)]
+    choice = [kind for kind in every if _is_named(kind, only, without)]
     begin = time.monotonic()
-    stage = Stage(flavour, directory, seed, kinds, own_disk=DISK_FAULT in choice)
+    stage = Stage(flavour, directory, seed, own_disk=DISK_FAULT in choice)
     last: deque[str] = deque(maxlen=_TOLD)
     try:
         stage.start()
@@ -88,8 +87,9 @@ def run(
     return outcome
 
 
-def _is_named(kind: Kind, parts: str) -> bool:
-    return any(part in kind.name for part in parts.split("|"))
+def _is_named(kind: Kind, only: str, without: str) -> bool:
+    left_out = bool(without) and any(part in kind.name for part in without.split("|"))
+    return not left_out and any(part in kind.name for part in only.split("|"))
 
 
 def _schedule(choice: list[Kind], faults: int, chance: Random) -> Iterator[Kind]:

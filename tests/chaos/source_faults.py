@@ -28,6 +28,7 @@ _TOO_MANY_CONNECTIONS = 1040
 _CONNECTIONS_MAX = 20
 _COLLISION = "the same server_uuid/server_id|error 4052"
 # Whoever is connected to MariaDB is told, to MySQL is not; who connects again, is.
+_RESET_ALSO_TOLD = 0.5
 _RESET = "logs were reset|already read|could not find next log"
 
 
@@ -127,8 +128,9 @@ def _reset_logs(stage: Stage) -> None:
         stage.go_on_without_replica()
         stage.pair.reset_logs()
         stage.mark()
-        # MySQL sends nothing to those who were connected, neither an error nor what comes next.
-        stage.pair.kill_logins()
+        # MySQL tells nothing to those who are connected; who has to connect again, is told at once.
+        if stage.chance.random() < _RESET_ALSO_TOLD:
+            stage.pair.kill_logins()
         stage.wait_until_refused(stage.connector, _RESET)
         stage.reader.stop()
         stage.begin_generation()
@@ -146,6 +148,29 @@ def _change_columns(stage: Stage) -> None:
     ask(stage.pair.source, *statements)
 
 
+def _cut_over(stage: Stage) -> None:
+    """Replace a table by a copy with one more column, as gh-ost does when the copy is complete."""
+    defaults = stage.defaults.setdefault("account", {})
+    number = len(defaults) + 1
+    defaults[f"more_{number}"] = number
+    with stage.gate.held():
+        (columns,) = ask(
+            stage.pair.source,
+            "SELECT GROUP_CONCAT(column_name ORDER BY ordinal_position) AS names "
+            "FROM information_schema.columns "
+            f"WHERE table_schema = '{stage.database}' AND table_name = 'account'",
+        )
+        ask(
+            stage.pair.source,
+            f"USE {stage.database}",
+            "CREATE TABLE _account_gho LIKE account",
+            f"ALTER TABLE _account_gho ADD COLUMN more_{number} INT NOT NULL DEFAULT {number}",
+            f"INSERT INTO _account_gho ({columns['names']}) SELECT * FROM account",
+            "RENAME TABLE account TO _account_del, _account_gho TO account",
+            "DROP TABLE _account_del",
+        )
+
+
 SOURCE_FAULTS = (
     Kind("failover: planned", 4, _switch, alone=True),
     Kind("failover: source killed", 4, _switch_killed, _restart_old_source, alone=True),
@@ -155,5 +180,6 @@ SOURCE_FAULTS = (
     Kind("server_id collision", 3, _collide, alone=True),
     Kind("max_connections exhausted", 3, _exhaust_connections),
     Kind("ALTER TABLE, columns added and dropped", 3, _change_columns),
+    Kind("gh-ost's cut-over", 2, _cut_over),
     Kind("RESET BINARY LOGS, a new pipeline", 1, _reset_logs, alone=True, rarely=True),
 )

@@ -50,19 +50,17 @@ class Stage:
         flavour: Flavour,
         directory: Path,
         seed: int,
-        kinds: frozenset[str],
         *,
         own_disk: bool,
     ) -> None:
         self.flavour = flavour
         self.directory = directory
-        self.kinds = kinds
         self.chance = Random(seed)
         self.gate = Gate()
         self.pair = Pair(flavour, directory)
         self.broker = Broker(directory / "kafka", own_disk=own_disk)
         self.writers = [
-            Writer(number, self.chance.randrange(2**32), self.gate, self.pair, kinds)
+            Writer(number, self.chance.randrange(2**32), self.gate, self.pair)
             for number in range(1, WRITERS + 1)
         ]
         self.defaults: dict[str, dict[str, Any]] = {}

@@ -31,7 +31,6 @@ def test_every_committed_change_is_there_once_and_in_order_whatever_dies(
         tmp_path,
         seed=random.randrange(2**32),
         faults=FAULTS,
-        kinds=frozenset(),
         only=KINDS,
         tell=print,
     )

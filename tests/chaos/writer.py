@@ -35,9 +35,7 @@ TRUNCATES = 1
 class Writer:
     """One session's changes, and the ledger of them."""
 
-    def __init__(
-        self, number: int, seed: int, gate: Gate, pair: Pair, kinds: frozenset[str]
-    ) -> None:
+    def __init__(self, number: int, seed: int, gate: Gate, pair: Pair) -> None:
         self.number = number
         self.ledger = Ledger()
         self.error: Exception | None = None
@@ -59,11 +57,10 @@ class Writer:
             self._large: 1,
             self._regretted: 8,
             self._partly_regretted: 6,
+            self._distributed: 6,
         }
         if number == TRUNCATES:
             self._kinds[self._scratch] = 6
-        if "xa" in kinds:
-            self._kinds[self._distributed] = 6
 
     def start(self) -> None:
         self._thread.start()
