@@ -21,6 +21,7 @@ from connector.source.dump_request import open_stream
 from connector.source.hosts import address_of, candidates
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import check_source, require
+from connector.source.prepared_transactions import prepared_transactions
 from connector.source.start import resolve_start
 from connector.source.start_validation import validate_start
 from connector.source.table_definitions import TableDefinitions
@@ -107,6 +108,7 @@ def _checked(settings: SourceSettings, last: Progress | None) -> CheckedSource:
         require(check_source(server, settings), place)
         if last is None:
             point = resolve_start(server, settings.start)
+            _tell_of_prepared(server)
         else:
             point = start_point(last, identity, place)
         point = validate_start(server, point)
@@ -115,6 +117,16 @@ def _checked(settings: SourceSettings, last: Progress | None) -> CheckedSource:
             _validate_prepared(server, earlier, last)
         lower_case_names = server.variable("lower_case_table_names") == "1"
     return CheckedSource(settings, place, identity, point, lower_case_names, reads_from=earlier)
+
+
+def _tell_of_prepared(server: MysqlServer) -> None:
+    prepared = prepared_transactions(server)
+    if prepared:
+        structlog.get_logger().warning(
+            "XA transactions were prepared before the stream begins, and what they changed is not "
+            "in it: XA COMMIT of one will stop it; commit them or roll them back, and begin then",
+            transactions=", ".join(prepared),
+        )
 
 
 def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> None:

@@ -78,7 +78,7 @@ class TransactionRecords(RecordTarget):
         collections: list[dict[str, object]] | None,
     ) -> None:
         timestamp_ms = transaction.committed_us // _US_PER_MS
-        value = {
+        value: dict[str, object] = {
             "status": status,
             "id": transaction.id,
             "event_count": count,
