@@ -69,7 +69,7 @@ class Standing:
         # Of the file where the stream stands, and of the one that is being read.
         self._file_created: i64 = point.file_created
         self._opened_created: i64 = point.file_created
-        self._history = ReadHistory(point.gtid_set)
+        self._history = ReadHistory(point.gtid_set, identity.server_uuid, identity.server_id)
         self._seq = last.seq if last is not None else ""
         # Of the first request that was not taken up.
         self.commands_offset = last.commands_offset if last is not None else 0

@@ -9,6 +9,7 @@ of that file; where it is not, the history has begun anew.
 from __future__ import annotations
 
 from typing import final
+from uuid import UUID
 
 from connector.gtid.mariadb import MariadbGtidSet
 from connector.gtid.mysql import GtidSet
@@ -16,28 +17,39 @@ from connector.gtid.mysql import GtidSet
 
 @final
 class ReadHistory:
-    """Compares what came in one stream with what the server's files say."""
+    """Compares what was read with what the server's files say; one for each stream."""
 
-    def __init__(self, start: GtidSet | MariadbGtidSet | None) -> None:
-        """Begin behind `start`."""
+    def __init__(
+        self, start: GtidSet | MariadbGtidSet | None, server_uuid: str, server_id: int
+    ) -> None:
+        """Begin behind `start`, on the server with these names of its own."""
         self._start = None if start is None else start.copy()
+        self._server_uuid = server_uuid
+        self._server_id = server_id
 
     def missing(
         self, read: GtidSet | MariadbGtidSet | None, before: GtidSet | MariadbGtidSet
     ) -> GtidSet | MariadbGtidSet | None:
-        """Return what of `read` must be, and is not, in front of a file that is behind `before`.
+        """Return what of `read` must be, and is not, in a file that comes behind `before`.
 
-        That is what came in this stream. What was read before it may come later in this log, where
-        another server committed it or where the stream reads something again; or the log never had
-        it.
+        That is what came in this stream, and the server's own transactions. Those of others that
+        were read elsewhere may come later in this log, or never were in it.
         """
         start = self._start
         if isinstance(start, GtidSet) and isinstance(read, GtidSet) and isinstance(before, GtidSet):
-            return read - before - start
+            behind = read - before
+            if behind and behind.has_server(UUID(self._server_uuid)):
+                return behind
+            return behind - start
         if (
             isinstance(start, MariadbGtidSet)
             and isinstance(read, MariadbGtidSet)
             and isinstance(before, MariadbGtidSet)
         ):
-            return read - before - start
+            streamed = read - start
+            return MariadbGtidSet.of(
+                gtid
+                for gtid in read - before
+                if gtid.server_id == self._server_id or gtid in streamed
+            )
         return None

@@ -16,17 +16,18 @@ OTHER = "4350f323-7565-4e59-8763-4b1b83a0ce0e"
     [
         # Everything that was read is in front of the file.
         (f"{OWN}:1-5", f"{OWN}:1-9", f"{OWN}:1-9", ""),
-        # Reset: the server counts anew.
-        (f"{OWN}:1-5", f"{OWN}:1-9", f"{OWN}:1-2", f"{OWN}:6-9"),
-        # Of the file that the stream begins in, a part was read before.
-        (f"{OWN}:1-9", f"{OWN}:1-9", f"{OWN}:1-2", ""),
-        (f"{OWN}:1-5", f"{OTHER}:1-3,{OWN}:1-5", f"{OTHER}:1-2,{OWN}:1-5", f"{OTHER}:3"),
+        # Reset: the server counts anew, whether something came in this stream or not.
+        (f"{OWN}:1-5", f"{OWN}:1-9", f"{OWN}:1-2", f"{OWN}:3-9"),
+        (f"{OWN}:1-9", f"{OWN}:1-9", f"{OWN}:1-2", f"{OWN}:3-9"),
+        # What another server committed may come later here, unless it came in this stream.
+        (f"{OTHER}:1-9", f"{OTHER}:1-9", f"{OTHER}:1-4", ""),
+        (f"{OTHER}:1-5", f"{OTHER}:1-9", f"{OTHER}:1-7", f"{OTHER}:8-9"),
     ],
 )
 def test_what_must_be_in_front_of_a_file_of_mysql(
     start: str, read: str, before: str, missing: str
 ) -> None:
-    history = ReadHistory(GtidSet.parse(start))
+    history = ReadHistory(GtidSet.parse(start), OWN, 1)
     found = history.missing(GtidSet.parse(read), GtidSet.parse(before))
     assert found == GtidSet.parse(missing)
 
@@ -35,18 +36,19 @@ def test_what_must_be_in_front_of_a_file_of_mysql(
     ("start", "read", "before", "missing"),
     [
         ("0-1-5", "0-1-9", "0-1-9", ""),
-        ("0-1-5", "0-1-9", "0-1-2", "0-1-9"),
-        ("0-1-9", "0-1-9", "0-1-2", ""),
+        ("0-1-9", "0-1-9", "0-1-2", "0-1-9"),
+        ("0-2-9", "0-2-9", "0-2-4", ""),
+        ("0-2-5", "0-2-9", "0-2-7", "0-2-9"),
         ("0-2-5,7-2-1", "0-2-5,7-2-3", "0-2-5", "7-2-3"),
     ],
 )
 def test_what_must_be_in_front_of_a_file_of_mariadb(
     start: str, read: str, before: str, missing: str
 ) -> None:
-    history = ReadHistory(MariadbGtidSet.parse(start))
+    history = ReadHistory(MariadbGtidSet.parse(start), "", 1)
     found = history.missing(MariadbGtidSet.parse(read), MariadbGtidSet.parse(before))
     assert found == MariadbGtidSet.parse(missing)
 
 
 def test_a_stream_by_position_has_nothing_to_compare() -> None:
-    assert ReadHistory(None).missing(None, GtidSet.parse(f"{OWN}:1")) is None
+    assert ReadHistory(None, OWN, 1).missing(None, GtidSet.parse(f"{OWN}:1")) is None
