@@ -189,6 +189,11 @@ class Pipeline:
             all_taken = delivery.run(
                 self._stream.events, batch_bytes_max, self._clock.time_ns() // _NS_PER_US
             )
+        except SourceUnavailable:
+            # The file that follows is in doubt, not what came before it.
+            if delivery.waiting and not delivery.in_transaction:
+                self._commit()
+            raise
         finally:
             self._tell_of_skipped()
         if not delivery.in_transaction:
