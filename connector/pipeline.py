@@ -243,8 +243,9 @@ class Pipeline:
         )
         self._anchored = encoder.anchored = AnchoredTables(
             source.definitions(),
+            settings.name,
             mariadb=identity.flavour == "mariadb",
-            schemas=recovered.schemas,
+            schemas=recovered.schemas if last is not None else {},
             changed=last.changed_tables if last is not None else (),
         )
         self._tables = TableFilter(settings.source.tables, settings.source.exclude_tables)

@@ -18,7 +18,8 @@ table that the stream meets, or from C on, the server is asked again.
 
 *Restarts.* The schema record of an anchored table says so by `anchor`, so the columns that were
 known go on to be known, until a statement is met that changes the table; the tables for which one
-was met since stand in the progress record.
+was met since stand in the progress record. What another pipeline has asked for counts for nothing,
+because it stands elsewhere in the log.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class AnchoredTables:
     def __init__(
         self,
         source: DefinitionSource,
+        pipeline: str,
         *,
         mariadb: bool,
         schemas: dict[str, bytes] | None = None,
@@ -94,9 +96,11 @@ class AnchoredTables:
     ) -> None:
         """Know what schema records say; `schemas` has them by key, the newest last.
 
-        `changed` are tables that were another since their record.
+        They are those of `pipeline`, which goes on from its progress; `changed` are tables that
+        were another since their record.
         """
         self._source = source
+        self._pipeline = pipeline
         self._mariadb = mariadb
         self._anchors: dict[str, list[SchemaColumn]] = {}
         # Tables that have been changed since a schema record with an anchor.
@@ -106,11 +110,15 @@ class AnchoredTables:
             if name in self.changed:
                 continue
             record = json.loads(value)
-            if "anchor" in record:
+            if "anchor" not in record:
+                continue
+            if record["anchor"].startswith(f"{pipeline}@"):
                 self._anchors[name] = cast("list[SchemaColumn]", record["columns"])
+            else:
+                self._anchors.pop(name, None)
         # Tables whose schema record has an anchor.
         self._recorded = dict.fromkeys((*self._anchors, *self.changed))
-        # Where anchors were read that no schema record tells of.
+        # Of anchors that no schema record tells of: what it has to say.
         self._unrecorded: dict[str, str] = {}
         # Up to where rows are dropped: number of the file, position.
         self._lost: dict[str, tuple[int, int]] = {}
@@ -159,16 +167,16 @@ class AnchoredTables:
             if known.startswith(name):
                 self._forget(known)
 
-    def take_place(self, name: str) -> str:
-        """Return where the anchor of a table was read, if no schema record tells of it; else "".
+    def take_anchor(self, name: str) -> str:
+        """Return what the schema record has to say of the anchor of a table; "" where it does.
 
-        From now on one does.
+        From now on it does.
         """
-        place = self._unrecorded.pop(name, "")
-        if place:
+        anchor = self._unrecorded.pop(name, "")
+        if anchor:
             self._recorded[name] = None
             self.changed.pop(name, None)
-        return place
+        return anchor
 
     def _forget(self, name: str) -> None:
         self._anchors.pop(name, None)
@@ -193,7 +201,7 @@ class AnchoredTables:
         columns = definition.columns
         if columns is not None and not definition.changed:
             self._anchors[name] = columns
-            self._unrecorded[name] = place
+            self._unrecorded[name] = f"{self._pipeline}@{place}"
             return columns
         self._lost[name] = file_number(definition.file), definition.position
         if columns is None:

@@ -151,8 +151,8 @@ class SchemaRecord(TypedDict):
     table: str
     seq: str  # the sequence of the first row that uses it
     columns: list[SchemaColumn]
-    # Where the log stood, as file:position, when the source was asked for the columns, because the
-    # log does not name them; absent where it does.
+    # Who asked the source for the columns, and where the log stood then, as pipeline@file:position;
+    # absent where the log names them.
     anchor: NotRequired[str]
 
 

@@ -277,6 +277,7 @@ class RecordEncoder:
                 self.watch.table(schema.name),
             )
             self._tables[id(table_map)] = table
+            self.watch.published.add((schema.database, schema.table))
         self._last = table
         return table
 
@@ -326,7 +327,7 @@ class RecordEncoder:
             watched.changes += 1
         sequence = Sequence(*place, event_number, 0)
         anchored = self.anchored
-        anchor = "" if anchored is None else anchored.take_place(table.schema.name)
+        anchor = "" if anchored is None else anchored.take_anchor(table.schema.name)
         self.announce(
             table.schema, sequence, transaction.committed_us // US_PER_MS, takes_up, anchor
         )

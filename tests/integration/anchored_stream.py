@@ -57,28 +57,27 @@ class AnchoredStream:
 
     def __init__(self, source: Endpoint, *tables: str, **settings: Any) -> None:
         """Follow `tables` from the log's end."""
-        self._settings = SourceSettings(
-            **{
-                "host": source.host,
-                "port": source.port,
-                "user": source.user,
-                "password": SecretStr(source.password),
-                "server_id": 5798,
-                "tables": list(tables),
-                "start": "latest",
-            }
-            | settings
-        )
+        values: dict[str, Any] = {
+            "host": source.host,
+            "port": source.port,
+            "user": source.user,
+            "password": SecretStr(source.password),
+            "server_id": 5798,
+            "tables": list(tables),
+            "start": "latest",
+        }
+        self._settings = SourceSettings(**values | settings)
         self.records: list[Record] = []
         self.progress: Progress | None = None
         self.resyncs: list[tuple[str, str, str]] = []
         self.gone: list[str] = []
         self.run()
 
-    def run(self, events_max: int | None = None) -> list[Record]:
+    def run(self, events_max: int | None = None, name: str = "p") -> list[Record]:
         """Deliver to the end of the log, or die behind `events_max` events; return what is new.
 
-        A run begins where the one before committed, which is behind each transaction.
+        A run begins where the one before committed, which is behind each transaction. `name` is the
+        pipeline's.
         """
         source = choose_source(self._settings, self.progress)
         last = self.progress
@@ -102,6 +101,7 @@ class AnchoredStream:
         )
         encoder.anchored = AnchoredTables(
             source.definitions(),
+            name,
             mariadb=flavour == "mariadb",
             schemas=schemas,
             changed=last.changed_tables if last is not None else (),

@@ -260,6 +260,17 @@ def test_rows_of_a_table_that_is_gone_are_taken_back_by_the_statement(
     assert not stream.resyncs
 
 
+def test_what_another_pipeline_knows_is_of_another_time(
+    source: Source, stream: AnchoredStream
+) -> None:
+    earlier = stream.progress
+    source.execute("INSERT INTO t VALUES (2, 10, 20)", SWAP, "INSERT INTO t VALUES (3, 20, 10)")
+    stream.run()
+    stream.progress = earlier
+    assert rows_of(stream.run(name="q"), "t") == [row(id=3, b=20, a=10)]
+    assert why_of(stream) == [("shop", "t")]
+
+
 def test_what_the_log_names_again_needs_no_server(source: Source, stream: AnchoredStream) -> None:
     source.metadata("full")
     source.execute("INSERT INTO t VALUES (2, 10, 20)")
