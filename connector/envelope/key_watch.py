@@ -74,6 +74,8 @@ class KeyWatch:
         # The last statement on each table, or database where the table is "", until somebody takes
         # note of it.
         self.statements: dict[tuple[str, str], StatementKind] = {}
+        # (database, table) of those that have had rows, until somebody takes note of them.
+        self.published: set[tuple[str, str]] = set()
 
     def table(self, name: str) -> WatchedTable:
         """Return the table of that name, always the same object."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.changes.statement import StatementKind
-from connector.errors import DefiniteError, SourceRefused
+from connector.errors import DefiniteError, SourceRefused, UnsupportedChange
 from connector.snapshot.jobs import (
     ChunkJob,
     ChunkRead,
@@ -51,6 +51,8 @@ _KEYS_MAX = 1_000_000
 # Times in a row that a table may turn out to be another one than the log says.
 _CHANGES_MAX = 5
 _MS = 1000
+# Statements behind which a name has no table, unless another statement follows.
+_ENDINGS = frozenset({StatementKind.DROP_TABLE, StatementKind.RENAME_TABLE})
 
 
 class Copies:
@@ -65,11 +67,12 @@ class Copies:
         states: Iterable[TableState],
         *,
         keeps_new_tables: bool,
+        goes_on_without: bool,
     ) -> None:
         """Go on with `states`; `lift_fences` is called with a table that is copied from new.
 
         `keeps_new_tables`: a table that the stream sees created needs no copy, and its state says
-        so.
+        so. `goes_on_without`: a table whose rows have no form in the envelope fails alone.
         """
         self._log = structlog.get_logger()
         self._output = output
@@ -77,6 +80,7 @@ class Copies:
         self._lift_fences = lift_fences
         self._settings = settings
         self._keeps_new_tables = keeps_new_tables
+        self._goes_on_without = goes_on_without
         self._states = {state.key_part: state for state in states}
         self._copies = [self._copy(state) for state in self._states.values() if state.under_way]
         self._readers: Readers | None = None
@@ -148,6 +152,7 @@ class Copies:
     def step(self) -> None:
         """Write what may be written, and ask for more."""
         self._take_statements()
+        self._take_published()
         resyncs, self.resyncs[:] = list(self.resyncs), []
         for database, table, reason in resyncs:
             self.copy(database, table, reason)
@@ -205,7 +210,7 @@ class Copies:
         for (database, table), kind in statements.items():
             if kind is StatementKind.DROP_DATABASE:
                 gone = [state for state in self._states.values() if state.database == database]
-            elif kind in (StatementKind.DROP_TABLE, StatementKind.RENAME_TABLE):
+            elif kind in _ENDINGS:
                 gone = [
                     state
                     for state in self._states.values()
@@ -215,10 +220,21 @@ class Copies:
                 gone = []
                 if kind is StatementKind.CREATE_TABLE and self._keeps_new_tables:
                     self._keep_new(database, table)
+            if kind in _ENDINGS:
+                watch.published.discard((database, table))
             for state in gone:
                 if state.under_way:
                     self._log.info("the copy ends: the table is gone", table=state.name)
                 self.forget(state)
+
+    def _take_published(self) -> None:
+        """Copy tables that could not be seen: whoever may not read them is told so."""
+        published = self._output.watch.published
+        if self._keeps_new_tables:
+            for database, table in sorted(published):
+                if self.state(database, table) is None:
+                    self.copy(database, table, "rows of it came, but it was not to be seen")
+        published.clear()
 
     def _keep_new(self, database: str, table: str) -> None:
         if self.state(database, table) is None:
@@ -287,7 +303,7 @@ class Copies:
         self._drop(copy)
         copy.changed += 1
         if changed.is_gone:
-            copy.gone_at = changed.end
+            copy.gone_at, copy.gone_reason = changed.end, changed.reason
         elif copy.changed > _CHANGES_MAX:
             reason = (
                 f"copy of table {copy.state.name}: {changed.reason}: run `binlog-connector "
@@ -297,7 +313,8 @@ class Copies:
 
     def _take_failure(self, copy: TableCopy, error: Exception) -> None:
         state = copy.state
-        if state.request == NO_REQUEST or not isinstance(error, DefiniteError):
+        kept_back = isinstance(error, UnsupportedChange) and self._goes_on_without
+        if not (kept_back or (state.request != NO_REQUEST and isinstance(error, DefiniteError))):
             raise error
         self._log.error("a copy failed", table=state.name, error=str(error))
         self._end(state)
@@ -369,8 +386,8 @@ class Copies:
             planned = copy.planned
             if copy.gone_at is not None:
                 if position is not None and position >= copy.gone_at:
-                    self._log.info("the copy ends: the table is gone", table=copy.state.name)
-                    self.forget(copy.state)
+                    # No statement has dropped it: it is there, and not to be seen.
+                    self._take_failure(copy, SourceRefused(copy.gone_reason))
             elif planned is None:
                 if not copy.is_asked:
                     copy.is_asked = True

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from connector.source_choice import CheckedSource
 
 _START = "snapshot"
+_STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ def open_copies(
         settings.snapshot,
         kept,
         keeps_new_tables=settings.source.start == _START,
+        goes_on_without=settings.quarantine.policy != _STOP,
     )
     if settings.source.start == _START:
         with peers.select(source.settings) as session:

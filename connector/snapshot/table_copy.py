@@ -42,6 +42,7 @@ class TableCopy:
         self.planned: Planned | None = None
         self.is_asked = False  # for a plan
         self.gone_at: LogPosition | None = None  # where the log ended when the table was not there
+        self.gone_reason = ""
         self.changed = 0  # times that the table was another one, since rows were written
         self._settings = settings
         self._limit = 1

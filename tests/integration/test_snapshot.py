@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.harness import ConnectorProcess, read_committed, wait_until
+from tests.integration.harness import (
+    ConnectorProcess,
+    read_committed,
+    run_to_end,
+    wait_until,
+)
 from tests.integration.snapshot_load import (
     Writer,
     all_rows,
@@ -221,8 +226,8 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     assert refusal(config, absent) == (
         2,
         (
-            f"error: {absent}: {place} has no such table that the account may read: check the name, "
-            "or GRANT SELECT on it TO the account of source.user\n"
+            f"error: {absent}: {place} has no such table that the account may read: check the "
+            "name, or GRANT SELECT on it TO the account of source.user\n"
         ),
     )
     assert refusal(config, "mysql.user") == (
@@ -241,9 +246,9 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     assert refusal(config, f"{stream.database}.orders") == (
         1,
         (
-            f"pipeline {stream.prefix} has not taken the request up within 15 seconds. It is kept for "
-            "a week: a pipeline that delivers a large transaction does it then, one that does not run "
-            "at its next start (binlog-connector run CONFIG)\n"
+            f"pipeline {stream.prefix} has not taken the request up within 15 seconds. It is kept "
+            "for a week: a pipeline that delivers a large transaction does it then, one that does "
+            "not run at its next start (binlog-connector run CONFIG)\n"
         ),
     )
 
@@ -338,3 +343,31 @@ def test_tables_are_copied_where_there_are_no_gtids(mysql_without_gtid_stream: S
         seen = topics_equal_the_source(stream, connector, "orders")
         assert connector.terminate() == 0
     never_outdated(seen, f"{stream.prefix}.{stream.database}.orders")
+
+
+def test_a_table_that_may_not_be_read_is_not_passed_over(stream: Stream) -> None:
+    fill(stream.source, stream.database, "seen", 10)
+    fill(stream.source, stream.database, "hidden", 10)
+    user, password = f"u_{stream.database}", "choose-a-password"
+    stream.execute(
+        f"CREATE USER {user} IDENTIFIED BY '{password}'",
+        f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {user}",
+    )
+    account = {"source__user": user, "source__password": password} | SMALL_CHUNKS
+    place = f"source {stream.source.host}:{stream.source.port}"
+    code, said = run_to_end(stream.config(**account))
+    assert code == 3
+    assert said.splitlines()[-1] == (
+        f"error: {place}: source.start is snapshot, but the account may read none of the tables "
+        f"{stream.database}.*: GRANT SELECT ON them TO the account of source.user, or set "
+        "source.start to where the stream is to begin without a copy"
+    )
+    stream.execute(f"GRANT SELECT ON {stream.database}.seen TO {user}")
+    with stream.connector(**account) as connector:
+        wait_for_copies(stream, connector, f"{stream.database}.seen")
+        stream.execute("UPDATE hidden SET version = 1 WHERE id = 3")
+        assert connector.wait() == 3
+        assert connector.output().splitlines()[-1] == (
+            f"error: {place}: table {stream.database}.hidden does not exist, or the account may "
+            f"not read it: GRANT SELECT ON {stream.database}.* TO the account of source.user"
+        )
