@@ -151,11 +151,11 @@ class DeliveryStream(ChangeReceiver):
 
     def rows(self, change: RowsChange) -> None:
         """Deliver changed rows."""
+        if not change.rows.table_map.named and not self._has_names(change):
+            return
         if self._transactions is not None:
             table_map = change.rows.table_map
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
-        if not change.rows.table_map.named and not self._has_names(change):
-            return
         guard = self._guard
         if guard is None:
             self._encoder.rows(change, self._now_us)
