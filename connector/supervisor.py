@@ -65,6 +65,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
         single_transactions = 0
         rolled_back: set[str] = set()
         outlasted: str | None = None
+        refused = False
         while not stop.requested:
             pipeline = _open(open_pipeline, settings.retry, stop, figures)
             if pipeline is None:
@@ -76,6 +77,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 rolled_back.add(error.transaction_id)
             except TransientError as error:
                 single_transactions = 0
+                refused = False
                 if isinstance(error, TransactionOutlasted):
                     if error.transaction_id == outlasted:
                         raise SinkRefused(_too_long(settings, error)) from error
@@ -88,8 +90,9 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 stop.sleep(pause)
             except (DecodeError, UnsupportedChange, SinkRefused):
                 # Once: an error that comes again, wherever, is the end.
-                if single_transactions or not pipeline.waiting_transactions:
+                if refused or not pipeline.waiting_transactions:
                     raise
+                refused = True
                 single_transactions = pipeline.waiting_transactions
             finally:
                 pipeline.close()
