@@ -130,6 +130,7 @@ class Seeded:
         self._percent = percent or random.choice((1, 2, 4, 8))
         self.lossy_percent = random.choice((0, 0, 5, 20))
         self.happened: Counter[str] = Counter()
+        self.stalled = False
 
     def fault(self, step: int, call: Call) -> Fault | None:
         """Return what goes wrong, if anything does."""
@@ -140,5 +141,9 @@ class Seeded:
         if random.random() * 100 >= self._percent:
             return None
         fault = random.choice((*APPLICABLE[call], *self._extra))
+        if fault is Fault.STALL and self.stalled:
+            # A transaction that outlasts Kafka's twice is refused, and rightly so.
+            return None
+        self.stalled = self.stalled or fault is Fault.STALL
         self.happened[f"{call}: {fault}"] += 1
         return fault

@@ -168,7 +168,8 @@ class SimulatedProducer:
             self._end(fault, commit=False)
         # The row of numbers goes on behind what was sent.
         self._sequences = {
-            place: self._broker.partition(place).sequences.get(self._id, 0) for place in self._added
+            place: self._broker.partition(place).sequences.get(self._id, 0)
+            for place in self._sequences
         }
 
     def close_now(self) -> None:
@@ -234,8 +235,9 @@ class SimulatedProducer:
         if queued not in queue:
             return
         if isinstance(outcome, OutOfOrderSequenceNumberError):
-            # One before it is still on its way.
-            queued.sent = False
+            # One before it is still on its way, or was lost.
+            for earlier in queue[: queue.index(queued) + 1]:
+                earlier.sent = False
         elif outcome is not None:
             self._failure = outcome
             self._queues.clear()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from connector.clock import Clock
 from connector.config import Settings
+from connector.envelope.anchored_tables import DefinitionSource
 from connector.envelope.progress import Progress, progress_topic
 from connector.errors import SourceUnavailable
 from connector.peers import Peers
@@ -38,8 +39,8 @@ PREFIX = "sim"
 NAME = "pipe"
 # Of every record, so that runs are alike to the byte.
 _TIME_NS = 1_800_000_000_000_000_000
-# Once nothing goes wrong any more.
-_PIPELINES_MAX = 5
+# Once nothing goes wrong any more; a group that is rolled back behind its rows takes one more.
+_PIPELINES_MAX = 20
 
 SETTINGS = Settings.model_validate(
     {
@@ -60,6 +61,40 @@ SETTINGS = Settings.model_validate(
 )
 
 
+def prepare(
+    servers: Sequence[ScriptedServer],
+    plan: Plan,
+    *,
+    seed: int = 0,
+    cut_at: int | None = None,
+    by_event: bool = False,
+    settings: Settings = SETTINGS,
+) -> World:
+    """Return a world that `finish` runs, in which processes end once all is delivered.
+
+    The first connection breaks behind `cut_at` bytes; with `by_event`, events come one by one.
+    """
+    simulation = _Simulation(servers, plan, seed, settings, cut_at=cut_at, by_event=by_event)
+    world = simulation.world
+    world.finished = lambda: _at_end(world)
+    return world
+
+
+def finish(world: World) -> None:
+    """Run processes until progress stands at the end of the log.
+
+    Raises what a process ended with.
+    """
+    # The waits between retries have a jitter.
+    state = random.getstate()
+    random.seed(world.random.random())
+    try:
+        world.until_finished()
+    finally:
+        random.setstate(state)
+        world.broker.settle()
+
+
 def simulate(
     servers: Sequence[ScriptedServer],
     plan: Plan,
@@ -69,22 +104,9 @@ def simulate(
     by_event: bool = False,
     settings: Settings = SETTINGS,
 ) -> World:
-    """Run processes until progress stands at the end of the log, and return what they did.
-
-    The first connection breaks behind `cut_at` bytes; with `by_event`, events come one by one.
-    Raises what a process ended with.
-    """
-    simulation = _Simulation(servers, plan, seed, settings, cut_at=cut_at, by_event=by_event)
-    world = simulation.world
-    world.finished = lambda: _at_end(world)
-    # The waits between retries have a jitter.
-    state = random.getstate()
-    random.seed(seed)
-    try:
-        world.until_finished()
-    finally:
-        random.setstate(state)
-    world.broker.settle()
+    """Prepare a world and finish it; see both."""
+    world = prepare(servers, plan, seed=seed, cut_at=cut_at, by_event=by_event, settings=settings)
+    finish(world)
     return world
 
 
@@ -108,6 +130,10 @@ class _ScriptedSource(CheckedSource):
     clock: Clock
     cut_at: int | None
     by_event: bool
+
+    def definitions(self) -> DefinitionSource:
+        """Nobody is asked: the log describes its tables."""
+        return DefinitionSource()
 
     def open_stream(self, replica_name: str) -> ReplicationStream:
         del replica_name

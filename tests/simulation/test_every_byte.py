@@ -21,10 +21,9 @@ SHORT = Story(
         Transaction((Change("orders", "c", 1, "a"), Change("items", "c", 1, "b"))),
         Rotation(),
         Compressed((Change("orders", "u", 1, "c"),)),
-        Transaction((Change("orders", "d", 1, "c"),)),
     )
 )
-SAMPLES = 150
+SAMPLES = 50
 
 every_kind = pytest.mark.parametrize(
     ("flavour", "gtid"), [("mysql", True), ("mysql", False), ("mariadb", True)]
@@ -49,7 +48,7 @@ def test_a_connection_may_break_behind_any_byte(flavour: Flavour, gtid: bool) ->
 @every_kind
 def test_a_long_log_may_break_anywhere(flavour: Flavour, gtid: bool) -> None:
     random = Random(f"{flavour} {gtid}")
-    chosen = scenario(random_story(random, 40, rows_max=6), flavour, gtid=gtid)
+    chosen = scenario(random_story(random, 30, rows_max=6), flavour, gtid=gtid)
     expected = undisturbed(chosen)
     for cut_at in random.sample(range(sent_bytes(chosen)), SAMPLES):
         broker = simulate(chosen.servers, Undisturbed(), seed=cut_at, cut_at=cut_at).broker

@@ -28,8 +28,8 @@ STORY = Story(
 HASTY = SETTINGS.model_copy(
     update={"delivery": SETTINGS.delivery.model_copy(update={"commit_interval_ms": 8})}
 )
-# The faults behind which the same comes again, before the run has come to rest.
-SECOND_STEPS = (1, 2, 3, 5, 8, 13)
+# So many steps behind a fault the process dies, before the run has come to rest.
+SECOND_STEPS = (1, 4, 11)
 
 
 @pytest.mark.parametrize(
