@@ -8,7 +8,7 @@ transactions are not among them: they are logged in groups of their own, which e
 `tests/integration/test_rollback.py` shows it on servers.
 
 So rows behind a savepoint wait for the end, and so do those of MariaDB's groups while they are
-short. A longer group that ends in ROLLBACK is read once more, and left out (`RolledBack`).
+short. Of a longer group that ends in ROLLBACK, the receiver has to take rows back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.held_rows import HeldRows
-from connector.errors import RolledBack
 
 if TYPE_CHECKING:
     from connector.changes.transaction import ChangeReceiver, RowsChange, Transaction
@@ -73,12 +72,9 @@ class GroupRows:
         return not self.any or (self._holds and self._held.roll_back_to(name))
 
     def roll_back(self, transaction: Transaction) -> None:
-        """Drop all rows.
-
-        Raises RolledBack where the receiver has some of them.
-        """
+        """Drop all rows; the receiver is told where it has some of them."""
         if self._handed_on:
-            raise RolledBack(transaction.id)
+            self._receiver.rolled_back(transaction)
         self._held.drop()
 
     def hand_on(self, transaction: Transaction) -> None:

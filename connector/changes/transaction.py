@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, final
 
 from mypy_extensions import mypyc_attr
 
+from connector.errors import RolledBack
+
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
@@ -184,6 +186,10 @@ class ChangeReceiver:
         """Take note of a statement whose rows are not in the log; whoever cannot, raises it."""
         del transaction, event_number, event
         raise refusal
+
+    def rolled_back(self, transaction: Transaction) -> None:
+        """Take back all rows of the transaction at hand; whoever cannot, raises RolledBack."""
+        raise RolledBack(transaction.id)
 
     def skipped(self, event: Event) -> None:
         """Take note of an event of an unknown type, which its server flagged as ignorable."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.changes.table_filter import TableFilter
-    from connector.changes.transaction import Committed, RowsChange, StatementChange
+    from connector.changes.transaction import Committed, RowsChange, StatementChange, Transaction
 
 # Of an open transaction that are kept in memory; the rest waits in a temporary file.
 _HELD_BYTES_MAX = 16 * 1024 * 1024
@@ -69,8 +69,9 @@ class EnvelopeWriter:
             self._changes.encoder = self._new_encoder(mariadb=mariadb)
         self._assembler.receive(self._files.numbered(event))
         if self._changes.complete:
-            self._changes.complete = False
-            yield from self._held.release()
+            rows = not self._changes.taken_back
+            self._changes.complete = self._changes.taken_back = False
+            yield from self._held.release(rows=rows)
 
     def end(self) -> Iterable[str]:
         """Return what stands behind the last record: nothing."""
@@ -93,6 +94,7 @@ class _Changes(ChangeReceiver):
         self._now_us = now_us
         self.encoder: RecordEncoder | None = None  # from the first event on
         self.complete = False
+        self.taken_back = False  # whether the rows of the transaction at hand were rolled back
 
     def rows(self, change: RowsChange) -> None:
         assert self.encoder is not None
@@ -109,6 +111,10 @@ class _Changes(ChangeReceiver):
     def committed(self, committed: Committed) -> None:
         del committed
         self.complete = True
+
+    def rolled_back(self, transaction: Transaction) -> None:
+        del transaction
+        self.taken_back = True
 
 
 class _HeldLines(RecordTarget):
@@ -135,10 +141,13 @@ class _HeldLines(RecordTarget):
             f'"headers":{json.dumps(texts, ensure_ascii=False)}}}\n'
         )
 
-    def release(self) -> Iterator[str]:
-        """Yield the lines, and forget them."""
+    def release(self, *, rows: bool) -> Iterator[str]:
+        """Yield the lines, without `rows` those of schemas alone, and forget them."""
         self._file.seek(0)
-        yield from (line.removesuffix("\n") for line in self._file)
+        schema = f'{{"topic":{json.dumps(self._schema_topic)},'
+        for line in self._file:
+            if rows or line.startswith(schema):
+                yield line.removesuffix("\n")
         self._file.seek(0)
         self._file.truncate()
 

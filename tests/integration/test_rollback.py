@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.integration.harness import wait_until_settled
 from tests.integration.restarts import CrashingStream
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import Endpoint, Server
+    from tests.integration.conftest import Stream
 
 pytestmark = pytest.mark.server
 
@@ -133,3 +135,27 @@ def test_what_stayed_is_delivered_and_nothing_else(source: Endpoint, case: str) 
         found = sorted(key.decode() for key, value in rows.items() if key and value is not None)
         expected = execute(source, f"SELECT id FROM {name}.{table}")
         assert found == sorted(f'{{"id":{n}}}' for (n,) in expected), (table, case)
+
+
+@pytest.mark.kafka
+def test_a_long_transaction_that_is_rolled_back_does_not_end_the_stream(
+    mariadb_stream: Stream,
+) -> None:
+    stream = mariadb_stream
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY, v MEDIUMTEXT)")
+    insert = "INSERT INTO t VALUES ({}, REPEAT('x', 700000))"
+    with stream.connector() as connector:
+        for start in (1, 11):
+            stream.execute(insert.format(start))
+            stream.transaction(
+                *(insert.format(n) for n in range(start + 1, start + 4)),
+                "CREATE TEMPORARY TABLE x (a INT)",
+                end="ROLLBACK",
+            )
+        stream.execute(insert.format(20))
+        changes = stream.wait_for_changes(3, connector)
+        assert connector.terminate() == 0
+    wait_until_settled(stream.broker, stream.prefix)
+    assert [change.key["id"] for change in changes] == [1, 11, 20]
+    assert [change.key["id"] for change in stream.changes()] == [1, 11, 20]
+    assert connector.output().count("reading again without its rows") == 2
