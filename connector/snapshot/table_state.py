@@ -65,15 +65,6 @@ class TableState:
         """Whether there is something left to copy."""
         return self.phase in ("waiting", "copying")
 
-    def start_over(self) -> None:
-        """Copy from the beginning."""
-        self.phase = "waiting"
-        self.key = []
-        self.ranges = []
-        self.rows = self.estimated_rows = 0
-        self.started_at_ms = self.ended_at_ms = 0
-        self.error = ""
-
     def encode(self) -> bytes:
         """Return the value of the record."""
         value: SnapshotRecord = asdict(self)  # type: ignore[assignment]  # same keys, by the test

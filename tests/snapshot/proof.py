@@ -105,7 +105,7 @@ class Proof:
         self._say(f"copied under {transactions:,} transactions, killed {kills} times", began)
         for kill in self._kills:
             print(f"    {kill}")
-        written = int(self._states.last["rows"])
+        written = int(str(self._states.last["rows"]))
         again = max(0, read - rows - sum(writer.rows_read for writer in writers))
         print(f"    {written / copied_seconds:,.0f} rows/s, starts included")
         print(f"    about {again:,} rows read more than once: {again // max(1, kills):,} a kill")
