@@ -17,7 +17,6 @@ from connector.delivery_stream import DeliveryStream
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.errors import RecordTooLarge
-from connector.event_source import EventSource
 from connector.gtid import Gtid, GtidSet
 from connector.quarantine.fences import Fences
 from connector.quarantine.guard import Guard
@@ -28,6 +27,7 @@ from connector.resume import Instance, Standing, added_columns
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.source.identity import ServerIdentity
 from connector.source.start_point import StartPoint
+from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
 
 if TYPE_CHECKING:
@@ -70,14 +70,15 @@ class Row:
         return {self.id} if self.new_id is None else {self.id, self.new_id}
 
 
-class Log(EventSource):
+class Log:
     """Event bytes of one server's log."""
 
     def __init__(self) -> None:
         self.events: list[bytes] = [FORMAT_DESCRIPTION]
         self.end = 4 + len(FORMAT_DESCRIPTION)
         self.number = 0
-        self.place = 0
+        # Behind the events that were delivered; the format is made known to each run.
+        self.place = 1
 
     def transaction(self, *events: tuple[str, list[Row]]) -> None:
         """Append a transaction of rows events, each of one table and one kind."""
@@ -93,11 +94,10 @@ class Log(EventSource):
         self._open()
         self._put(EventType.QUERY_EVENT, query(text))
 
-    def next_event(self) -> bytes | None:
-        if self.place == len(self.events):
-            return None
-        self.place += 1
-        return self.events[self.place - 1]
+    def next_events(self) -> list[bytes]:
+        """Return what is to be delivered."""
+        events, self.place = self.events[self.place :], len(self.events)
+        return events
 
     def _open(self) -> None:
         self.number += 1
@@ -213,8 +213,7 @@ class Run:
         # As after a restart, the server sends the format first.
         decoder = EventDecoder(file=FILE)
         decoder.open(FORMAT_DESCRIPTION)
-        if log.place:
-            decoder.seek(4 + sum(map(len, log.events[: log.place])))
+        decoder.seek(4 + sum(map(len, log.events[: log.place])))
         kept = kafka.last_values(f"{PREFIX}.fences", f"{PIPELINE}/")
         self.fences = Fences(PREFIX, PIPELINE, target, kept)
         store = QuarantineStore(options, PIPELINE, encoder, decoder, target, record_bytes_max)
@@ -228,10 +227,16 @@ class Run:
             guard=self.guard,
         )
         self._encoder, self._standing, self._target = encoder, standing, target
+        self._received = EventStream("server")
+        self._packets = 0
 
     def deliver(self) -> None:
         """Deliver everything that the log has, and commit it."""
-        assert self.stream.run(self.log, 1 << 30, NOW_US)
+        for data in self.log.next_events():
+            self._packets += 1
+            head = (len(data) + 1).to_bytes(3, "little") + bytes([self._packets & 0xFF, 0])
+            self._received.feed(head + data)
+        assert self.stream.run(self._received, 1 << 30, NOW_US)
         self.commit()
 
     def commit(self) -> None:
