@@ -171,6 +171,17 @@ def _cut_over(stage: Stage) -> None:
         )
 
 
+def _rename(stage: Stage) -> None:
+    """Give a table another name and its own again, which nobody can tell from another table's."""
+    with stage.gate.held():
+        ask(
+            stage.pair.source,
+            f"USE {stage.database}",
+            "RENAME TABLE account TO away",
+            "RENAME TABLE away TO account",
+        )
+
+
 SOURCE_FAULTS = (
     Kind("failover: planned", 4, _switch, alone=True),
     Kind("failover: source killed", 4, _switch_killed, _restart_old_source, alone=True),
@@ -181,5 +192,6 @@ SOURCE_FAULTS = (
     Kind("max_connections exhausted", 3, _exhaust_connections),
     Kind("ALTER TABLE, columns added and dropped", 3, _change_columns),
     Kind("gh-ost's cut-over", 2, _cut_over),
+    Kind("RENAME, the table is copied again", 2, _rename),
     Kind("RESET BINARY LOGS, a new pipeline", 1, _reset_logs, alone=True, rarely=True),
 )

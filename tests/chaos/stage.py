@@ -204,6 +204,9 @@ class Stage:
         """Wait until everything that is committed is visible, while the writers are held."""
         self.recover(time.monotonic())
         self.wait_for(self._settled, "an end of all Kafka transactions")
+        if self._copying():
+            self.wait_for(lambda: not self._copying(), "an end of all copies of tables")
+            self.wait_for(self._settled, "an end of all Kafka transactions")
 
     def checkpoint(self) -> Verdict:
         """Compare everything, and go on; raises ChaosFailure when something differs."""
@@ -246,6 +249,10 @@ class Stage:
             delivery__in_flight_bytes_max=512 * 1024,
             retry__initial_seconds=0.1,
         )
+
+    def _copying(self) -> bool:
+        with self.reader.lock:
+            return any(phase != "complete" for phase in self.reader.copies.values())
 
     def _settled(self) -> bool:
         """Return whether no transaction is open, and the reader has read everything."""

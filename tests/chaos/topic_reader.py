@@ -18,6 +18,7 @@ from connector.envelope.contract import (
     OP_READ,
     OP_TRUNCATE,
     PROGRESS_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
     control_topic,
     row_topic,
 )
@@ -44,6 +45,7 @@ class TopicReader:
         self._prefix = prefix
         self._tables = {row_topic(prefix, database, table): table for table in TABLES}
         self._progress_topic = control_topic(prefix, PROGRESS_TOPIC_SUFFIX)
+        self._copies_topic = control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX)
         self.lock = threading.Condition()
         self.problems: list[str] = []  # the first ones
         self.problem_counts: Counter[str] = Counter()
@@ -51,6 +53,7 @@ class TopicReader:
         self.changes: dict[RowId, list[Change]] = defaultdict(list)
         self.marker = 0
         self.progress: dict[str, Any] = {}
+        self.copies: dict[str, str] = {}  # of tables: how far they are
         self.error: Exception | None = None
         # By table and key: sequence and row.
         self._rows: dict[str, dict[int, tuple[str, dict[str, Any]]]] = defaultdict(dict)
@@ -87,7 +90,7 @@ class TopicReader:
 
     @property
     def topics(self) -> list[str]:
-        return [*self._tables, self._progress_topic]
+        return [*self._tables, self._progress_topic, self._copies_topic]
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -151,6 +154,13 @@ class TopicReader:
         if place.topic == self._progress_topic:
             if record.value is not None:
                 self.progress = json.loads(record.value)
+            return
+        if place.topic == self._copies_topic:
+            key = record.key.decode()
+            if record.value is None:
+                self.copies.pop(key, None)
+            else:
+                self.copies[key] = json.loads(record.value)["phase"]
             return
         headers = dict(record.headers)
         sequence, op = headers[HEADER_SEQ].decode(), headers[HEADER_OP].decode()
