@@ -86,7 +86,9 @@ class _Effects:
 
     def _table(self, kind: StatementKind, name: TableName, verb: str) -> None:
         if not self._tables.follows(*name):
-            if kind is not StatementKind.INDEX:
+            if kind is StatementKind.INDEX:
+                self._online.add_key(name)
+            else:
                 self._forget(name)
             if kind is StatementKind.CREATE_TABLE:
                 self._online.create_table(name)
@@ -113,6 +115,8 @@ class _Effects:
             if not self._tables.follows(*name):
                 if place == 0:
                     self._online.add_columns(name, added)
+                    if any(token.is_word("UNIQUE", "PRIMARY") for token in statement.tokens):
+                        self._online.add_key(name)
             elif clause == _DISCARD_TABLE:
                 self._online.forget(name)
                 self._found(StatementKind.TRUNCATE, name)

@@ -13,9 +13,9 @@ where the table that they are named after is followed. `TableFilter` decides it.
 *The cut-over.* The rows are the same before and after, so they stay, and the table goes on under
 its topic; columns that were added to the copy are columns added to the table. Anybody may name a
 table so, and swap it in, so a copy is one whose making the stream has seen: CREATE TABLE of
-gh-ost, the triggers that pt-online-schema-change puts on the table. Where nothing was seen, or the
-table was emptied since, which neither of them notices, it is a rename like any other, and the table
-is copied anew.
+gh-ost, the triggers that pt-online-schema-change puts on the table. Where nothing was seen, where
+the table was emptied since, which neither of them notices, or where the copy has a new unique key,
+for which they leave out rows, it is a rename like any other, and the table is copied anew.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class OnlineChanges:
         self.added: dict[str, list[AddedColumn]] = {}
         # What shows that a table is being copied: a table of gh-ost, triggers.
         self.copied: dict[str, list[str]] = {}
+        # Copies with a new unique key, for which the tools leave out rows that are alike in it.
+        self.fewer: dict[str, None] = {}
         # Tables that gh-ost has given another name, until their copies take theirs.
         self.away: dict[str, str] = {}
 
@@ -94,6 +96,11 @@ class OnlineChanges:
             for column in columns
         ]
 
+    def add_key(self, table: TableName) -> None:
+        """Take note of a key of a table that is not published, which may be a unique one."""
+        if named_after(table[1]):
+            self.fewer[_name(table)] = None
+
     def forget(self, table: TableName) -> list[TableName]:
         """Take note that a table is gone, has been emptied, or has another name.
 
@@ -101,6 +108,7 @@ class OnlineChanges:
         """
         database, name = table
         self.added.pop(_name(table), None)
+        self.fewer.pop(_name(table), None)
         # Its copy is no copy any longer.
         self.copied.pop(_name(table), None)
         self.away.pop(_name(table), None)
@@ -117,9 +125,10 @@ class OnlineChanges:
     def forget_database(self, database: str) -> None:
         """Forget everything of a database that is gone."""
         beginning = f"{database}."
-        for known in (*self.added, *self.copied, *self.away):
+        for known in (*self.added, *self.fewer, *self.copied, *self.away):
             if known.startswith(beginning):
                 self.added.pop(known, None)
+                self.fewer.pop(known, None)
                 self.copied.pop(known, None)
                 self.away.pop(known, None)
 
@@ -137,6 +146,7 @@ class OnlineChanges:
         return (
             copy[0] == table[0]
             and _name(table) in self.copied
+            and _name(copy) not in self.fewer
             and _COPY.fullmatch(copy[1]) is not None
             and table[1] in named_after(copy[1])
         )
@@ -163,6 +173,7 @@ class OnlineChanges:
                 name: [[column.name, column.default.value, column.text] for column in columns]
                 for name, columns in self.added.items()
             },
+            "fewer": {name: [] for name in self.fewer},
             "copied": {name: [shown_by] for name, shown_by in self.copied.items()},
             "away": {name: [[other]] for name, other in self.away.items()},
         }
@@ -176,6 +187,7 @@ class OnlineChanges:
             online.added[name] = [
                 AddedColumn(column, DefaultKind(kind), text) for column, kind, text in columns
             ]
+        online.fewer = dict.fromkeys(record.get("fewer", {}))
         for name, (shown_by,) in record.get("copied", {}).items():
             online.copied[name] = shown_by
         for name, ((other,),) in record.get("away", {}).items():
