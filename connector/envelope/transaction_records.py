@@ -65,10 +65,18 @@ class TransactionRecords(RecordTarget):
         opened = self._open
         # Other records than rows have no headers.
         if opened is not None and value is not None and headers != NO_HEADERS:
+            # What is not taken does not count.
+            self.require_room(topic, key, value, headers)
             if not self._counts:
                 self._put(opened, "BEGIN", None, None)
             self._counts[self._table] = self._counts.get(self._table, 0) + 1
         self._target.take(topic, key, value, headers, timestamp_ms)
+
+    def require_room(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
+    ) -> None:
+        """Raise what the target says of a record that is too large for it."""
+        self._target.require_room(topic, key, value, headers)
 
     def _put(
         self,

@@ -16,6 +16,7 @@ from connector.changes.table_filter import TableFilter
 from connector.delivery_stream import DeliveryStream
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.transaction_records import TransactionRecords
 from connector.errors import RecordTooLarge
 from connector.gtid import Gtid, GtidSet
 from connector.quarantine.fences import Fences
@@ -201,6 +202,8 @@ class Run:
         policy: str,
         last: Progress | None = None,
         record_bytes_max: int = SMALL_RECORD,
+        *,
+        transaction_records: bool = False,
     ) -> None:
         self.kafka = kafka
         self.log = log
@@ -209,7 +212,8 @@ class Run:
         options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False)
         schemas = kafka.last_values(f"{PREFIX}.schema", "")
         added = {} if last is None else added_columns(last)
-        encoder = RecordEncoder(options, standing.order, target, schemas, added)
+        transactions = TransactionRecords(PREFIX, target) if transaction_records else None
+        encoder = RecordEncoder(options, standing.order, transactions or target, schemas, added)
         # As after a restart, the server sends the format first.
         decoder = EventDecoder(file=FILE)
         decoder.open(FORMAT_DESCRIPTION)
@@ -225,6 +229,7 @@ class Run:
             target,
             standing,
             guard=self.guard,
+            transactions=transactions,
         )
         self._encoder, self._standing, self._target = encoder, standing, target
         self._received = EventStream("server")

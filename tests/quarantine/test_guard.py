@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from connector.errors import UnsupportedChange
@@ -91,6 +93,17 @@ def test_a_key_change_is_published_whole_or_not_at_all(kafka: Kafka, log: Log) -
     Run(kafka, log, "fence-key").deliver()
     assert [op for *_, op in written_rows(kafka, "t")] == ["c"]
     assert len(kept_rows(kafka)) == 1
+
+
+def test_the_end_of_a_transaction_counts_what_was_published(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1), Row("c", 2, LARGE)]), ("t", [Row("u", 1, LARGE, new_id=3)]))
+    Run(kafka, log, "fence-key", transaction_records=True).deliver()
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c"]
+    values = [json.loads(record.value or b"") for record in kafka.committed["p.transaction"]]
+    assert [(value["status"], value["event_count"]) for value in values] == [
+        ("BEGIN", None),
+        ("END", 1),
+    ]
 
 
 def test_a_record_of_the_quarantine_has_as_many_parts_as_it_needs(kafka: Kafka, log: Log) -> None:
