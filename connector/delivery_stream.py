@@ -105,6 +105,10 @@ class DeliveryStream(ChangeReceiver):
         latest = self._assembler.transaction or self._published
         return "" if latest is None else latest.id
 
+    def close(self) -> None:
+        """Let go of what waits for the end of its transaction."""
+        self._assembler.close()
+
     def run(self, events: EventSource, batch_bytes_max: i64, now_us: i64) -> bool:
         """Deliver the events that are there; return whether that were all.
 

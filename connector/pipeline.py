@@ -212,6 +212,7 @@ class Pipeline:
         self._watch.close()
         self._close_attendants()
         self._stream.close()
+        self._delivery.close()
         self._sink.close()
 
     def _close_attendants(self) -> None:

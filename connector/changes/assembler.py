@@ -127,6 +127,13 @@ class TransactionAssembler:
         """The transaction that has begun and not ended."""
         return self._transaction
 
+    def close(self) -> None:
+        """Let go of the files in which rows wait."""
+        self._rows.close()
+        for group in self._prepared.values():
+            if group.rows is not None:
+                group.rows.drop()
+
     def receive(self, event: Event) -> None:
         """Take the next event and hand on what it completes.
 

@@ -83,6 +83,10 @@ class GroupRows:
             self._handed_on = True
             self._held.hand_on(transaction, self._receiver)
 
+    def close(self) -> None:
+        """Drop what is held."""
+        self._held.drop()
+
     def take(self) -> HeldRows | None:
         """Return what is held, for whoever keeps it; None where there is nothing."""
         held = self._held
