@@ -158,7 +158,9 @@ class KafkaSink(BatchReceiver):
     def abort(self) -> None:
         """Drop what has not been committed; the counts of `target` start again.
 
-        Raises Fenced, SinkRefused or SinkUnavailable; Kafka then drops it by itself.
+        After an error of `take` or `commit` the sink is of no more use, also where this succeeds:
+        the client's transaction may still hold the batch that failed. Raises Fenced, SinkRefused or
+        SinkUnavailable; Kafka then drops it by itself.
         """
         self.target.drop()
         self._committing = False
