@@ -13,7 +13,7 @@ from tests.simulation.story import random_story
 from tests.simulation.verdict import check_alike, check_story, scenario
 
 # How long the newer one runs, in steps, before the older one goes on; and then once more.
-TURNS = (2, 7, 13, 30)
+TURNS = (2, 9, 30)
 # What the older one meets when it goes on.
 MEETS = {"nothing": None, "a closed connection": Fault.CLOSED, "a timeout": Fault.STALL}
 
