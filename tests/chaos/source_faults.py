@@ -84,6 +84,8 @@ def _kill_dump(stage: Stage) -> None:
 
 
 def _collide(stage: Stage) -> None:
+    # The older one is thrown out: the connector has to be connected before the rogue is.
+    stage.recover(time.monotonic())
     followed = _followed(stage)
     if followed is None:
         return
