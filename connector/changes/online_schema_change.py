@@ -168,7 +168,7 @@ class OnlineChanges:
 
     def to_record(self) -> dict[str, dict[str, list[list[str]]]]:
         """Return all of it as JSON has it; {} where there is nothing."""
-        record = {
+        record: dict[str, dict[str, list[list[str]]]] = {
             "added": {
                 name: [[column.name, column.default.value, column.text] for column in columns]
                 for name, columns in self.added.items()

@@ -37,6 +37,9 @@ class Source:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
+        # Held by whoever must not be disturbed: the server's own locks let the writer slip in
+        # where a waiting rename has another lock to take first.
+        self.gate = threading.Lock()
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
@@ -62,7 +65,7 @@ class Source:
                     ]
                     for statement in statements + statements[:1] * (n % 5 == 0):
                         # Between two steps there is no such table.
-                        while not _executed(cursor, statement):
+                        while not self._executed(cursor, statement):
                             pass
                     if stop.is_set():
                         break
@@ -76,15 +79,15 @@ class Source:
                 stop.set()
             assert writing.result() > 0
 
-
-def _executed(cursor: Any, statement: str) -> bool:
-    try:
-        cursor.execute(statement)
-    except ProgrammingError as error:
-        if error.args[0] != NO_SUCH_TABLE:
-            raise
-        return False
-    return True
+    def _executed(self, cursor: Any, statement: str) -> bool:
+        try:
+            with self.gate:
+                cursor.execute(statement)
+        except ProgrammingError as error:
+            if error.args[0] != NO_SUCH_TABLE:
+                raise
+            return False
+        return True
 
 
 @pytest.fixture(scope="module", params=[MysqlServer, MariadbServer], ids=["mysql", "mariadb"])
@@ -157,14 +160,19 @@ def ghost(source: Source, alter: str, *, two_steps: bool) -> None:
         )
         source.execute("insert /* gh-ost */ into `shop`.`_t_ghc` (hint) values ('heartbeat')")
     if two_steps:
-        with connect(source.endpoint, "shop") as holder, holder.cursor() as cursor:
+        with (
+            source.gate,
+            connect(source.endpoint, "shop") as holder,
+            holder.cursor() as cursor,
+        ):
             cursor.execute("lock /* gh-ost */ tables `shop`.`t` write, `shop`.`_t_gho` write")
             _apply_under_lock(cursor)
             cursor.execute("alter /* gh-ost */ table `shop`.`t` rename `_t_del`")
             cursor.execute("alter /* gh-ost */ table `shop`.`_t_gho` rename `t`")
             cursor.execute("unlock tables")
     else:
-        _cut_over_at_once(source)
+        with source.gate:
+            _cut_over_at_once(source)
     source.execute("drop /* gh-ost */ table if exists `shop`.`_t_ghc`")
     source.execute("drop /* gh-ost */ table if exists `shop`.`_t_del`")
 
