@@ -34,6 +34,7 @@ from connector.snapshot.one_pass import read_at_once
 from connector.snapshot.plan import plan, table_exists
 from connector.snapshot.throttle import Throttle
 from connector.snapshot.watermark import log_end, read_behind
+from connector.source.identity import another_answered
 from connector.source.select_session import SelectSession
 from connector.source.selected_table import SelectedTable
 
@@ -245,8 +246,7 @@ class Readers:
         if session.identity.server_uuid != self._identity.server_uuid:
             # A proxy or a moved address led this login elsewhere than the stream's.
             session.close()
-            reason = f"{session.place}: another server answered than the one of the stream"
-            raise SourceUnavailable(reason)
+            raise another_answered(session.place)
         with self._lock:
             self._sessions.add(session)
             closing = self._closing.is_set()

@@ -55,6 +55,12 @@ class TablePass:
         else:
             self._chunks.append(result)
 
+    def give_up(self) -> None:
+        """Let the reader go on, who waits until a chunk is written."""
+        for _ in self._chunks:
+            self._readers.go_on()
+        self._chunks.clear()
+
     def step(self) -> Literal["going on", "changed", "complete"]:
         """Write what was read, where the stream stands at its place."""
         copy, output = self.copy, self._output
@@ -71,11 +77,11 @@ class TablePass:
                 schema = copy.planned.table.schema
                 output.put_rows_gone(schema.database, schema.table, schema)
         if self._stage == "writing":
-            for chunk in self._chunks:
+            while self._chunks:
+                chunk = self._chunks.pop(0)
                 rows = output.put_chunk(chunk.chunk, frozenset(), self._read_us)
                 copy.count_rows(rows, output.seconds)
                 self._readers.go_on()
                 if chunk.is_last:
                     return "complete"
-            self._chunks.clear()
         return "going on"
