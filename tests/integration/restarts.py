@@ -18,11 +18,11 @@ from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.progress import Progress
 from connector.errors import RolledBack
-from connector.event_source import EventSource
 from connector.resume import Instance, Standing
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.source.dump_request import open_stream
 from connector.source_choice import choose_source
+from connector.wire.event_stream import EventStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,15 +46,6 @@ class _Batches(BatchReceiver):
 
     def receive(self, batch: RecordBatch) -> None:
         self.records += batch.records()
-
-
-class _OneEvent(EventSource):
-    def __init__(self) -> None:
-        self.data: bytes | None = None
-
-    def next_event(self) -> bytes | None:
-        data, self.data = self.data, None
-        return data
 
 
 class CrashingStream:
@@ -107,10 +98,11 @@ class CrashingStream:
             standing,
             rolled_back=frozenset(self.rolled_back),
         )
-        one = _OneEvent()
-        for data in self._events(source):
-            one.data = data
-            stream.run(one, 1 << 40, NOW_US)
+        events = EventStream("source")
+        for number, data in enumerate(self._events(source), 1):
+            packet = (len(data) + 1).to_bytes(3, "little") + bytes([number & 0xFF, 0]) + data
+            events.feed(packet)
+            stream.run(events, 1 << 40, NOW_US)
             if stream.waiting and not stream.in_transaction:
                 self._commit(stream, target, batches)
 
