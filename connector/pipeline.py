@@ -264,6 +264,7 @@ class Pipeline:
             self._clock,
         )
         self._attendants.append(quarantine)
+        self._figures.fences = quarantine.count
         self._delivery = DeliveryStream(
             decoder,
             self._tables,

@@ -74,6 +74,11 @@ class TableFences:
         if self.whole is not None:
             yield self.whole
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.keys) + (self.whole is not None)
+
 
 @final
 class Fences:
@@ -100,6 +105,11 @@ class Fences:
     def __iter__(self) -> Iterator[Fence]:
         for table in self._tables.values():
             yield from table
+
+    @property
+    def count(self) -> int:
+        """How many there are; any thread may ask."""
+        return sum(table.count for table in list(self._tables.values()))
 
     def of(self, database: str, table: str) -> TableFences | None:
         """Return the fences of a table, None where it has none."""

@@ -68,6 +68,10 @@ class QuarantineKeeper:
         """How long the stream may be waited for."""
         return _REPLAY_PATIENCE_SECONDS if self.wants_turn else _PATIENCE_SECONDS
 
+    def count(self) -> int:
+        """Return how many fences there are; any thread may ask."""
+        return self._fences.count
+
     def request(self, number: int, arguments: Mapping[str, Any]) -> None:
         """Replay what is kept back of the `table` of a `database`, or of one `key` of it.
 
@@ -116,7 +120,7 @@ class QuarantineKeeper:
             if replay.done:
                 replay.close()
                 self._replay = None
-                self._log.info("a replay has ended", fences_left=sum(1 for _ in self._fences))
+                self._log.info("a replay has ended", fences_left=self._fences.count)
         self._fences.flush(now_us // US_PER_MS)
 
     def committed(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import urllib.request
 from typing import TYPE_CHECKING
 
@@ -62,6 +64,29 @@ def test_the_lag_is_none_on_an_idle_source_and_what_was_delivered_is_counted(
         assert figures(port)["lag_seconds"] == 0
         assert connector.terminate() == 0
     assert figures(port) == {}
+
+
+def test_what_is_fenced_is_counted_until_it_is_lifted(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT)")
+    port = free_port()
+    settings = {
+        "metrics__listen": f"127.0.0.1:{port}",
+        "quarantine__policy": "fence-key",
+        "kafka__record_bytes_max": 2048,
+    }
+    with stream.connector(**settings) as connector:
+        wait_until(lambda: figures(port).get("fences") == 0, connector.output)
+        stream.execute("INSERT INTO t VALUES (1, REPEAT('x', 9000)), (2, REPEAT('y', 9000))")
+        wait_until(lambda: figures(port)["fences"] == 2, connector.output)
+        assert connector.terminate() == 0
+    with stream.connector(**settings) as connector:
+        wait_until(lambda: figures(port).get("fences") == 2, connector.output)
+        stream.execute("UPDATE t SET v = 'small'")
+        table = f"{stream.database}.t"
+        command = [sys.executable, "-m", "connector", "snapshot", str(connector.config), table]
+        subprocess.run(command, check=True, capture_output=True)
+        wait_until(lambda: figures(port)["fences"] == 0, connector.output)
+        assert connector.terminate() == 0
 
 
 def test_an_address_that_is_taken_is_refused(stream: Stream) -> None:
