@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _POLL_MS = 1000
 # The broker answers at once when there is something.
 _FETCH_WAIT_MS = 5000
+_MS = 1000
 _RETRY_SECONDS = 5.0
 _PATIENCE_SECONDS = 0.2
 _COMMAND = "command"
@@ -115,7 +116,10 @@ class CommandListener:
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             group_id=None,
-            fetch_max_wait_ms=_FETCH_WAIT_MS,
+            # The client refuses to wait for longer than for any answer.
+            fetch_max_wait_ms=min(
+                _FETCH_WAIT_MS, int(self._settings.request_timeout_seconds * _MS) // 2
+            ),
         )
         try:
             consumer.assign([place])
