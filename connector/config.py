@@ -7,12 +7,21 @@ every key with its default and when to change it.
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -23,11 +32,25 @@ from connector.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "BINLOG_CONNECTOR_"
 NESTED = "__"
+_PORT_MAX = 65535
+
+
+def _with_possible_port(address: str) -> str:
+    _, colon, port = address.rpartition(":")
+    if colon and port.isdigit() and not 1 <= int(port) <= _PORT_MAX:
+        reason = f"a port is a number from 1 to {_PORT_MAX}"
+        raise ValueError(reason)
+    return address
+
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 TablePattern = Annotated[str, Field(pattern=r"^[^.]+\..+$")]
 # HOST or HOST:PORT; an IPv6 address in brackets.
-ServerAddress = Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?$")]
+ServerAddress = Annotated[
+    str,
+    Field(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?$"),
+    AfterValidator(_with_possible_port),
+]
 # HOST:PORT to listen on.
 ListenAddress = Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}$")]
 
@@ -90,14 +113,17 @@ class SourceSettings(Section):
         try:
             return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
         except OSError as error:
-            reason = f"source.password_file {self.password_file}: {error.strerror}"
+            reason = (
+                f"source.password_file {self.password_file}: {error.strerror}: name a file that "
+                "this user may read"
+            )
             raise ConfigError(reason) from error
 
 
 class KafkaSettings(Section):
     """The brokers and the topics that are written."""
 
-    bootstrap_servers: Annotated[list[str], Field(min_length=1)]
+    bootstrap_servers: Annotated[list[ServerAddress], Field(min_length=1)]
     topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
     partitions: Annotated[int, Field(ge=1, le=10000)] = 3
     replication_factor: Annotated[int, Field(ge=1, le=32767)] = 1
@@ -114,6 +140,18 @@ class KafkaSettings(Section):
     ssl_ca: Path | None = None
     ssl_certificate: Path | None = None
     ssl_key: Path | None = None
+
+    @model_validator(mode="after")
+    def _whole_login(self) -> KafkaSettings:
+        if self.security_protocol.startswith("SASL") and not (
+            self.sasl_mechanism and self.sasl_username and self.sasl_password is not None
+        ):
+            reason = (
+                f"security_protocol {self.security_protocol} takes sasl_mechanism, sasl_username "
+                "and sasl_password"
+            )
+            raise ValueError(reason)
+        return self
 
 
 class DeliverySettings(Section):
@@ -215,12 +253,15 @@ def load_settings(path: Path) -> Settings:
     try:
         document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        reason = f"{path}: cannot read the configuration: {error.strerror}"
+        reason = (
+            f"{path}: cannot read the configuration: {error.strerror}: give the path of a file "
+            "such as configs/connector.toml"
+        )
         raise ConfigError(reason) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = f"{path}: not valid TOML: {error}"
+        reason = f"{path}: not valid TOML: {error}; configs/connector.toml shows how it is written"
         raise ConfigError(reason) from error
-    _refuse_unknown_variables()
+    _check_variables()
     try:
         return Settings(**document)
     except ValidationError as error:
@@ -228,11 +269,14 @@ def load_settings(path: Path) -> Settings:
         raise ConfigError("\n".join(lines)) from error
 
 
-def _refuse_unknown_variables() -> None:
-    for variable in os.environ:
-        if not variable.startswith(ENVIRONMENT_PREFIX) or NESTED not in variable:
-            continue
+def _check_variables() -> None:
+    """Refuse names without a key, and lists and sections that are not JSON."""
+    for variable, text in os.environ.items():
         keys = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split(NESTED)
+        if not variable.startswith(ENVIRONMENT_PREFIX) or (
+            len(keys) == 1 and keys[0] not in Settings.model_fields
+        ):
+            continue
         section: Any = Settings
         for key in keys:
             fields = getattr(section, "model_fields", {})
@@ -243,6 +287,21 @@ def _refuse_unknown_variables() -> None:
                 )
                 raise ConfigError(reason)
             section = fields[key].annotation
+        is_section = isinstance(section, type) and issubclass(section, BaseModel)
+        if (is_section or get_origin(section) is list) and not _is_json(text):
+            reason = (
+                f"environment variable {variable}: not JSON: write a list like "
+                '["first", "second"], and a section like {"key": "value"}'
+            )
+            raise ConfigError(reason)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _explain(problem: Any, path: Path) -> str:
@@ -252,4 +311,4 @@ def _explain(problem: Any, path: Path) -> str:
     if problem["type"] == "missing":
         variable = ENVIRONMENT_PREFIX + NESTED.join(key.upper().split("."))
         return f"{path}: {key} is required (or set {variable})"
-    return f"{path}: {key}: {problem['msg']}"
+    return f"{path}: {key}: {problem['msg']}; configs/connector.toml explains the key"

@@ -46,7 +46,10 @@ def test_a_missing_configuration_is_named(command: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (
         2,
         "",
-        f"error: {absent}: cannot read the configuration: No such file or directory\n",
+        (
+            f"error: {absent}: cannot read the configuration: No such file or directory: give the "
+            "path of a file such as configs/connector.toml\n"
+        ),
     )
 
 

@@ -72,7 +72,10 @@ def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
     config.write_text(MINIMAL.replace("[kafka]", f'password_file = "{absent}"\n[kafka]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(config).source.read_password()
-    assert str(caught.value) == f"source.password_file {absent}: No such file or directory"
+    assert str(caught.value) == (
+        f"source.password_file {absent}: No such file or directory: name a file that this user may "
+        "read"
+    )
 
 
 def test_an_unknown_key_is_named(config: Path) -> None:
@@ -101,7 +104,8 @@ def test_variables_of_other_parts_are_left_alone(
 def test_a_value_out_of_range_is_explained(config: Path) -> None:
     config.write_text(MINIMAL.replace("5800", "0"))
     assert message_of(config) == (
-        "FILE: source.server_id: Input should be greater than or equal to 1"
+        "FILE: source.server_id: Input should be greater than or equal to 1; "
+        "configs/connector.toml explains the key"
     )
 
 
@@ -109,19 +113,57 @@ def test_two_passwords_are_one_too_many(config: Path) -> None:
     both = 'password = "a"\npassword_file = "b"\n[kafka]'
     config.write_text(MINIMAL.replace("[kafka]", both))
     assert message_of(config) == (
-        "FILE: source: Value error, give either password or password_file, not both"
+        "FILE: source: Value error, give either password or password_file, not both; "
+        "configs/connector.toml explains the key"
     )
 
 
 def test_a_file_that_is_not_toml_is_explained(config: Path) -> None:
     config.write_text("name = \n")
-    assert message_of(config) == ("FILE: not valid TOML: Invalid value (at line 1, column 8)")
+    assert message_of(config) == (
+        "FILE: not valid TOML: Invalid value (at line 1, column 8); configs/connector.toml shows "
+        "how it is written"
+    )
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert message_of(tmp_path / "absent.toml") == (
-        f"{tmp_path / 'absent.toml'}: cannot read the configuration: No such file or directory"
-    ).replace(str(tmp_path / "absent.toml"), "FILE")
+        "FILE: cannot read the configuration: No such file or directory: give the path of a file "
+        "such as configs/connector.toml"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [("BINLOG_CONNECTOR_SOURCE__TABLES", "shop.*"), ("BINLOG_CONNECTOR_SOURCE", "host=db")],
+)
+def test_a_variable_that_has_to_be_json_is_named(
+    config: Path, monkeypatch: pytest.MonkeyPatch, variable: str, text: str
+) -> None:
+    monkeypatch.setenv(variable, text)
+    assert message_of(config) == (
+        f'environment variable {variable}: not JSON: write a list like ["first", "second"], and a '
+        'section like {"key": "value"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "key"),
+    [
+        ("[kafka]", 'bootstrap_servers = ["kafka:x"]', "kafka.bootstrap_servers.0"),
+        ("[kafka]", 'bootstrap_servers = ["kafka:70000"]', "kafka.bootstrap_servers.0"),
+        ("[source]", 'failover_hosts = ["db:0"]', "source.failover_hosts.0"),
+        ("[kafka]", 'security_protocol = "SASL_SSL"', "kafka"),
+    ],
+)
+def test_what_no_client_could_use_is_refused(
+    config: Path, section: str, line: str, key: str
+) -> None:
+    text = MINIMAL
+    if line.startswith("bootstrap_servers"):
+        text = text.replace('bootstrap_servers = ["127.0.0.1:9092"]\n', "")
+    config.write_text(text.replace(section, f"{section}\n{line}"))
+    assert message_of(config).startswith(f"FILE: {key}: ")
 
 
 REFERENCE = Path(__file__).parents[1] / "configs" / "connector.toml"

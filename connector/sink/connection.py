@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
-from connector.errors import ConnectorError, SinkRefused, SinkUnavailable
+from connector.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from connector.config import KafkaSettings
 
 _METADATA_BACKOFF_MS = 10
@@ -47,7 +49,9 @@ _REFUSALS: dict[type[errors.KafkaError], str] = {
         "kafka.replication_factor is above the number of brokers: lower it"
     ),
     errors.InvalidPartitionsError: "check kafka.partitions",
-    errors.PolicyViolationError: "a create.topic.policy of the brokers forbids it",
+    errors.PolicyViolationError: (
+        "a create.topic.policy of the brokers forbids it: create the topic beforehand"
+    ),
     errors.InvalidTopicError: "Kafka does not accept the topic's name: check kafka.topic_prefix",
     errors.MessageSizeTooLargeError: _TOO_LARGE,
     errors.RecordListTooLargeError: _TOO_LARGE,
@@ -56,7 +60,10 @@ _REFUSALS: dict[type[errors.KafkaError], str] = {
 
 
 def client_settings(settings: KafkaSettings) -> dict[str, Any]:
-    """Return what producer, consumer and admin client have in common."""
+    """Return what producer, consumer and admin client have in common.
+
+    Raises ConfigError for a file that cannot be read.
+    """
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
         "client_id": "binlog-connector",
@@ -75,11 +82,24 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
             "sasl_plain_password": password.get_secret_value() if password is not None else None,
         }
     files = {
-        "ssl_cafile": settings.ssl_ca,
-        "ssl_certfile": settings.ssl_certificate,
-        "ssl_keyfile": settings.ssl_key,
+        "ssl_cafile": ("ssl_ca", settings.ssl_ca),
+        "ssl_certfile": ("ssl_certificate", settings.ssl_certificate),
+        "ssl_keyfile": ("ssl_key", settings.ssl_key),
     }
-    return arguments | {name: str(path) for name, path in files.items() if path is not None}
+    for name, (key, path) in files.items():
+        if path is not None:
+            _require_file(key, path)
+            arguments[name] = str(path)
+    return arguments
+
+
+def _require_file(key: str, path: Path) -> None:
+    """Raise ConfigError for a file that cannot be read: to the client, it is like a dead broker."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        reason = f"kafka.{key} {path}: {error.strerror}: name a PEM file that this user may read"
+        raise ConfigError(reason) from error
 
 
 class _ProducersClient(KafkaNetClient):  # type: ignore[misc]  # the library has no types

@@ -48,4 +48,4 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
 def _unusable(key: str, path: Path | None, error: OSError) -> str:
     # An ssl.SSLError is an OSError, too: the file is there, but not PEM.
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-    return f"{key} {path}: {reason or 'not a PEM file'}"
+    return f"{key} {path}: {reason or 'not a PEM file'}: name a PEM file that this user may read"
