@@ -19,6 +19,7 @@ from connector.errors import SourceRefused, SourceUnavailable
 from connector.resume import reads_from, start_point
 from connector.source.dump_request import open_stream
 from connector.source.hosts import address_of, candidates
+from connector.source.identity import another_answered
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import check_source, require
 from connector.source.prepared_transactions import prepared_transactions
@@ -68,8 +69,7 @@ class CheckedSource:
         if stream.identity.server_uuid != self.identity.server_uuid:
             # A proxy or a moved address led the second login elsewhere than the checks.
             stream.close()
-            reason = f"{self.place}: another server answered than the one that was checked"
-            raise SourceUnavailable(reason)
+            raise another_answered(self.place)
         return stream
 
 

@@ -104,9 +104,12 @@ class RecordEncoder:
         try:
             while images.next_row():
                 if number >= _ROWS_MAX:
-                    self._refuse(change.event, f"a rows event with more than {_ROWS_MAX} rows")
+                    _refuse_count(f"a rows event with more than {_ROWS_MAX} rows")
                 events.row(kind, images, number)
                 number += 1
+        except UnsupportedChange as error:
+            self.rows_written = number
+            raise _placed(change.event, table.schema.name, error) from error
         except Exception:
             self.rows_written = number
             raise
@@ -241,7 +244,8 @@ class RecordEncoder:
     def _enter(self, transaction: Transaction, number: int, event: Event) -> None:
         """Stand at event `number` of a transaction."""
         if number >= _EVENTS_MAX:
-            self._refuse(event, f"a transaction with more than {_EVENTS_MAX} events")
+            place = f"{event.file}:{event.position}: "
+            _refuse_count(f"{place}a transaction with more than {_EVENTS_MAX} events")
         if transaction is not self._transaction:
             self._place = self._order.place(transaction.file, transaction.position)
             self._transaction = transaction
@@ -270,12 +274,12 @@ class RecordEncoder:
             schema = TableSchema.from_table_map(table_map, f"{event.file}:{event.position}")
             if len(self._tables) >= _ENCODERS_MAX:
                 self._tables.clear()
-            table = PublishedTable(
-                table_map,
-                schema,
-                self.topic(schema.database, schema.table),
-                self.watch.table(schema.name),
-            )
+            topic = self.topic(schema.database, schema.table)
+            watched = self.watch.table(schema.name)
+            try:
+                table = PublishedTable(table_map, schema, topic, watched)
+            except UnsupportedChange as error:
+                raise _placed(event, schema.name, error) from error
             self._tables[id(table_map)] = table
             self.watch.published.add((schema.database, schema.table))
         self._last = table
@@ -369,9 +373,12 @@ class RecordEncoder:
         if takes_up:
             self.added_columns.pop(schema.name, None)
 
-    def _refuse(self, event: Event, what: str) -> NoReturn:
-        reason = (
-            f"{event.file}:{event.position}: {what} cannot be numbered: split the change into "
-            "smaller transactions"
-        )
-        raise UnsupportedChange(reason)
+
+def _refuse_count(what: str) -> NoReturn:
+    reason = f"{what} cannot be numbered: split the change into smaller transactions"
+    raise UnsupportedChange(reason)
+
+
+def _placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
+    """Return an error that says in which event, and of which table, it is."""
+    return UnsupportedChange(f"{event.file}:{event.position}: table {table}: {error}")

@@ -79,6 +79,9 @@ def file_number(file: str) -> int:
     """
     match = _FILE_NUMBER.search(file)
     if match is None:
-        reason = f"log file {file!r} has no number at the end of its name, so it cannot be ordered"
+        reason = (
+            f"log file {file!r} has no number at the end of its name, so it cannot be ordered: "
+            "give it the name that its server gave it"
+        )
         raise UnsupportedChange(reason)
     return int(match[1])

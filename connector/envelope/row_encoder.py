@@ -65,8 +65,8 @@ class RowEncoder:
 
     def _refuse_absent(self, name: str) -> None:
         reason = (
-            f"a row of {self._schema.name} was logged without column {name[:-1]}: a session ran "
-            "with binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give "
-            "the pipeline a new name with source.start behind these rows"
+            f"a row was logged without column {name[:-1]}: a session ran with "
+            "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
+            "pipeline a new name with source.start behind these rows"
         )
         raise UnsupportedChange(reason)

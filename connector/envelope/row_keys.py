@@ -95,7 +95,8 @@ class RowKeys:
 
     def _add(self, keys: list[bytes], values: list[Value]) -> None:
         if any(values[place] is ABSENT for place in self._keyed):
-            reason = f"a row of {self._name} was logged without its key"
+            fix = "SET GLOBAL binlog_row_image=FULL"
+            reason = f"a row of {self._name} was logged without its key: {fix}"
             raise UnsupportedChange(reason)
         key = self._encoder.key(values)
         if key is not None and key not in keys:

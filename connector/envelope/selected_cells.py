@@ -95,5 +95,5 @@ def _rare_cell(column: SchemaColumn) -> SelectedCell:
         return GeometryCell(name)
     if kind == "vector":
         return VectorCell(name)
-    reason = f"column {name} has type {kind}, which the envelope has no form for"
+    reason = f"column {name} has type {kind}, which the envelope has no form for: exclude the table"
     raise UnsupportedChange(reason)

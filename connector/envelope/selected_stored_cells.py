@@ -142,7 +142,10 @@ class GeometryCell(SelectedCell):
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the cell."""
         if end - start < _SRID_LENGTH:
-            reason = f"column {self._name} holds a geometry of {end - start} bytes: correct it"
+            reason = (
+                f"column {self._name} holds a geometry of {end - start} bytes: correct it, or "
+                "exclude the table"
+            )
             raise UnsupportedChange(reason)
         out.write(b'{"wkb":"')
         out.write(b64encode(data[start + _SRID_LENGTH : end]))
@@ -163,7 +166,10 @@ class VectorCell(SelectedCell):
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the cell."""
         if (end - start) % _FLOAT_LENGTH:
-            reason = f"column {self._name} holds a vector of {end - start} bytes: correct it"
+            reason = (
+                f"column {self._name} holds a vector of {end - start} bytes: correct it, or "
+                "exclude the table"
+            )
             raise UnsupportedChange(reason)
         out.append(u8(_OPENING))
         at = start

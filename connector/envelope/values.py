@@ -34,7 +34,10 @@ def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
         return _text_encoder(column)
     encoder = _ENCODERS.get(kind)
     if encoder is None:
-        reason = f"column {column['name']} has type {kind}, which the envelope has no form for"
+        reason = (
+            f"column {column['name']} has type {kind}, which the envelope has no form for: exclude "
+            "the table"
+        )
         raise UnsupportedChange(reason)
     return encoder
 

@@ -15,12 +15,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 from uuid import UUID, uuid5
 
+from connector.errors import SourceUnavailable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Of `uuid5`: any constant will do, as long as it never changes.
 _NAMESPACE = UUID("8f0a5a3e-6f0e-5b0e-9d3c-2f4d1c9b7a60")
 _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+def another_answered(place: str) -> SourceUnavailable:
+    """Return what to raise where two sessions with one address are on two servers."""
+    return SourceUnavailable(
+        f"{place}: another server answered than the one that was checked: name each server itself "
+        "in source.host and source.failover_hosts, not an address that several share"
+    )
 
 
 class _Session(Protocol):

@@ -227,7 +227,10 @@ def _connect_error(place: str, error: OSError) -> SourceRefused | SourceUnavaila
         )
     if isinstance(error, socket.gaierror):
         if error.errno == socket.EAI_AGAIN:
-            return SourceUnavailable(f"{place}: the name cannot be resolved for now")
+            return SourceUnavailable(
+                f"{place}: the name cannot be resolved for now: check source.host, and the name "
+                "servers of this machine"
+            )
         return SourceRefused(f"{place}: the name cannot be resolved: check source.host")
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
         return SourceRefused(

@@ -18,8 +18,9 @@ from connector.changes.statement import StatementKind, classify
 from connector.envelope.anchored_tables import Definition, DefinitionSource
 from connector.envelope.order import file_number
 from connector.envelope.selected_cells import has_uncertain_labels
-from connector.errors import SourceRefused, SourceUnavailable, UnsupportedChange
+from connector.errors import SourceRefused, UnsupportedChange
 from connector.source.dump_request import open_stream
+from connector.source.identity import another_answered
 from connector.source.select_session import SelectSession
 from connector.source.start_point import StartPoint
 from connector.source.table_definition import quoted_name, read_definition
@@ -98,17 +99,16 @@ class TableDefinitions(DefinitionSource):
         """Return the columns of a table, None where there is no such table."""
         with SelectSession(self._settings) as session:
             if session.identity.server_uuid != self._identity.server_uuid:
-                reason = f"{session.place}: another server answered than the one that is followed"
-                raise SourceUnavailable(reason)
+                raise another_answered(session.place)
             if not _exists(session, database, table):
                 return None
             columns = list(read_definition(session, database, table).schema_columns())
         for column in columns:
             if has_uncertain_labels(column):
                 reason = (
-                    f"table {database}.{table}: the log does not name the labels of column "
-                    f"{column['name']}, and the server shows some characters of them as `?`: SET "
-                    "GLOBAL binlog_row_metadata=FULL, or exclude the table"
+                    f"{session.place}: table {database}.{table}: the log does not name the labels "
+                    f"of column {column['name']}, and the server shows some characters of them as "
+                    "`?`: SET GLOBAL binlog_row_metadata=FULL, or exclude the table"
                 )
                 raise UnsupportedChange(reason)
         return columns

@@ -203,7 +203,7 @@ def test_a_partial_update_without_the_document_before_is_refused() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         Encoder().rows(partially_updated("00 07000000", present=0b01))
     assert str(caught.value) == (
-        'a row of shop.t was logged without column "j": a session ran with '
+        'binlog.000001:300: table shop.t: a row was logged without column "j": a session ran with '
         "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
         "pipeline a new name with source.start behind these rows"
     )

@@ -78,7 +78,8 @@ def test_a_log_file_without_a_number_cannot_be_ordered() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         file_number("binlog")
     assert str(caught.value) == (
-        "log file 'binlog' has no number at the end of its name, so it cannot be ordered"
+        "log file 'binlog' has no number at the end of its name, so it cannot be ordered: give "
+        "it the name that its server gave it"
     )
 
 

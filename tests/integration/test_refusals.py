@@ -78,7 +78,7 @@ def test_a_row_image_with_columns_left_out_is_refused(stream: Stream) -> None:
     stream.execute(TABLE, BEFORE)
     stream.execute("SET SESSION binlog_row_image = MINIMAL", "UPDATE t SET v = 'x'")
     assert last_error(stream) == (
-        'a row of shop.t was logged without column "v": a session ran with '
+        'LOG:POS: table shop.t: a row was logged without column "v": a session ran with '
         "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
         "pipeline a new name with source.start behind these rows"
     )

@@ -130,7 +130,10 @@ def test_a_name_that_does_not_exist_is_refused(mysql: Source) -> None:
     # A machine without any name server cannot tell that the name does not exist.
     assert str(caught.value) in {
         f"source no-such-host.invalid:{port}: the name cannot be resolved: check source.host",
-        f"source no-such-host.invalid:{port}: the name cannot be resolved for now",
+        (
+            f"source no-such-host.invalid:{port}: the name cannot be resolved for now: check "
+            "source.host, and the name servers of this machine"
+        ),
     }
 
 
