@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from connector.errors import SourceRefused
 from connector.snapshot.copies import Copies
 from connector.snapshot.plan import followed_tables
 from connector.snapshot.readers import Readers
@@ -52,8 +51,8 @@ def open_copies(
     `lift_fences` is called with a table whose rows are all copied anew.
 
     With `source.start = "snapshot"`, tables of which nothing is known are copied, too. What is
-    written here is part of the first commit. Raises SourceUnavailable, SourceRefused where no table
-    can be read, DecodeError for states of another version, and what writing raises.
+    written here is part of the first commit. Raises SourceUnavailable or SourceRefused, DecodeError
+    for states of another version, and what writing raises.
     """
     log = structlog.get_logger()
     place = snapshot_topic(settings.kafka.topic_prefix)
@@ -85,8 +84,6 @@ def open_copies(
     if settings.source.start == _START:
         with peers.select(source.settings) as session:
             found = followed_tables(session, tables)
-            if not found:
-                _require_grant(session, settings)
         for database, table in found:
             if copies.state(database, table) is None:
                 copies.copy(database, table, "start")
@@ -98,29 +95,3 @@ def request_copy(copies: Copies, offset: int, request: Mapping[str, Any]) -> Non
     for database, table in request["tables"]:
         reason = f"request {offset}"
         copies.copy(database, table, reason, request=offset, where=request.get("where") or "")
-
-
-def _require_grant(session: SelectSession, settings: Settings) -> None:
-    """Refuse an account that sees no table because it may read none.
-
-    Raises SourceRefused.
-    """
-    visible = session.query(
-        "SELECT 1 AS one FROM information_schema.tables WHERE table_schema NOT IN "
-        "('information_schema', 'performance_schema', 'mysql', 'sys') LIMIT 1"
-    )
-    granted = session.query("SHOW GRANTS")
-    may_read = any(
-        word in (text or "")
-        for row in granted
-        for text in row.values()
-        for word in ("SELECT", "ALL PRIVILEGES")
-    )
-    if not visible and not may_read:
-        patterns = ", ".join(settings.source.tables)
-        reason = (
-            f"{session.place}: source.start is snapshot, but the account may read none of the "
-            f"tables {patterns}: GRANT SELECT ON them TO the account of source.user, or set "
-            "source.start to where the stream is to begin without a copy"
-        )
-        raise SourceRefused(reason)

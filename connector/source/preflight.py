@@ -27,6 +27,12 @@ _GLOBAL_GRANT = re.compile(r"GRANT (?P<privileges>.+) ON \*\.\* TO ")
 # SET PERSIST came with 8.0; before, and in MariaDB, the option file must say it as well.
 _PERSIST_SINCE = (8, 0, 0)
 _ABSENT = "absent"
+# The start point that has tables copied.
+_SNAPSHOT = "snapshot"
+_VISIBLE = """
+    SELECT 1 FROM information_schema.tables
+    WHERE table_schema NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') LIMIT 1
+"""
 
 
 class Severity(StrEnum):
@@ -222,6 +228,30 @@ def _check_grants(server: MysqlServer, settings: SourceSettings) -> Iterator[Fin
             f"GRANT {names[0]} ON *.* TO '{user or settings.user}'@'{host}'",
             Severity.ERROR,
         )
+    if settings.start == _SNAPSHOT:
+        to = f"TO '{user or settings.user}'@'{host}'"
+        readable = _may_read_tables(server)
+        yield Finding(
+            "grant SELECT",
+            "granted" if readable else "missing",
+            "granted",
+            readable,
+            "; ".join(f"GRANT SELECT ON {tables} {to}" for tables in settings.tables)
+            + "; or set source.start to where the stream begins without copies of the tables",
+            Severity.ERROR,
+        )
+
+
+def _may_read_tables(server: MysqlServer) -> bool:
+    """Return whether the account may read some table.
+
+    Servers hide tables that an account has no right to, and do not say that they do: to an account
+    that may read none, every database is empty.
+    """
+    grants = [str(text) for row in server.query("SHOW GRANTS") for text in row.values()]
+    if any(name in text for text in grants for name in ("SELECT", "ALL PRIVILEGES")):
+        return True
+    return bool(server.query(_VISIBLE))
 
 
 def _check_filters(server: MysqlServer) -> Iterator[Finding]:

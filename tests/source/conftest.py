@@ -50,6 +50,8 @@ class Source:
             "password": ACCOUNT_PASSWORD,
             "server_id": 4001,
             "read_timeout_seconds": 10,
+            # The account may not read tables.
+            "start": "latest",
         }
         return SourceSettings(**{**values, **changes})
 

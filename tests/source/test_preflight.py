@@ -166,6 +166,31 @@ def test_a_missing_grant_is_a_finding_and_its_fix_fixes_it(
     assert all(f.ok for f in check(source, user=user).values() if f.severity is Severity.ERROR)
 
 
+def test_copies_at_the_start_need_a_grant_that_check_asks_for(source: Source) -> None:
+    user = source.create_account(LEAST_GRANTS)
+    wanted = {"user": user, "tables": ["shop.*", "crm.orders"]}
+    assert "grant SELECT" not in check(source, **wanted)
+    finding = check(source, start="snapshot", **wanted)["grant SELECT"]
+    assert finding.severity is Severity.ERROR
+    assert str(finding) == (
+        "grant SELECT is missing, wanted granted: "
+        f"GRANT SELECT ON shop.* TO '{user}'@'%'; GRANT SELECT ON crm.orders TO '{user}'@'%'; "
+        "or set source.start to where the stream begins without copies of the tables"
+    )
+    source.execute(f"GRANT SELECT ON shop.* TO '{user}'@'%'")
+    assert check(source, start="snapshot", **wanted)["grant SELECT"].ok
+
+
+def test_a_right_to_anything_in_a_table_shows_it(source: Source) -> None:
+    user = source.create_account(LEAST_GRANTS)
+    source.execute(
+        "CREATE DATABASE IF NOT EXISTS preflight",
+        "CREATE TABLE IF NOT EXISTS preflight.t (id INT PRIMARY KEY)",
+        f"GRANT INSERT ON preflight.t TO '{user}'@'%'",
+    )
+    assert check(source, user=user, start="snapshot")["grant SELECT"].ok
+
+
 def test_grants_of_an_active_role_count(source: Source) -> None:
     user = source.create_account()
     role = f"r{user[1:]}"
