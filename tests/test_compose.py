@@ -17,6 +17,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from connector.config import load_settings
+from connector.source.mysql_server import MysqlServer as MysqlSession
+from connector.source.preflight import check_source, require
 from local_stack import connect
 from local_stack.demo.shop import drop_shop, statements
 from local_stack.server_settings import MYSQL_SOURCE_SETTINGS
@@ -100,7 +102,7 @@ def test_mysql_is_started_with_the_settings_that_the_local_stack_uses() -> None:
 
 @pytest.mark.server
 def test_the_files_that_fill_an_empty_mysql_run_one_after_the_other(
-    mysql_server: MysqlServer,
+    mysql_server: MysqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources = [
         mount.split(":", maxsplit=1)[0]
@@ -115,7 +117,21 @@ def test_the_files_that_fill_an_empty_mysql_run_one_after_the_other(
                 cursor.execute(statement)
         cursor.execute("SELECT COUNT(*) FROM shop.orders JOIN shop.order_lines ON id = order_id")
         assert cursor.fetchone() == (2,)
+    require_account_that_copies(mysql_server, monkeypatch)
     drop_shop(mysql_server.endpoint)
+
+
+def require_account_that_copies(server: MysqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Log in as the connector does, and do what its first start asks for."""
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "shop-cdc")
+    endpoint = server.endpoint
+    address = {"host": endpoint.host, "port": endpoint.port}
+    settings = load_settings(CONFIGS / "connector.toml").source.model_copy(update=address)
+    with MysqlSession.connect(settings) as session:
+        require(check_source(session, settings))
+        # The table without a primary key.
+        session.query("LOCK TABLES shop.page_views READ")
+        session.query("UNLOCK TABLES")
 
 
 def test_the_services_build_stages_of_the_dockerfile() -> None:

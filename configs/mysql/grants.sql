@@ -8,7 +8,12 @@ CREATE USER 'cdc'@'%' IDENTIFIED BY 'choose-a-password';
 -- REPLICATION CLIENT: to ask where the log begins and ends. MariaDB shows it as BINLOG MONITOR.
 GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'cdc'@'%';
 
--- SELECT: to copy tables, at the start and on request; LOCK TABLES: for the moment in which the copy
--- of a table without a usable key begins (not on MariaDB with InnoDB). On the databases that are
--- followed, for example:
---   GRANT SELECT, LOCK TABLES ON shop.* TO 'cdc'@'%';
+-- SELECT: to copy tables (source.start = "snapshot", the default, and `binlog-connector snapshot`),
+-- and to ask for columns where the log does not name them (binlog_row_metadata other than FULL, and
+-- MySQL 5.7). LOCK TABLES: for the moment in which the copy of a table without a usable key begins
+-- (not on MariaDB with InnoDB). For each database that is followed; here, shop:
+GRANT SELECT, LOCK TABLES ON shop.* TO 'cdc'@'%';
+
+-- XA_RECOVER_ADMIN, MySQL 8.0 and later, not needed: with it, a new pipeline warns of XA transactions
+-- that were prepared before it began, whose XA COMMIT will stop it.
+--   GRANT XA_RECOVER_ADMIN ON *.* TO 'cdc'@'%';
