@@ -10,13 +10,14 @@ peer but the target, and nothing reads a clock.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.event_types import FORMAT_DESCRIPTION, GTID_LIST, PREVIOUS_GTIDS
 from connector.binlog.mariadb_events import MariadbGtidListEvent
 from connector.binlog.transaction_events import PreviousGtidsEvent
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
+from connector.changes.statement import StatementKind
 from connector.changes.transaction import ChangeReceiver
 from connector.errors import UnsupportedChange
 from connector.gtid import MariadbGtidSet
@@ -40,6 +41,13 @@ if TYPE_CHECKING:
     from connector.quarantine.guard import Guard
     from connector.resume import Instance, Standing
     from connector.sink.record_batch import BatchingTarget
+
+# Statements behind which a name has no table.
+_ENDINGS: Final = (
+    StatementKind.DROP_TABLE,
+    StatementKind.DROP_DATABASE,
+    StatementKind.RENAME_TABLE,
+)
 
 
 @final
@@ -204,6 +212,13 @@ class DeliveryStream(ChangeReceiver):
             self._guard.statement(change, self._now_us)
         if change.resync:
             self.resyncs.append((change.database, change.table, change.resync))
+        elif change.kind in _ENDINGS:
+            # What was to be copied is gone.
+            self.resyncs[:] = [
+                resync
+                for resync in self.resyncs
+                if resync[0] != change.database or change.table not in ("", resync[1])
+            ]
 
     def committed(self, committed: Committed) -> None:
         """Stand behind a transaction."""

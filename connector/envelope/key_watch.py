@@ -71,8 +71,8 @@ class KeyWatch:
     def __init__(self) -> None:
         """Begin without a table."""
         self._tables: dict[str, WatchedTable] = {}
-        # The last statement on each table, or database where the table is "", until somebody takes
-        # note of it.
+        # The last statement on each table, or database where the table is "", in their order, until
+        # somebody takes note of it.
         self.statements: dict[tuple[str, str], StatementKind] = {}
         # (database, table) of those that have had rows, until somebody takes note of them.
         self.published: set[tuple[str, str]] = set()
@@ -86,6 +86,7 @@ class KeyWatch:
 
     def changed(self, kind: StatementKind, database: str, table: str) -> None:
         """Take note of a statement on a table, or on all of `database` where `table` is ""."""
+        self.statements.pop((database, table), None)
         self.statements[database, table] = kind
         if table:
             self.table(f"{database}.{table}").changes += 1

@@ -151,6 +151,7 @@ class Copies:
         for (database, table), kind in statements.items():
             if kind is StatementKind.DROP_DATABASE:
                 gone = [state for state in self._states.values() if state.database == database]
+                watch.published -= {name for name in watch.published if name[0] == database}
             elif kind in _ENDINGS:
                 gone = [
                     state

@@ -45,7 +45,6 @@ def read_at_once(
     Behind `PassReady` the stream stands still, until `PassOpened` or `PassBusy`. The session is of
     no use if the rows are not taken to the end. Raises what it raises.
     """
-    session.query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
     mariadb = session.identity.flavour == "mariadb"
     yield PassReady(job)

@@ -35,6 +35,8 @@ _SETTINGS = (
     "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
     "autocommit = 1, sql_select_limit = DEFAULT"
 )
+# Whatever the server's default is: nothing that is not committed, and one view in a transaction.
+_ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 
 
 class SelectSession:
@@ -60,6 +62,7 @@ class SelectSession:
         self._using = threading.RLock()
         try:
             self.query(_SETTINGS)
+            self.query(_ISOLATION)
         except BaseException:
             self.close()
             raise
