@@ -56,10 +56,12 @@ class Standing:
         last: Progress | None = None,
         *,
         source: str = "",
+        first_epoch: int = 1,
     ) -> None:
         """Start at `point`; `last` is the committed progress that it was made from.
 
-        `source` is the HOST:PORT where the server was reached.
+        `source` is the HOST:PORT where the server was reached, `first_epoch` where the order begins
+        without progress.
         """
         self._identity = identity
         self._source = source
@@ -81,7 +83,7 @@ class Standing:
         self._at_place = identity.flavour == "mariadb" and not self._reads_again
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
-            TransactionOrder()
+            TransactionOrder(epoch=first_epoch)
             if last is None
             else TransactionOrder(
                 epoch=last.epoch, file=last.file, position=last.position, same_server=same_server

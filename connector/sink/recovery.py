@@ -41,6 +41,8 @@ class Recovered:
     schemas: dict[str, bytes]  # by `database.table/schema_id`, the oldest first
     snapshots: dict[str, bytes]  # by `database.table`
     fences: dict[str, bytes]  # by what comes behind `pipeline/`
+    # For a pipeline without progress: behind the epochs of all others that have written here.
+    first_epoch: int = 1
 
 
 def recover(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS) -> Recovered:
@@ -56,11 +58,13 @@ def recover(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CL
         control_topic(prefix, FENCES_TOPIC_SUFFIX),
     )
     with _opened(settings, topics, clients) as logs:
+        own, others = _last_progress(logs[progress], name)
         return Recovered(
-            _last_progress(logs[progress], name),
+            own,
             _last_values(logs[schemas], ""),
             _last_values(logs[snapshots], f"{name}/"),
             _last_values(logs[fences], f"{name}/"),
+            1 if own is not None else 1 + max((other.epoch for other in others), default=0),
         )
 
 
@@ -73,7 +77,7 @@ def read_progress(
     """
     topic = progress_topic(settings.topic_prefix)
     with _opened(settings, (topic,), clients) as logs:
-        return _last_progress(logs[topic], name)
+        return _last_progress(logs[topic], name)[0]
 
 
 def read_latest(
@@ -90,19 +94,23 @@ def read_latest(
         return _last_values(logs[topic], f"{name}/")
 
 
-def _last_progress(log: _Log, name: str) -> Progress | None:
+def _last_progress(log: _Log, name: str) -> tuple[Progress | None, list[Progress]]:
+    """Return the progress of pipeline `name`; where it has none, that of all others instead."""
     key = name.encode()
+    latest: dict[bytes, Any] = {}
     start, length = log.end, _TAIL_OFFSETS
     while start > log.begin:
         upper, start = start, max(log.begin, log.end - length)
         length *= 10
-        found = None
-        for record in log.read(start, upper):
-            if record.key == key and record.value is not None:
-                found = record
-        if found is not None:
-            return Progress.decode(found.value, f"{log.partition.topic}[0]@{found.offset}")
-    return None
+        latest = {record.key: record for record in log.read(start, upper)} | latest
+        # Without a value, it was removed.
+        if key in latest and latest[key].value is not None:
+            return _progress(log, latest[key]), []
+    return None, [_progress(log, other) for other in latest.values() if other.value is not None]
+
+
+def _progress(log: _Log, record: Any) -> Progress:
+    return Progress.decode(record.value, f"{log.partition.topic}[0]@{record.offset}")
 
 
 def _last_values(log: _Log, key_prefix: str) -> dict[str, bytes]:

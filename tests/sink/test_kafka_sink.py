@@ -6,13 +6,16 @@ import random
 import uuid
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka import KafkaProducer
 
 from connector.config import KafkaSettings
 from connector.envelope.progress import Progress
 from connector.errors import Fenced, RecordTooLarge, SinkRefused, SinkUnavailable
+from connector.sink.connection import client_settings
 from connector.sink.kafka import KafkaSink
 from connector.sink.recovery import Recovered, read_progress
 from local_stack.managed_server import free_port
@@ -138,6 +141,35 @@ def test_the_last_progress_of_this_pipeline_is_found_among_others(
     found = read_progress(settings, "pipe")
     assert found is not None
     assert found.position == 111
+
+
+def test_a_new_pipeline_begins_behind_the_epochs_of_all_that_wrote_to_its_topics(
+    settings: KafkaSettings, open_sink: Opener
+) -> None:
+    for name, epochs in (("reset", [1, 3]), ("older", [2] * 250), ("removed", [4])):
+        other = KafkaSink(settings, name, "b", IN_FLIGHT_BYTES_MAX)
+        for epoch in epochs:
+            other.commit(replace(progress("b"), epoch=epoch))
+        other.close()
+    remove_progress(settings, "removed")
+    recovered = open_sink("a").recover()
+    assert (recovered.progress, recovered.first_epoch) == (None, 4)
+
+
+def test_progress_that_somebody_has_removed_is_none(
+    settings: KafkaSettings, open_sink: Opener
+) -> None:
+    open_sink("a").commit(progress("a", 50))
+    remove_progress(settings, "pipe")
+    recovered = open_sink("a").recover()
+    assert (recovered.progress, recovered.first_epoch) == (None, 1)
+
+
+def remove_progress(settings: KafkaSettings, name: str) -> None:
+    """Write what compaction takes for a removal, as a person would."""
+    producer = KafkaProducer(**client_settings(settings))
+    producer.send(f"{settings.topic_prefix}.progress", None, key=name.encode()).get(10)
+    producer.close()
 
 
 def test_what_fails_before_the_first_commit_is_no_other_instance(
