@@ -14,25 +14,13 @@ TCP makes the source wait.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import partial
-from importlib.metadata import version
+from contextlib import ExitStack, suppress
 from math import inf
 from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.binlog.decoder import EventDecoder
-from connector.binlog.event_types import event_name
-from connector.changes.online_schema_change import OnlineChanges
-from connector.changes.table_filter import TableFilter
-from connector.commands import Commands
 from connector.commit_schedule import CommitSchedule
-from connector.delivery_stream import DeliveryStream
-from connector.envelope.anchored_tables import AnchoredTables
-from connector.envelope.encode import RecordEncoder
-from connector.envelope.event_encoder import EnvelopeOptions
-from connector.envelope.transaction_records import TransactionRecords
 from connector.errors import (
     ConnectorError,
     DecodeError,
@@ -42,25 +30,17 @@ from connector.errors import (
     SourceUnavailable,
     TransactionOutlasted,
 )
-from connector.heartbeat import Heartbeat
+from connector.parts import assemble
 from connector.peers import PEERS, Peers
-from connector.quarantine.keeper import REPLAY
-from connector.quarantine.opening import open_quarantine
-from connector.resume import Standing, added_columns
-from connector.snapshot.opening import open_copies, request_copy
-from connector.snapshot.output import CopyOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.attendant import Attendant
     from connector.config import Settings
     from connector.metrics.figures import Figures
     from connector.resume import Instance
     from connector.stop import StopSignals
 
-# How long the socket may be waited for before a request to stop is looked at.
-_POLL_SECONDS = 0.2
 # A source transaction that is under way when a stop is asked for may end within this time.
 _DRAIN_SECONDS = 10.0
 _REPORT_SECONDS = 30.0
@@ -102,15 +82,12 @@ class Pipeline:
         # What was committed since the last report.
         self._records = self._transactions = 0
         self._last_report = clock.monotonic()
-        # What works beside the stream.
-        self._attendants: list[Attendant] = []
-        self._sink = peers.open_sink(settings, instance)
-        try:
-            self._open_source(settings, peers, rolled_back)
-        except BaseException:
-            self._close_attendants()
-            self._sink.close()
-            raise
+        with ExitStack() as opened:
+            self._sink = peers.open_sink(settings, instance)
+            opened.callback(self._sink.close)
+            self._open(settings, peers, rolled_back, opened)
+            # What to let go of, the last opened first.
+            self._opened = opened.pop_all()
 
     @property
     def waiting_transactions(self) -> int:
@@ -192,10 +169,11 @@ class Pipeline:
         except SourceUnavailable:
             # The file that follows is in doubt, not what came before it.
             if delivery.waiting and not delivery.in_transaction:
+                self._attend()
                 self._commit()
             raise
         finally:
-            self._tell_of_skipped()
+            self._notices.tell()
         if not delivery.in_transaction:
             self._attend()
         due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
@@ -209,137 +187,36 @@ class Pipeline:
     def close(self) -> None:
         """Let go of source and sink; what has not been committed is aborted by Kafka."""
         self._figures.connected = False
-        self._watch.close()
-        self._close_attendants()
-        self._stream.close()
-        self._delivery.close()
-        self._sink.close()
+        self._opened.close()
 
-    def _close_attendants(self) -> None:
-        for attendant in self._attendants:
-            attendant.close()
-
-    def _open_source(self, settings: Settings, peers: Peers, rolled_back: frozenset[str]) -> None:
+    def _open(
+        self, settings: Settings, peers: Peers, rolled_back: frozenset[str], opened: ExitStack
+    ) -> None:
         recovered = self._sink.recover(claimed=self._instance.claimed)
-        last = recovered.progress
-        source = peers.choose_source(settings.source, last)
-        identity, point = source.identity, source.point
-        standing = Standing(identity, point, last, source=source.address)
-        options = EnvelopeOptions(
-            prefix=settings.kafka.topic_prefix,
-            connector=identity.flavour,
-            version=version("binlog-connector"),
-            tombstones=settings.kafka.tombstones,
-        )
-        prefix, target = settings.kafka.topic_prefix, self._sink.target
-        transactions = None
-        if settings.delivery.transaction_records:
-            transactions = TransactionRecords(prefix, target)
-        encoder = RecordEncoder(
-            options,
-            standing.order,
-            transactions or target,
-            recovered.schemas,
-            added_columns(last) if last is not None else {},
-        )
-        self._anchored = encoder.anchored = AnchoredTables(
-            source.definitions(),
-            settings.name,
-            mariadb=identity.flavour == "mariadb",
-            schemas=recovered.schemas if last is not None else {},
-            changed=last.changed_tables if last is not None else (),
-        )
-        self._tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
-        decoder = EventDecoder(
-            file=point.file, position=point.position, mariadb=identity.flavour == "mariadb"
-        )
-        guard, quarantine = open_quarantine(
-            settings,
-            recovered.fences,
-            options,
-            encoder,
-            decoder,
-            standing,
-            self._sink,
-            self._clock,
-        )
-        self._attendants.append(quarantine)
-        self._figures.fences = quarantine.count
-        self._delivery = DeliveryStream(
-            decoder,
-            self._tables,
-            encoder,
-            self._sink.target,
-            standing,
-            lower_case_names=source.lower_case_names,
-            online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
-            rolled_back=rolled_back,
-            guard=guard,
-            transactions=transactions,
-        )
-        if settings.delivery.heartbeat_interval_seconds:
-            interval = settings.delivery.heartbeat_interval_seconds
-            self._attendants.append(Heartbeat(prefix, interval, target, self._clock))
-        self._copies = open_copies(
-            settings,
-            source,
-            recovered.snapshots,
-            self._tables,
-            CopyOutput(
-                settings.name, options, encoder, self._sink.target, standing, decoder, self._clock
-            ),
-            peers.copying,
-            quarantine.lift,
-        )
-        self._attendants.append(self._copies)
-        self._figures.copies = self._copies.figures
-        self._attendants.append(
-            Commands(
-                peers.listen(settings.kafka, settings.name, standing.commands_offset),
-                standing,
-                {"snapshot": partial(request_copy, self._copies), REPLAY: quarantine.request},
-            )
-        )
+        source = peers.choose_source(settings.source, recovered.progress)
+        parts = assemble(settings, recovered, source, self._sink, peers, rolled_back)
+        opened.callback(parts.close)
+        self._delivery, self._copies = parts.delivery, parts.copies
+        self._attendants, self._notices = parts.attendants, parts.notices
+        self._figures.copies = parts.copies.figures
+        self._figures.fences = parts.quarantine.count
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()
         self._instance.claimed = True
         self._stream = source.open_stream(settings.name)
+        opened.callback(self._stream.close)
         self._figures.doubt = ""
-        self._watch = peers.watch_source(source.settings, self._figures)
+        opened.callback(peers.watch_source(source.settings, self._figures).close)
         self._figures.connected = True
+        point = source.point
         self._log.info(
             "streaming",
             source=f"{source.settings.host}:{source.settings.port}",
-            server=identity.version,
-            resumed=last is not None,
+            server=source.identity.version,
+            resumed=recovered.progress is not None,
             position=f"{point.file}:{point.position}",
             gtid_set=str(point.gtid_set) if point.gtid_set is not None else None,
         )
-
-    def _tell_of_skipped(self) -> None:
-        skipped = self._delivery.skipped_events
-        for event in skipped:
-            self._log.warning(
-                "skipped an event of an unknown type, which its server flagged as ignorable",
-                type=event_name(event.header.type_code),
-                file=event.file,
-                position=event.position,
-            )
-        skipped.clear()
-        for table in self._tables.left_out:
-            self._log.info(
-                "not published: a table of an online schema change, by its name; name it without a "
-                "wildcard in source.tables to publish it",
-                table=table,
-            )
-        self._tables.left_out.clear()
-        for table in self._anchored.gone:
-            self._log.warning(
-                "not published: rows whose columns the log does not name, of a table that has been "
-                "dropped since; the statement takes all rows of the table back",
-                table=table,
-            )
-        self._anchored.gone.clear()
 
     @property
     def _wants_turn(self) -> bool:
@@ -349,9 +226,7 @@ class Pipeline:
     @property
     def _poll_seconds(self) -> float:
         """How long to wait for the source, before requests and attendants are looked at."""
-        return min(
-            (attendant.patience_seconds for attendant in self._attendants), default=_POLL_SECONDS
-        )
+        return min(attendant.patience_seconds for attendant in self._attendants)
 
     @property
     def _overdue(self) -> float:
