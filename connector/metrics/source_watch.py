@@ -52,6 +52,7 @@ class SourceWatch:
     def close(self) -> None:
         """End the thread, which may wait for an answer; it is not waited for."""
         self._closed.set()
+        self._figures.distance = None
 
     def _watch(self) -> None:
         while not self._closed.is_set():
@@ -62,6 +63,8 @@ class SourceWatch:
                         self._closed.wait(self._pause_seconds)
             except ConnectorError as error:
                 structlog.get_logger().debug("the source's log cannot be watched", error=str(error))
+                # An old answer would look like a stream that keeps up.
+                self._figures.distance = None
                 self._closed.wait(self._pause_seconds)
 
     def look(self, log: SourceLog) -> None:
@@ -77,7 +80,10 @@ class SourceWatch:
         if now is not None and now.seconds == 0:
             self._caught_up_at = log.now
         self._figures.distance = now
-        if now is not None:
+        if self._closed.is_set():
+            # Meanwhile.
+            self._figures.distance = None
+        elif now is not None:
             self._warn(log, now)
 
     def _doubt(self, log: SourceLog) -> str:

@@ -13,6 +13,7 @@ import pytest
 from tests.integration.harness import run_to_end, wait_until
 
 if TYPE_CHECKING:
+    from local_stack import Server
     from tests.integration.conftest import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
@@ -64,6 +65,22 @@ def test_the_lag_is_none_on_an_idle_source_and_what_was_delivered_is_counted(
         assert figures(port)["lag_seconds"] == 0
         assert connector.terminate() == 0
     assert figures(port) == {}
+
+
+def test_the_lag_is_not_told_while_the_source_cannot_be_asked(
+    private_mysql_stream: tuple[Stream, Server],
+) -> None:
+    stream, server = private_mysql_stream
+    port = free_port()
+    with stream.connector(metrics__listen=f"127.0.0.1:{port}") as connector:
+        wait_until(lambda: figures(port).get("lag_seconds") == 0, connector.output)
+        server.kill()
+        wait_until(lambda: "lag_seconds" not in figures(port), connector.output)
+        wait_until(lambda: figures(port)["connected"] == 0, connector.output)
+        server.start()
+        wait_until(lambda: figures(port).get("lag_seconds") == 0, connector.output)
+        wait_until(lambda: figures(port)["connected"] == 1, connector.output)
+        assert connector.terminate() == 0
 
 
 def test_what_is_fenced_is_counted_until_it_is_lifted(stream: Stream) -> None:
