@@ -100,9 +100,11 @@ def _check_kafka(settings: KafkaSettings, console: Console) -> bool:
     console.print(f"{where}: {brokers} broker{'' if brokers == 1 else 's'}", markup=False)
     if settings.replication_factor > brokers:
         console.print(
-            f"kafka.replication_factor is {settings.replication_factor}, but there are only "
-            f"{brokers} brokers: lower it",
+            f"{where}: kafka.replication_factor is {settings.replication_factor}, above the number "
+            f"of brokers, {brokers}: lower it",
+            markup=False,
             style="red",
+            soft_wrap=True,
         )
         return False
     try:

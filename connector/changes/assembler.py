@@ -181,7 +181,8 @@ class TransactionAssembler:
         if opened is not None and self._state != _OUTSIDE:
             reason = (
                 f"{event.file}:{event.position}: a transaction starts inside the one that started "
-                f"at {opened.file}:{opened.position} and has not ended"
+                f"at {opened.file}:{opened.position} and has not ended; compare with "
+                f"`mysqlbinlog --start-position={opened.position} {opened.file}`"
             )
             raise ProtocolError(reason)
         if event.header.type_code == GTID_LOG:

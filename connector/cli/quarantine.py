@@ -115,7 +115,10 @@ def show(
             if shown == limit:
                 break
         if not shown:
-            _refuse(f"{what}: nothing of it is in the quarantine of pipeline {settings.name}")
+            _refuse(
+                f"{what}: nothing of it is in the quarantine of pipeline {settings.name}; "
+                "`quarantine list` shows what is kept back"
+            )
 
     exit_code_of(report)
 

@@ -95,8 +95,10 @@ class RowKeys:
 
     def _add(self, keys: list[bytes], values: list[Value]) -> None:
         if any(values[place] is ABSENT for place in self._keyed):
-            fix = "SET GLOBAL binlog_row_image=FULL"
-            reason = f"a row of {self._name} was logged without its key: {fix}"
+            reason = (
+                f"a row of {self._name} was logged without its key: "
+                "SET GLOBAL binlog_row_image=FULL"
+            )
             raise UnsupportedChange(reason)
         key = self._encoder.key(values)
         if key is not None and key not in keys:

@@ -15,6 +15,7 @@ from connector.envelope.selected_chunk import LENGTHS, NO_KEY, Chunk
 from connector.errors import DecodeError, ProtocolError, UnsupportedChange
 from connector.json_strings import quoted
 from connector.payload import LENENC_NULL, PayloadReader
+from connector.wire.responses import GARBLED
 from connector.wire.text_rows import RowTaker
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class SelectedRowWriter(RowTaker):
     def _refuse_row(self) -> NoReturn:
         reason = (
             f"copy of table {self.schema.name}: the server sent a row that does not have "
-            f"{len(self._members)} columns"
+            f"{len(self._members)} columns: {GARBLED}"
         )
         raise ProtocolError(reason)
 

@@ -113,7 +113,10 @@ class Parts:
                 return None
             return parts[0], b"".join(b64decode(each["event"]) for each in parts)
         except (ValueError, KeyError, TypeError) as error:
-            reason = f"a record in the quarantine is not one of this version ({error!r})"
+            reason = (
+                f"a record in the quarantine is not one of this version ({error!r}): upgrade the "
+                "connector"
+            )
             raise DecodeError(reason) from error
 
 

@@ -176,7 +176,9 @@ def _require_readable(session: SelectSession, database: str, table: str, where: 
             )
         elif where:
             said = str(error).partition(": error ")[2].rpartition(": ")[0]
-            reason = f"{database}.{table}: --where is not taken by the server: error {said}"
+            reason = (
+                f"{database}.{table}: --where is not taken by the server: error {said}: correct it"
+            )
         else:
             raise
         raise SourceRefused(reason) from error

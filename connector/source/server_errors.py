@@ -22,12 +22,13 @@ ACCESS_DENIED = 1045
 UNKNOWN_SYSTEM_VARIABLE = 1193
 DUMP_FAILED = 1236
 
+_STOPPING = "start the server again, or name another one in source.failover_hosts"
 # Numbers of conditions that pass: number to what to do if they do not.
 _TRANSIENT = {
     1040: "raise max_connections, or close idle connections",  # ER_CON_COUNT_ERROR
-    1053: "the server is shutting down",  # ER_SERVER_SHUTDOWN
-    1077: "the server is shutting down",  # ER_NORMAL_SHUTDOWN
-    1079: "the server is shutting down",  # ER_SHUTDOWN_COMPLETE
+    1053: _STOPPING,  # ER_SERVER_SHUTDOWN
+    1077: _STOPPING,  # ER_NORMAL_SHUTDOWN
+    1079: _STOPPING,  # ER_SHUTDOWN_COMPLETE
     1152: "look at the network between here and the server",  # ER_ABORTING_CONNECTION
     1158: "look at the network between here and the server",  # ER_NET_READ_ERROR
     1159: "look at the network between here and the server",  # ER_NET_READ_INTERRUPTED
@@ -36,14 +37,14 @@ _TRANSIENT = {
     1203: "raise max_user_connections",  # ER_TOO_MANY_USER_CONNECTIONS
     1205: "look for a session that holds locks",  # ER_LOCK_WAIT_TIMEOUT
     1226: "raise the resource limits of this account",  # ER_USER_LIMIT_REACHED
-    1317: "someone killed the query",  # ER_QUERY_INTERRUPTED
-    1927: "someone killed the connection, or the server stops",  # ER_CONNECTION_KILLED (MariaDB)
+    1317: "look for whoever kills queries",  # ER_QUERY_INTERRUPTED
+    1927: "look for whoever kills connections",  # ER_CONNECTION_KILLED (MariaDB)
     2003: "check that the server runs, source.host and source.port",  # CR_CONN_HOST_ERROR
     2006: "check that the server runs",  # CR_SERVER_GONE_ERROR
     2013: "check that the server runs",  # CR_SERVER_LOST
     3024: "raise max_execution_time",  # ER_QUERY_TIMEOUT
     3032: "the server is in offline mode: SET GLOBAL offline_mode = OFF",  # ER_SERVER_OFFLINE_MODE
-    3169: "someone killed the connection",  # ER_SESSION_WAS_KILLED
+    3169: "look for whoever kills connections",  # ER_SESSION_WAS_KILLED
     4031: "raise wait_timeout",  # ER_CLIENT_INTERACTION_TIMEOUT
 }
 

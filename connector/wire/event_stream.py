@@ -25,7 +25,7 @@ from mypy_extensions import i64
 from connector.errors import DecodeError, ProtocolError
 from connector.event_source import EventSource
 from connector.payload import PayloadReader
-from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, EofPacket, ErrPacket
+from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, GARBLED, OK, EofPacket, ErrPacket
 
 # The server's largest max_allowed_packet, 1 GiB, and generous room for the event's headers.
 EVENT_BYTES_MAX: Final = 2**30 + 2**16
@@ -182,8 +182,7 @@ class EventStream(EventSource):
         if number != self._next_number:
             reason = (
                 f"the replication stream has packet number {number} where {self._next_number} "
-                "must follow: bytes were lost, or something between here and the server changed "
-                "them"
+                "must follow"
             )
             raise self._refusal(reason)
 
@@ -204,4 +203,4 @@ class EventStream(EventSource):
         raise self._refusal(reason)
 
     def _refusal(self, reason: str) -> ProtocolError:
-        return ProtocolError(f"{self._place}: {reason}")
+        return ProtocolError(f"{self._place}: {reason}: {GARBLED}")

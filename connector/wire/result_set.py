@@ -22,7 +22,7 @@ from mypy_extensions import i64
 
 from connector.errors import ProtocolError, TruncatedPayload
 from connector.payload import PayloadReader
-from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, ErrPacket
+from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, GARBLED, OK, ErrPacket
 
 if TYPE_CHECKING:
     from connector.wire.text_rows import RowTaker
@@ -214,14 +214,10 @@ class ResultSet:
             self._refuse("an end that does not belong there")
 
     def _refuse_number(self, number: i64) -> NoReturn:
-        reason = (
-            f"packet number {number} where {self._next_number} must follow: bytes were lost, or "
-            "something between here and the server changed them"
-        )
-        self._refuse(reason)
+        self._refuse(f"packet number {number} where {self._next_number} must follow")
 
     def _refuse(self, what: str) -> NoReturn:
-        reason = f"{self._place}: the answer to a query has {what}"
+        reason = f"{self._place}: the answer to a query has {what}: {GARBLED}"
         raise ProtocolError(reason)
 
 

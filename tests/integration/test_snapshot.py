@@ -241,7 +241,7 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     assert code == 3
     assert said == (
         f"error: {stream.database}.orders: --where is not taken by the server: error 1054: "
-        "Unknown column 'absent' in 'where clause'\n"
+        "Unknown column 'absent' in 'where clause': correct it\n"
     )
     assert refusal(config, f"{stream.database}.orders") == (
         1,

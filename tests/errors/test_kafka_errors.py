@@ -1,0 +1,47 @@
+"""What Kafka's client raises, and what is said of it."""
+
+from __future__ import annotations
+
+import pytest
+from kafka import errors
+
+from connector.config import KafkaSettings
+from connector.errors import SinkRefused, SinkUnavailable
+from connector.sink.connection import connector_error
+from tests.errors.texts import text
+
+SERVERS = "kafka-1:9092,kafka-2:9092"
+SETTINGS = KafkaSettings(bootstrap_servers=SERVERS.split(","), topic_prefix="shop")
+DOING = "write to topic shop.shop.orders"
+REFUSALS = [
+    (errors.TopicAuthorizationFailedError, "kafka.topic_rights"),
+    (errors.ClusterAuthorizationFailedError, "kafka.cluster_rights"),
+    (errors.TransactionalIdAuthorizationFailedError, "kafka.transactional_rights"),
+    (errors.SaslAuthenticationFailedError, "kafka.login"),
+    (errors.UnsupportedSaslMechanismError, "kafka.mechanism"),
+    (errors.InvalidTransactionTimeoutError, "kafka.timeout"),
+    (errors.InvalidReplicationFactorError, "kafka.replication"),
+    (errors.InvalidPartitionsError, "kafka.partitions"),
+    (errors.PolicyViolationError, "kafka.policy"),
+    (errors.InvalidTopicError, "kafka.name"),
+    (errors.MessageSizeTooLargeError, "kafka.size"),
+    (errors.RecordListTooLargeError, "kafka.size"),
+    (errors.UnsupportedVersionError, "kafka.version"),
+]
+
+
+@pytest.mark.parametrize(("kind", "key"), REFUSALS, ids=[kind.__name__ for kind, _ in REFUSALS])
+def test_what_repeating_cannot_change_is_refused(kind: type[errors.KafkaError], key: str) -> None:
+    # The client's transactions put the name of an error into the text of another one.
+    for error in (kind(), errors.KafkaError(f"the transaction failed: {kind.__name__}")):
+        found = connector_error(SETTINGS, DOING, error)
+        assert str(found) == text(key, servers=SERVERS, doing=DOING)
+        assert type(found) is SinkRefused
+
+
+def test_everything_else_may_pass() -> None:
+    found = connector_error(SETTINGS, DOING, errors.KafkaTimeoutError("no answer"))
+    assert str(found) == text(
+        "kafka.unavailable", servers=SERVERS, doing=DOING, why="KafkaTimeoutError: no answer"
+    )
+    assert type(found) is SinkUnavailable

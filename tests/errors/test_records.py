@@ -1,0 +1,43 @@
+"""Records of another version in Kafka, and what a replay says of what it cannot write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.envelope.progress import Progress
+from connector.errors import DecodeError
+from connector.quarantine.fences import Fence
+from connector.quarantine.record import Parts
+from connector.snapshot.table_state import TableState
+from tests.errors.texts import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+UNLIKE = b'{"new": 1}'
+
+
+@pytest.mark.parametrize(
+    ("decode", "key", "kind"),
+    [
+        (Progress.decode, "record.progress", "Progress"),
+        (TableState.decode, "record.copy", "TableState"),
+        (Fence.decode, "record.fence", "Fence"),
+    ],
+)
+def test_a_record_of_another_version(
+    decode: Callable[[bytes, str], object], key: str, kind: str
+) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(UNLIKE, "shop.control[0]@7")
+    why = f"{kind}.__init__() got an unexpected keyword argument 'new'"
+    assert str(caught.value) == text(key, place="shop.control[0]@7", why=why)
+
+
+def test_a_record_of_another_version_in_the_quarantine() -> None:
+    with pytest.raises(DecodeError) as caught:
+        Parts().take(b"shop/shop.orders", b"[]")
+    why = "TypeError('list indices must be integers or slices, not str')"
+    assert str(caught.value) == text("quarantine.version", why=why)

@@ -1,0 +1,93 @@
+"""What is wrong with the configuration alone."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.config import KafkaSettings, TlsSettings, load_settings
+from connector.errors import ConfigError
+from connector.metrics.exposition import serving
+from connector.metrics.figures import Figures
+from connector.sink.connection import client_settings
+from connector.source.tls import context_of
+from tests.errors.texts import says, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MINIMAL = """
+name = "shop"
+[source]
+server_id = 5800
+failover_hosts = [{failover}]
+[kafka]
+bootstrap_servers = ["127.0.0.1:9092"]
+topic_prefix = "shop"
+security_protocol = "{protocol}"
+"""
+
+
+def refusal(path: Path, *, failover: str = "", protocol: str = "PLAINTEXT") -> str:
+    path.write_text(MINIMAL.format(failover=failover, protocol=protocol))
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    return str(caught.value)
+
+
+def test_a_login_that_is_not_whole(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    said = refusal(path, protocol="SASL_SSL")
+    assert said == text("config.login", path=path, protocol="SASL_SSL")
+
+
+def test_a_port_that_no_server_has(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    said = refusal(path, failover='"db:70000"')
+    assert said == text("config.port", path=path, key="source.failover_hosts.0")
+
+
+def test_a_pattern_that_a_value_does_not_meet(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    said = refusal(path, failover='"db:x"')
+    assert says(said, "config.value", path=path, key="source.failover_hosts.0")
+
+
+@pytest.mark.parametrize("key", ["ssl_ca", "ssl_certificate", "ssl_key"])
+def test_a_file_that_the_client_of_kafka_could_not_read(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "absent.pem"
+    settings = KafkaSettings.model_validate(
+        {"bootstrap_servers": ["127.0.0.1:9092"], "topic_prefix": "shop", key: path}
+    )
+    with pytest.raises(ConfigError) as caught:
+        client_settings(settings)
+    assert str(caught.value) == text(
+        "config.kafka_file", key=key, path=path, why="No such file or directory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "settings"), [("ca", {"mode": "verify_ca"}), ("certificate", {"mode": "required"})]
+)
+def test_a_file_of_the_source_that_cannot_be_used(
+    tmp_path: Path, key: str, settings: dict[str, str]
+) -> None:
+    absent, wrong = tmp_path / "absent.pem", tmp_path / "wrong.pem"
+    wrong.write_text("not PEM")
+    for path, why in ((absent, "No such file or directory"), (wrong, None)):
+        with pytest.raises(ConfigError) as caught:
+            context_of(TlsSettings.model_validate({**settings, key: path}))
+        known = {} if why is None else {"why": why}
+        assert says(str(caught.value), "config.tls_file", key=key, path=path, **known)
+
+
+def test_an_address_that_somebody_listens_on() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ConfigError) as caught, serving(Figures("shop"), listen):
+            pass
+    assert str(caught.value) == text(
+        "metrics.listen", listen=listen, why="[Errno 98] Address already in use"
+    )

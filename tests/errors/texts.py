@@ -1,0 +1,22 @@
+"""The failure texts, by key: what tests compare with what was said."""
+
+from __future__ import annotations
+
+from tests.errors.causes_of_kafka import KAFKA
+from tests.errors.causes_of_logs import LOGS
+from tests.errors.causes_of_settings import SETTINGS
+from tests.errors.causes_of_starts import STARTS
+from tests.errors.causes_of_tables import TABLES
+
+GROUPS = (*SETTINGS, *STARTS, *LOGS, *TABLES, *KAFKA)
+CAUSES = {cause.key: cause for group in GROUPS for cause in group.causes}
+
+
+def text(key: str, /, **values: object) -> str:
+    """Return the text of a cause; `values` has each of its placeholders."""
+    return CAUSES[key].filled(**values)
+
+
+def says(said: str, key: str, /, **values: object) -> bool:
+    """Return whether the text of a cause was said; `values` are those that are known."""
+    return CAUSES[key].pattern(**values).fullmatch(said) is not None
