@@ -1,0 +1,86 @@
+"""What is served for Prometheus, and what docs/operations.md says of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from connector.envelope.progress import Progress
+from connector.metrics.exposition import FiguresCollector
+from connector.metrics.figures import CopyFigures, Distance, Figures
+
+PREFIX = "binlog_connector_"
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+
+PROGRESS = Progress(
+    flavour="mysql",
+    gtid_set="",
+    file="binlog.000002",
+    position=900,
+    epoch=3,
+    seq="",
+    server_uuid="u",
+    instance="a",
+    host="there",
+    pid=7,
+    committed_at_ms=1,
+)
+COPY = CopyFigures(rows=10, estimated_rows=40, rows_per_second=5.0, eta_seconds=6.0)
+
+
+def complete() -> Figures:
+    figures = Figures("shop", connected=True, fences=lambda: 2, copies=lambda: {"shop.t": COPY})
+    figures.committed(PROGRESS, committed_us=5_500_000, records=4, transactions=2, size=100)
+    figures.distance = Distance(bytes=9, transactions=1, seconds=0.5, to_purge_seconds=60.0)
+    return figures
+
+
+def served(figures: Figures) -> dict[str, str]:
+    """Return name and labels of each figure with its value."""
+    registry = CollectorRegistry()
+    registry.register(FiguresCollector(figures))
+    lines = generate_latest(registry).decode().splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name.removeprefix(PREFIX): value for name, value in pairs}
+
+
+def test_the_page_on_operations_tells_of_each_figure_and_of_no_other() -> None:
+    names = {name.partition("{")[0] for name in served(complete())}
+    table = PAGE.read_text("utf-8").partition("| figure | what it is |")[2].partition("\n\n")[0]
+    first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`([a-z_]+)`", " ".join(first_cells))) == sorted(names)
+
+
+def test_the_alerts_of_the_page_are_about_figures_that_are_there() -> None:
+    names = {PREFIX + name.partition("{")[0] for name in served(complete())}
+    used = set(re.findall(rf"{PREFIX}[a-z_]+", PAGE.read_text("utf-8"))) - {PREFIX}
+    assert used
+    assert used <= names
+
+
+def test_what_is_not_known_is_not_served() -> None:
+    found = served(Figures("shop"))
+    assert {name.partition("{")[0] for name in found} == {
+        "records_total",
+        "transactions_total",
+        "bytes_total",
+        "commits_total",
+        "interruptions_total",
+        "start_time_seconds",
+        "connected",
+        "fences",
+    }
+
+
+def test_figures_have_their_values_and_labels() -> None:
+    found = served(complete())
+    assert found['records_total{pipeline="shop"}'] == "4.0"
+    assert found['bytes_total{pipeline="shop"}'] == "100.0"
+    assert found['fences{pipeline="shop"}'] == "2.0"
+    assert found['position{file="binlog.000002",pipeline="shop"}'] == "900.0"
+    assert found['last_transaction_time_seconds{pipeline="shop"}'] == "5.5"
+    assert found['time_to_purge_seconds{pipeline="shop"}'] == "60.0"
+    assert found['snapshot_eta_seconds{pipeline="shop",table="shop.t"}'] == "6.0"
