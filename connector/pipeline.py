@@ -138,6 +138,13 @@ class Pipeline:
         for attendant in self._attendants:
             attendant.step()
 
+    def _commit_complete(self) -> None:
+        """Commit what was delivered, where it ends with a transaction: it may never come again."""
+        if not self._delivery.in_transaction:
+            self._attend()
+            if self._delivery.waiting or self._sink.target.records:
+                self._commit()
+
     def _hold(self, stop: StopSignals) -> None:
         """Let the attendants write, while the stream stands still."""
         self._attend()
@@ -150,6 +157,7 @@ class Pipeline:
         """Deliver what is there, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
         if self._figures.doubt:
+            self._commit_complete()
             raise SourceUnavailable(self._figures.doubt)
         if self._copies.holds_stream:
             self._hold(stop)
@@ -168,9 +176,7 @@ class Pipeline:
             )
         except SourceUnavailable:
             # The file that follows is in doubt, not what came before it.
-            if delivery.waiting and not delivery.in_transaction:
-                self._attend()
-                self._commit()
+            self._commit_complete()
             raise
         finally:
             self._notices.tell()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -11,29 +12,30 @@ from connector.clock import Clock
 from connector.config import Settings
 from connector.envelope.anchored_tables import DefinitionSource
 from connector.envelope.progress import Progress, progress_topic
-from connector.errors import SourceUnavailable
+from connector.errors import ConnectorError, SourceUnavailable
 from connector.peers import Peers
-from connector.resume import reads_from, start_point
+from connector.pipeline import Pipeline
+from connector.resume import Instance, reads_from, start_point
 from connector.sink.kafka import KafkaSink
+from connector.snapshot.opening import COPY_PEERS
 from connector.source.replication_stream import ReplicationStream
 from connector.source_choice import CheckedSource
 from connector.supervisor import supervise
 from tests.simulation.connection import ScriptedSocket
-from tests.simulation.faults import Call, Fault
+from tests.simulation.faults import Call, Fault, Undisturbed
 from tests.simulation.kafka_clients import Network, clients_of
 from tests.simulation.story import DATABASE, TABLES
-from tests.simulation.world import Endless, World
+from tests.simulation.world import Endless, Process, World
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from connector.config import KafkaSettings, SourceSettings
     from connector.metrics.figures import Figures
-    from connector.resume import Instance
+    from connector.snapshot.opening import CopyPeers
     from tests.simulation.broker import Broker
     from tests.simulation.faults import Plan
     from tests.simulation.server import ScriptedServer
-    from tests.simulation.world import Process
 
 PREFIX = "sim"
 NAME = "pipe"
@@ -110,6 +112,33 @@ def simulate(
     return world
 
 
+def run_once(
+    servers: Sequence[ScriptedServer],
+    figures: Figures,
+    *,
+    seed: int = 0,
+    by_event: bool = False,
+    copying: CopyPeers = COPY_PEERS,
+) -> Broker:
+    """Run one pipeline, and return what Kafka has.
+
+    Without faults and without a supervisor: what the pipeline ends with, it ends with. With
+    `by_event`, events come one by one.
+    """
+    simulation = _Simulation(servers, Undisturbed(), seed, SETTINGS, cut_at=None, by_event=by_event)
+    world = simulation.world
+    process = Process(world, 0, lambda _: None)
+    peers = replace(simulation.peers(process), copying=copying)
+    pipeline = Pipeline(SETTINGS, Instance("instance", "host", 1), figures, peers=peers)
+    try:
+        with suppress(ConnectorError):
+            pipeline.run(process.stop)
+    finally:
+        pipeline.close()
+    world.broker.settle()
+    return world.broker
+
+
 class _NoListener:
     def __init__(self) -> None:
         self.requests: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
@@ -167,6 +196,10 @@ class _Simulation:
         self._settings = settings
 
     def _run(self, process: Process) -> None:
+        supervise(self._settings, self.peers(process), process.stop)
+
+    def peers(self, process: Process) -> Peers:
+        """Return what a process talks to."""
         clock = Clock(lambda: self.world.now, lambda: _TIME_NS)
 
         def open_sink(settings: Settings, instance: Instance) -> KafkaSink:
@@ -212,8 +245,7 @@ class _Simulation:
             del settings, pipeline, offset
             return _NoListener()
 
-        peers = Peers(open_sink, choose_source, watch_source, clock, listen=listen)
-        supervise(self._settings, peers, process.stop)
+        return Peers(open_sink, choose_source, watch_source, clock, listen=listen)
 
 
 def committed_progress(broker: Broker) -> list[Progress]:
