@@ -11,6 +11,7 @@ files and table maps are few, and stay in memory. The file has no name: it ends 
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from struct import Struct
 from typing import IO, TYPE_CHECKING, Final, final
 
@@ -115,7 +116,9 @@ class RowSpool:
 
     def close(self) -> None:
         """Drop everything."""
-        self._file.close()
+        # What still waits to be written is dropped, too, so there need not be room for it.
+        with suppress(OSError):
+            self._file.close()
 
     def _seek(self, place: i64) -> None:
         try:

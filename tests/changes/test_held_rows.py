@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -120,3 +121,22 @@ def test_no_room_for_the_file_is_an_error_that_passes(
         f"{tmp_path}/missing: rows of an open transaction cannot be kept: No such file or "
         "directory: make room there, or let TMPDIR name another folder"
     )
+
+
+def test_rows_for_which_there_was_no_room_are_dropped_without_another_error() -> None:
+    change = rows_of(LOG)[0]
+    held = HeldRows(0)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # As a full disk, which is told late: what is written goes to the file in pieces.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(TransientError) as caught:
+            for _ in range(10_000):
+                held.add(change)
+        held.drop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "rows of an open transaction cannot be kept: File too large: make room" in str(
+        caught.value
+    )
+    assert held.is_empty
