@@ -111,6 +111,11 @@ def test_rows_behind_a_savepoint_are_dropped_from_memory_and_file(memory: int) -
     assert not held.roll_back_to("s2")
 
 
+def add_many(held: HeldRows, change: RowsChange) -> None:
+    for _ in range(10_000):
+        held.add(change)
+
+
 def test_no_room_for_the_file_is_an_error_that_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,8 +136,7 @@ def test_rows_for_which_there_was_no_room_are_dropped_without_another_error() ->
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
         with pytest.raises(TransientError) as caught:
-            for _ in range(10_000):
-                held.add(change)
+            add_many(held, change)
         held.drop()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
