@@ -98,7 +98,7 @@ def assemble(
     )
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
-    guard, quarantine = open_quarantine(
+    guard, copied_rows, quarantine = open_quarantine(
         settings, recovered.fences, options, encoder, decoder, standing, sink, clock
     )
     delivery = DeliveryStream(
@@ -118,7 +118,7 @@ def assemble(
         source,
         recovered.snapshots,
         tables,
-        CopyOutput(settings.name, options, encoder, target, standing, decoder, clock),
+        CopyOutput(settings.name, options, encoder, target, copied_rows, standing, decoder, clock),
         peers.copying,
         quarantine.lift,
     )

@@ -211,6 +211,7 @@ class SnapshotRecord(TypedDict):
     key: list[str]  # columns that the parts are ordered by; empty where one SELECT reads all
     ranges: list[SnapshotRange]
     rows: int  # written so far
+    kept_back: int  # that went into quarantine, because they cannot be carried
     estimated_rows: int
     started_at_ms: int
     ended_at_ms: int  # 0 before
@@ -282,7 +283,9 @@ class QuarantineRecord(TypedDict):
     seq: str  # of the first row that is kept
     part: int  # from 1
     parts: int
-    kind: str  # "rows"; "gone": a statement that empties the table; "statement": any other
+    # "rows"; "gone": a statement that empties the table; "statement": any other; "copied": a row
+    # that a copy has read, of which there is no event.
+    kind: str
     pipeline: str
     database: str
     table: str
@@ -304,7 +307,10 @@ class QuarantineRecord(TypedDict):
     schema_id: str  # "" where the columns are not known
     format_description: str  # base64: the FORMAT_DESCRIPTION_EVENT of the log
     table_map: str  # base64: the body of the TABLE_MAP_EVENT; "" of a statement
-    event: str  # base64: the whole event; of a later part, the bytes that follow
+    # base64: the whole event; of a later part, the bytes that follow. Of a row that a copy has
+    # read: as the answer to the SELECT has it (text protocol), or the value of a record that is too
+    # large.
+    event: str
     checksummed: bool  # whether the event ends in a CRC32
     query: str  # of a statement
     quarantined_at_ms: int

@@ -14,6 +14,7 @@ from librt.strings import BytesWriter, read_i64_le
 from connector.envelope.contract import OP_READ, SEQ_ROW_DIGITS, row_topic
 from connector.envelope.record_headers import RecordHeaders, schema_header
 from connector.envelope.source_block import SourceBlock, SourceTable
+from connector.errors import RecordTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -49,22 +50,44 @@ class CopyPlace:
     read_us: int  # when the SELECT was made, in microseconds since 1970
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """A row that cannot be carried."""
+
+    key: bytes | None  # of its record; None where it has none that can be written
+    # As the answer to the SELECT has it; of a record that is too large, its value.
+    data: bytes
+    error: str
+    is_too_large: bool = False
+
+
 @final
 class Chunk:
     """The rows of one SELECT.
 
-    `count` rows, which take `size` bytes of memory. `last_key` has the cells of the key's columns
-    of the last row, in key order, as the server sent them; empty without rows, or without a key.
+    `count` rows, which take `size` bytes of memory; those in `refused` are among them. `last_key`
+    has the cells of the key's columns of the last row, in key order, as the server sent them; empty
+    without rows, or without a key.
     """
 
-    __slots__ = ("_data", "count", "last_key", "schema", "size")
+    __slots__ = ("_data", "count", "last_key", "refused", "schema", "size")
 
-    def __init__(self, schema: TableSchema, data: bytes, count: i64, last_key: list[bytes]) -> None:
+    def __init__(
+        self,
+        schema: TableSchema,
+        data: bytes,
+        count: i64,
+        last_key: list[bytes],
+        refused: list[RefusedRow],
+    ) -> None:
         """Hold the rows in `data`, each behind the lengths of its value and of its key."""
         self.schema = schema
         self.count: i64 = count
         self.size: i64 = len(data)
+        for row in refused:
+            self.size += len(row.data)
         self.last_key = last_key
+        self.refused = refused
         self._data = data
 
     def publish(
@@ -77,7 +100,8 @@ class Chunk:
     ) -> i64:
         """Give `target` the record of each row whose key is not in `touched`.
 
-        `now_us` is the time of encoding. Returns how many records there were.
+        `now_us` is the time of encoding. Returns how many records there were. A row whose record is
+        too large joins those that are `refused`.
         """
         schema = self.schema
         topic = row_topic(options.prefix, schema.database, schema.table)
@@ -98,7 +122,7 @@ class Chunk:
         timestamp_ms: i64 = place.read_us // _US_PER_MS
         some_touched = len(touched) > 0
         data = self._data
-        size = self.size
+        size: i64 = len(data)
         row: i64 = place.first_row
         event: i64 = -1
         written: i64 = 0
@@ -125,13 +149,13 @@ class Chunk:
                     schema_id,
                     transaction_id,
                 )
-            target.take(
-                topic,
-                key,
-                data[start:value_end] + end_of_value,
-                headers.encode(_READ, row - event * _ROWS_PER_EVENT),
-                timestamp_ms,
-            )
+            value = data[start:value_end] + end_of_value
+            row_headers = headers.encode(_READ, row - event * _ROWS_PER_EVENT)
+            try:
+                target.take(topic, key, value, row_headers, timestamp_ms)
+            except RecordTooLarge as error:
+                self.refused.append(RefusedRow(key, value, str(error), is_too_large=True))
+                continue
             row += 1
             written += 1
         return written

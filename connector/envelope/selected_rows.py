@@ -11,7 +11,7 @@ from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.envelope.selected_cells import selected_cell
-from connector.envelope.selected_chunk import LENGTHS, NO_KEY, Chunk
+from connector.envelope.selected_chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
 from connector.errors import DecodeError, ProtocolError, UnsupportedChange
 from connector.json_strings import quoted
 from connector.payload import LENENC_NULL, PayloadReader
@@ -33,7 +33,7 @@ _NULL: Final = b"null"
 class _Member:
     """A column of the object that is written."""
 
-    __slots__ = ("cell", "cell_end", "cell_start", "end", "name", "start")
+    __slots__ = ("cell", "cell_end", "cell_start", "end", "is_null", "name", "start")
 
     def __init__(self, name: bytes, cell: SelectedCell) -> None:
         self.name = name  # with what stands before it: `{"id":` or `,"id":`
@@ -41,9 +41,10 @@ class _Member:
         # Of the member in the text that was written last, without what stands before it.
         self.start: i64 = 0
         self.end: i64 = 0
-        # Of the cell in the row that was taken last; equal for NULL.
+        # Of the cell in the row that was taken last.
         self.cell_start: i64 = 0
         self.cell_end: i64 = 0
+        self.is_null = False
 
 
 @final
@@ -53,7 +54,16 @@ class SelectedRowWriter(RowTaker):
     One thread at a time writes; `take_chunk` ends a chunk and begins the next.
     """
 
-    __slots__ = ("_count", "_keyed", "_last", "_members", "_out", "schema")
+    __slots__ = (
+        "_count",
+        "_keyed",
+        "_last",
+        "_members",
+        "_out",
+        "_refused",
+        "_refused_bytes",
+        "schema",
+    )
 
     def __init__(self, schema: TableSchema) -> None:
         """Compose the steps of the columns.
@@ -71,19 +81,28 @@ class SelectedRowWriter(RowTaker):
         self._out = BytesWriter()
         self._count: i64 = 0
         self._last = b""  # what the last row lies in
+        self._refused: list[RefusedRow] = []
+        self._refused_bytes: i64 = 0
 
     def put_row(self, data: bytes, start: i64, end: i64) -> None:
         """Take the row that lies in `data[start:end]`.
 
-        Raises UnsupportedChange for a value that the envelope has no form for, ProtocolError when
-        the cells do not fill the row.
+        One with a value that the envelope has no form for becomes a `RefusedRow` of the chunk.
+        Raises ProtocolError when the cells do not fill the row.
         """
         out = self._out
         head: i64 = len(out)
         write_i64_le(out, 0)
         write_i64_le(out, 0)
         out.write(_NO_BEFORE)
-        self._put_members(out, data, start, end)
+        self._count += 1
+        self._last = data
+        try:
+            self._put_members(out, data, start, end)
+        except UnsupportedChange as error:
+            out.truncate(head)
+            self._refuse(data, start, end, f"copy of table {self.schema.name}: {error}")
+            return
         out.append(u8(_CLOSE))
         value_end: i64 = len(out)
         _put_length(out, head, value_end - head - LENGTHS)
@@ -92,8 +111,6 @@ class SelectedRowWriter(RowTaker):
             _put_length(out, head + 8, len(out) - value_end)
         else:
             _put_length(out, head + 8, NO_KEY)
-        self._count += 1
-        self._last = data
 
     def take_chunk(self) -> Chunk:
         """Return the rows that were taken since the last call."""
@@ -101,7 +118,7 @@ class SelectedRowWriter(RowTaker):
         if self._count:
             last = self._last
             last_key = [last[member.cell_start : member.cell_end] for member in self._keyed]
-        chunk = Chunk(self.schema, self._out.getvalue(), self._count, last_key)
+        chunk = Chunk(self.schema, self._out.getvalue(), self._count, last_key, self._refused)
         self.discard()
         return chunk
 
@@ -110,50 +127,80 @@ class SelectedRowWriter(RowTaker):
         self._out = BytesWriter()
         self._count = 0
         self._last = b""
+        self._refused = []
+        self._refused_bytes = 0
 
     @property
     def size(self) -> i64:
         """Bytes of the rows that were taken since the last chunk."""
-        return len(self._out)
+        return len(self._out) + self._refused_bytes
 
     def _put_members(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         at = start
-        try:
-            for member in self._members:
-                member.start = len(out) + 1
-                out.write(member.name)
-                if at >= end:
-                    self._refuse_row()
-                length: i64 = data[at]
-                if length == LENENC_NULL:
-                    at += 1
-                    member.cell_start = member.cell_end = at
-                    out.write(_NULL)
-                else:
-                    if length < LENENC_NULL:
-                        at += 1
-                    else:
-                        reader = PayloadReader(data, at, end)
-                        length = self._read_length(reader)
-                        at = reader.offset
-                    if length > end - at:
-                        self._refuse_row()
-                    member.cell_start = at
-                    at += length
-                    member.cell_end = at
-                    member.cell.put(out, data, at - length, at)
-                member.end = len(out)
-        except UnsupportedChange as error:
-            reason = f"copy of table {self.schema.name}: {error}"
-            raise UnsupportedChange(reason) from error
+        for member in self._members:
+            member.start = len(out) + 1
+            out.write(member.name)
+            at = self._enter_cell(member, data, at, end)
+            if member.is_null:
+                out.write(_NULL)
+            else:
+                member.cell.put(out, data, member.cell_start, at)
+            member.end = len(out)
         if at != end:
-            self._refuse_row()
+            self._refuse_shape()
+
+    def _enter_cell(self, member: _Member, data: bytes, at: i64, end: i64) -> i64:
+        """Let the member know its cell, which begins at `at`; return where the next one does."""
+        if at >= end:
+            self._refuse_shape()
+        length: i64 = data[at]
+        member.is_null = length == LENENC_NULL
+        if length <= LENENC_NULL:
+            at += 1
+        else:
+            reader = PayloadReader(data, at, end)
+            length = self._read_length(reader)
+            at = reader.offset
+        if member.is_null:
+            length = 0
+        if length > end - at:
+            self._refuse_shape()
+        member.cell_start = at
+        member.cell_end = at + length
+        return at + length
+
+    def _refuse(self, data: bytes, start: i64, end: i64, error: str) -> None:
+        """Keep a row that cannot be written, with its key where that can."""
+        at = start
+        for member in self._members:
+            at = self._enter_cell(member, data, at, end)
+        if at != end:
+            self._refuse_shape()
+        self._refused.append(RefusedRow(self._key_alone(data), data[start:end], error))
+        self._refused_bytes += end - start
+
+    def _key_alone(self, data: bytes) -> bytes | None:
+        """Return the key of the row whose cells were found; None without one that has a form."""
+        if not self._keyed:
+            return None
+        out = BytesWriter()
+        before: i64 = _OPEN
+        try:
+            for member in self._keyed:
+                out.append(u8(before))
+                out.write(member.name[1:])
+                member.cell.put(out, data, member.cell_start, member.cell_end)
+                before = _COMMA
+        except UnsupportedChange:
+            return None
+        out.append(u8(_CLOSE))
+        return out.getvalue()
 
     def _read_length(self, reader: PayloadReader) -> i64:
         try:
             return reader.read_lenenc()
         except DecodeError:
-            self._refuse_row()
+            self._refuse_shape()
 
     def _put_key(self, out: BytesWriter) -> None:
         """Append the key: a copy of the columns that were written."""
@@ -168,7 +215,7 @@ class SelectedRowWriter(RowTaker):
             before = _COMMA
         out.append(u8(_CLOSE))
 
-    def _refuse_row(self) -> NoReturn:
+    def _refuse_shape(self) -> NoReturn:
         reason = (
             f"copy of table {self.schema.name}: the server sent a row that does not have "
             f"{len(self._members)} columns: {GARBLED}"

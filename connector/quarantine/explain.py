@@ -11,7 +11,7 @@ from connector.binlog.row_plan import describe
 from connector.envelope.table_schema import schema_column
 from connector.envelope.values import value_encoder
 from connector.errors import DecodeError, UnsupportedChange
-from connector.quarantine.record import ROWS, ChangeReader, places_of
+from connector.quarantine.record import COPIED, ROWS, ChangeReader, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,11 @@ def explain(record: QuarantineRecord, event: bytes) -> Iterator[str]:
     yield f"  schema       {record['schema_id'] or 'not known'}"
     yield f"  event        {len(event)} bytes"
     yield f"  reason       {record['error']}"
+    if record["kind"] == COPIED:
+        for kept in record["rows"]:
+            yield f"  row of a copy, key {kept['keys'][0]}"
+        yield from _hexdump(event, 0, min(len(event), _COLUMN_BYTES))
+        return
     if record["kind"] != ROWS:
         yield f"  statement    {record['query'] or 'in the event'}"
         return

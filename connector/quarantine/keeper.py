@@ -97,7 +97,10 @@ class QuarantineKeeper:
     def lift(self, database: str, table: str) -> None:
         """Lift the fences of a table whose rows are all copied anew."""
         now_ms = self._clock.time_ns() // _NS_PER_US // US_PER_MS
-        if self._fences.lift(database, table, now_ms):
+        lifted = self._fences.lift(database, table, now_ms)
+        # With the copy that follows, in case that this is committed next.
+        self._fences.flush(now_ms)
+        if lifted:
             self._log.info("fences are lifted: the table is copied", table=f"{database}.{table}")
 
     def step(self) -> None:

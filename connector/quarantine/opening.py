@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.quarantine.copied_rows import CopiedRows
 from connector.quarantine.fences import Fences
 from connector.quarantine.guard import STOP, Guard
 from connector.quarantine.keeper import QuarantineKeeper
@@ -30,8 +31,10 @@ def open_quarantine(
     standing: Standing,
     sink: KafkaSink,
     clock: Clock,
-) -> tuple[Guard | None, QuarantineKeeper]:
-    """Return the guard, None where nothing can be kept back, and the keeper.
+) -> tuple[Guard | None, CopiedRows, QuarantineKeeper]:
+    """Return what stands before changes and before rows of copies, and the keeper.
+
+    There is no guard where nothing can be kept back.
 
     Raises DecodeError for a fence of another version.
     """
@@ -40,9 +43,10 @@ def open_quarantine(
         settings.kafka, settings.name, fences, encoder, standing, sink.clients, clock
     )
     policy = settings.quarantine.policy
-    if policy == STOP and not fences.any:
-        return None, keeper
     store = QuarantineStore(
         options, settings.name, encoder, decoder, sink.target, settings.kafka.record_bytes_max
     )
-    return Guard(policy, encoder, fences, store), keeper
+    copied = CopiedRows(policy, fences, store)
+    if policy == STOP and not fences.any:
+        return None, copied, keeper
+    return Guard(policy, encoder, fences, store), copied, keeper

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 ROWS = "rows"
 GONE = "gone"
 STATEMENT = "statement"
+COPIED = "copied"
 
 # Of a part, everything but the event's bytes: numbers and names.
 _PART_BYTES = 256

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from connector.envelope.event_encoder import HALVES, US_PER_MS
 from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange
-from connector.quarantine.record import GONE, ROWS, ChangeReader, places_of
+from connector.quarantine.record import COPIED, GONE, ROWS, ChangeReader, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +34,10 @@ _OTHER_KEY = "a change of it also belongs to another key that is fenced: replay 
 _COPY_ANEW = (
     "which rows a statement changed is not in the log, so it cannot be written again: "
     "`binlog-connector snapshot CONFIG {name}` copies the table anew and lifts the fence"
+)
+_READ_BY_A_COPY = (
+    "it keeps back a row that a copy has read, of which the log has no change: once the row can be "
+    "carried, `binlog-connector snapshot CONFIG {name}` copies the table anew and lifts the fence"
 )
 _MISSING = (
     "{rows} of the changes that it keeps back are not in the quarantine: "
@@ -116,11 +120,15 @@ class Replay:
         return any(fence is each for each in self._fences.of(self._database, self._table) or ())
 
     def _write(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
-        if record["kind"] != ROWS:
+        if record["kind"] not in (ROWS, COPIED):
             self._write_statement(record, event, now_us)
             return
         concerned = self._concerned(record)
         if not concerned:
+            return
+        if record["kind"] == COPIED:
+            name = f"{record['database']}.{record['table']}"
+            self._fail(concerned, _READ_BY_A_COPY.format(name=name))
             return
         try:
             change = self._changes.rows(record, event)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from connector.envelope.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.envelope.event_encoder import US_PER_MS
 from connector.envelope.record import NO_HEADERS
-from connector.quarantine.record import ROWS, encoded, event_bytes, fields, values_of
+from connector.quarantine.record import COPIED, ROWS, encoded, event_bytes, fields, values_of
 
 if TYPE_CHECKING:
     from connector.binlog.decoder import EventDecoder
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from connector.envelope.encode import RecordEncoder
     from connector.envelope.event_encoder import EnvelopeOptions
     from connector.envelope.record import RecordTarget
+    from connector.envelope.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.table_schema import TableSchema
 
 # What Kafka adds to a record, beyond its key and value.
 _OVERHEAD_BYTES = 256
@@ -101,6 +103,51 @@ class QuarantineStore:
             query=change.query,
         )
 
+    def copied(
+        self,
+        schema: TableSchema,
+        row: RefusedRow,
+        key: str | None,
+        place: CopyPlace,
+        seq: str,
+        now_us: int,
+    ) -> None:
+        """Write a row that a copy has read, and that stands at `place`.
+
+        It is kept for its `key`, or for the whole table. Raises as `rows` does.
+        """
+        kept: list[QuarantinedRow] = []
+        if key is not None:
+            kept.append({"row": 0, "keys": [key], "error": row.error})
+        record = fields(
+            kind=COPIED,
+            seq=seq,
+            pipeline=self._pipeline,
+            database=schema.database,
+            table=schema.table,
+            rows=kept,
+            rest=None if kept else 0,
+            error=row.error,
+            file=place.file,
+            position=place.position,
+            event_number=0,
+            flavour=self._flavour,
+            transaction=f"{place.file}:{place.position}",
+            transaction_file=place.file,
+            transaction_position=place.position,
+            gtid=None,
+            committed_us=place.read_us,
+            server_id=0,
+            thread_id=None,
+            schema_id=schema.schema_id,
+            format_description="",
+            table_map="",
+            checksummed=False,
+            query="",
+            quarantined_at_ms=now_us // US_PER_MS,
+        )
+        self._take(record, row.data, now_us)
+
     def _write(
         self,
         transaction: Transaction,
@@ -129,6 +176,9 @@ class QuarantineStore:
             quarantined_at_ms=now_us // US_PER_MS,
             **values,
         )
+        self._take(record, data, now_us)
+
+    def _take(self, record: QuarantineRecord, data: bytes, now_us: int) -> None:
         key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
         bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
         for value in values_of(record, data, bytes_max):

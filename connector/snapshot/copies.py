@@ -8,6 +8,7 @@ import structlog
 
 from connector.changes.statement import StatementKind
 from connector.errors import DefiniteError, UnsupportedChange
+from connector.quarantine.copied_rows import TableFenced
 from connector.snapshot.copying import Copying
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import NO_REQUEST, TableState
@@ -187,7 +188,9 @@ class Copies:
 
     def _fail(self, copy: TableCopy, error: Exception) -> None:
         state = copy.state
-        kept_back = isinstance(error, UnsupportedChange) and self._goes_on_without
+        kept_back = isinstance(error, TableFenced) or (
+            isinstance(error, UnsupportedChange) and self._goes_on_without
+        )
         if not (kept_back or (state.request != NO_REQUEST and isinstance(error, DefiniteError))):
             raise error
         self._log.error("a copy failed", table=state.name, error=str(error))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.errors import SourceRefused
+from connector.errors import RecordTooLarge, SourceRefused, UnsupportedChange
 from connector.snapshot.jobs import (
     ChunkJob,
     ChunkRead,
@@ -166,7 +166,7 @@ class Copying:
             state.phase = "copying"
             state.key = key
             state.ranges = planned.ranges
-            state.rows = 0
+            state.rows = state.kept_back = 0
             state.started_at_ms = self._output.now_ms
         state.estimated_rows = planned.estimated_rows
         copy.plan(planned)
@@ -202,8 +202,12 @@ class Copying:
                 self.drop(copy)
                 continue
             touched = copy.watched.touched_since(result.job.window)
-            rows = output.put_chunk(result.chunk, touched, result.read_us)
-            copy.written(result, rows, output.seconds)
+            try:
+                rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
+            except (UnsupportedChange, RecordTooLarge) as error:
+                self._failed(copy, error)
+                continue
+            copy.written(result, rows, kept_back, output.seconds)
             if all(part.done for part in copy.state.ranges):
                 self._completed(copy)
             output.put_state(copy.state)
@@ -214,7 +218,11 @@ class Copying:
         table_pass = self._pass
         if table_pass is None:
             return
-        outcome = table_pass.step()
+        try:
+            outcome = table_pass.step()
+        except (UnsupportedChange, RecordTooLarge) as error:
+            self._failed(table_pass.copy, error)
+            return
         if outcome == "changed":
             self.drop(table_pass.copy)
         elif outcome == "complete":

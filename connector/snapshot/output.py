@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from connector.envelope.record import RecordTarget
     from connector.envelope.selected_chunk import Chunk
     from connector.envelope.table_schema import TableSchema
+    from connector.quarantine.copied_rows import CopiedRows
     from connector.resume import Standing
     from connector.snapshot.table_state import TableState
 
@@ -43,6 +44,7 @@ class CopyOutput:
         options: EnvelopeOptions,
         encoder: RecordEncoder,
         target: RecordTarget,
+        copied_rows: CopiedRows,
         standing: Standing,
         decoder: EventDecoder,
         clock: Clock,
@@ -53,6 +55,7 @@ class CopyOutput:
         self._options = options
         self._encoder = encoder
         self._target = target
+        self._copied_rows = copied_rows
         self._standing = standing
         self._decoder = decoder
         self._clock = clock
@@ -93,11 +96,16 @@ class CopyOutput:
         gtids = self._standing.gtid_set
         return Delivered(str(gtids) if isinstance(gtids, GtidSet) else None, self.position)
 
-    def put_chunk(self, chunk: Chunk, touched: AbstractSet[bytes], read_us: int) -> int:
-        """Write the rows whose keys are not `touched`; return how many these are."""
+    def put_chunk(self, chunk: Chunk, touched: AbstractSet[bytes], read_us: int) -> tuple[int, int]:
+        """Write the rows whose keys are not `touched`, and not kept back.
+
+        Returns how many were written, and how many cannot be and were kept back now. Raises what
+        `CopiedRows` does.
+        """
         if not chunk.count:
-            return 0
+            return 0, 0
         schema = chunk.schema
+        left_out = touched | self._copied_rows.fenced_keys(schema)
         # Refuses a topic that another table has.
         self._encoder.topic(schema.database, schema.table)
         place = self._standing.between(chunk.count)
@@ -105,7 +113,11 @@ class CopyOutput:
         copy_place = CopyPlace(
             place.epoch, self._standing.file, place.file, place.position + 1, place.number, read_us
         )
-        return chunk.publish(self._target, self._options, copy_place, touched, self.now_us)
+        now_us = self.now_us
+        rows = chunk.publish(self._target, self._options, copy_place, left_out, now_us)
+        refused = [row for row in chunk.refused if row.key not in left_out]
+        self._copied_rows.keep(schema, refused, copy_place, _sequence(place), now_us)
+        return rows, len(refused)
 
     def put_rows_gone(self, database: str, table: str, schema: TableSchema | None = None) -> None:
         """Write that all earlier rows of a table are gone; nothing where none were published.
@@ -144,8 +156,7 @@ class CopyOutput:
         self._target.take(topic, key, value, NO_HEADERS, self.now_ms)
 
     def _announce(self, schema: TableSchema, place: BetweenPlace, time_us: int) -> None:
-        sequence = Sequence(place.epoch, place.file, place.position, place.event, place.row)
-        self._encoder.announce(schema, sequence, time_us // _US_PER_MS)
+        self._encoder.announce(schema, _sequence(place), time_us // _US_PER_MS)
 
     def _log_position(self, file: str, position: int) -> LogPosition | None:
         if not file:
@@ -155,3 +166,7 @@ class CopyOutput:
             self._numbers.clear()
             number = self._numbers[file] = file_number(file)
         return LogPosition(number, position)
+
+
+def _sequence(place: BetweenPlace) -> Sequence:
+    return Sequence(place.epoch, place.file, place.position, place.event, place.row)

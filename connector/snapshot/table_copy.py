@@ -115,8 +115,8 @@ class TableCopy:
             limit = min(limit * _GROWTH, fitting)
         self._limit = max(1, min(limit, self._settings.chunk_rows))
 
-    def written(self, result: ChunkRead, rows: int, seconds: float) -> None:
-        """Take note of a chunk that was written, with `rows` of its rows."""
+    def written(self, result: ChunkRead, rows: int, kept_back: int, seconds: float) -> None:
+        """Take note of a chunk that was written, with `rows` of its rows; others were kept back."""
         job, chunk = result.job, result.chunk
         self.watched.close_window(job.window)
         self._windows.discard(job.window)
@@ -125,13 +125,14 @@ class TableCopy:
             part.last = [cell.hex() for cell in chunk.last_key]
         part.done = result.is_last
         self.changed = 0
-        self.count_rows(rows, seconds)
+        self.count_rows(rows, kept_back, seconds)
 
-    def count_rows(self, rows: int, seconds: float) -> None:
-        """Count rows that were written at a time."""
+    def count_rows(self, rows: int, kept_back: int, seconds: float) -> None:
+        """Count rows that were written at a time, and those that went into quarantine."""
         if self._first_written is None:
             self._first_written = (seconds, self.state.rows)
         self.state.rows += rows
+        self.state.kept_back += kept_back
 
     def drop(self) -> None:
         """Give up what is under way; it is read again from behind what was written."""

@@ -62,7 +62,10 @@ class TablePass:
         self._chunks.clear()
 
     def step(self) -> Literal["going on", "changed", "complete"]:
-        """Write what was read, where the stream stands at its place."""
+        """Write what was read, where the stream stands at its place.
+
+        Raises as `CopyOutput.put_chunk` does.
+        """
         copy, output = self.copy, self._output
         if self._stage == "approaching":
             position = output.position
@@ -71,7 +74,7 @@ class TablePass:
             if copy.watched.changes != self._changes:
                 return "changed"
             self._stage = "writing"
-            copy.state.rows = 0
+            copy.state.rows = copy.state.kept_back = 0
             if not copy.state.where:
                 assert copy.planned is not None
                 schema = copy.planned.table.schema
@@ -79,9 +82,10 @@ class TablePass:
         if self._stage == "writing":
             while self._chunks:
                 chunk = self._chunks.pop(0)
-                rows = output.put_chunk(chunk.chunk, frozenset(), self._read_us)
-                copy.count_rows(rows, output.seconds)
+                # Also where this is the last that is written, it waits for that.
                 self._readers.go_on()
+                rows, kept_back = output.put_chunk(chunk.chunk, frozenset(), self._read_us)
+                copy.count_rows(rows, kept_back, output.seconds)
                 if chunk.is_last:
                     return "complete"
         return "going on"

@@ -45,6 +45,7 @@ class TableState:
     key: list[str] = field(default_factory=list)
     ranges: list[KeyRange] = field(default_factory=list)
     rows: int = 0
+    kept_back: int = 0
     estimated_rows: int = 0
     started_at_ms: int = 0
     ended_at_ms: int = 0

@@ -79,8 +79,8 @@ class SelectSession:
     def read_chunk(self, sql: str, writer: SelectedRowWriter) -> Chunk:
         """Run a SELECT of `SelectedTable.select_list` and return its rows.
 
-        The whole result is read, so the statement bounds it; `Chunk.size` tells what it took.
-        Raises UnsupportedChange, too, for a value that the envelope has no form for.
+        The whole result is read, so the statement bounds it; `Chunk.size` tells what it took, and
+        `Chunk.refused` has the rows with a value that the envelope has no form for.
         """
         try:
             self._run(sql, writer)

@@ -12,9 +12,10 @@ from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.selected_chunk import Chunk, CopyPlace
 from connector.envelope.selected_rows import SelectedRowWriter
 from connector.envelope.table_schema import TableSchema
-from connector.errors import ProtocolError, UnsupportedChange
+from connector.errors import ProtocolError, RecordTooLarge, UnsupportedChange
 from connector.payload import encode_lenenc
 from tests.envelope.collected import Collected
+from tests.errors.texts import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -164,10 +165,9 @@ def test_values_longer_than_a_packet_are_whole() -> None:
     ],
 )
 def test_a_row_with_other_columns_is_refused(data: bytes) -> None:
-    reason = "copy of table shop.orders: the server sent a row that does not have 2 columns"
     with pytest.raises(ProtocolError) as caught:
         chunk_of(KEYED, [data])
-    assert str(caught.value) == reason
+    assert str(caught.value) == text("copy.columns", table="shop.orders", columns=2)
 
 
 def test_text_that_is_none_is_refused_as_in_the_stream() -> None:
@@ -175,12 +175,63 @@ def test_text_that_is_none_is_refused_as_in_the_stream() -> None:
         "copy of table shop.orders: column text holds a value that is not text of its character "
         "set: correct it, or exclude the table"
     )
-    with pytest.raises(UnsupportedChange) as caught:
-        chunk_of(KEYED, [row(b"1", b"\xff")])
-    assert str(caught.value) == reason
+    chunk = chunk_of(KEYED, [row(b"1", b"a"), row(b"2", b"\xff")])
+    (refused,) = chunk.refused
+    assert (refused.key, refused.data, refused.error) == (b'{"id":2}', row(b"2", b"\xff"), reason)
+    # It counts, so that the next chunk begins behind it.
+    assert (chunk.count, chunk.last_key) == (2, [b"2"])
+    assert [record.key for record in published(chunk)] == [b'{"id":1}']
+
+
+def test_a_row_is_refused_without_its_key_where_that_has_no_form() -> None:
+    name: SchemaColumn = TEXT | {"name": "name", "key": 1}  # type: ignore[assignment]
+    chunk = chunk_of(
+        TableSchema.of_columns("shop", "orders", (column("id"), name)), [row(b"1", b"\xff")]
+    )
+    assert [refused.key for refused in chunk.refused] == [None]
+
+
+def test_a_row_that_is_too_large_is_refused_and_others_go_on() -> None:
+    class Small(Collected):
+        def take(
+            self,
+            topic: str,
+            key: bytes | None,
+            value: bytes | None,
+            headers: bytes,
+            timestamp_ms: int,
+        ) -> None:
+            if len(value or b"") > 1000:
+                reason = "too large"
+                raise RecordTooLarge(reason)
+            super().take(topic, key, value, headers, timestamp_ms)
+
+    rows = [row(b"1", b"a"), row(b"2", b"x" * 1000), row(b"3", b"c")]
+    chunk = chunk_of(KEYED, rows)
+    target = Small()
+    assert chunk.publish(target, OPTIONS, PLACE, set(), NOW_US) == 2
+    assert [record.key for record in target.records] == [b'{"id":1}', b'{"id":3}']
+    assert [place.row for place in sequences(target.records)] == [0, 1]
+    (refused,) = chunk.refused
+    assert (refused.key, refused.error, refused.is_too_large) == (b'{"id":2}', "too large", True)
+    assert json.loads(refused.data)["after"]["text"] == "x" * 1000
 
 
 def test_a_type_without_a_form_is_refused() -> None:
     schema = TableSchema.of_columns("shop", "odd", (column("x", "type 99"),))
-    with pytest.raises(UnsupportedChange, match="column x has type type 99, which the envelope"):
+    with pytest.raises(UnsupportedChange) as caught:
         SelectedRowWriter(schema)
+    said = f"copy of table shop.odd: {caught.value}"
+    assert said == text("copy.type", table="shop.odd", column="x", type="type 99")
+
+
+@pytest.mark.parametrize(("kind", "data"), [("geometry", b"abc"), ("vector", b"abcde")])
+def test_bytes_that_are_no_value_of_their_type_are_refused(kind: str, data: bytes) -> None:
+    schema = TableSchema.of_columns("shop", "odd", (column("x", kind),))
+    (refused,) = chunk_of(schema, [row(data)]).refused
+    assert refused.error == text(
+        {"geometry": "copy.geometry", "vector": "copy.vector"}[kind],
+        table="shop.odd",
+        column="x",
+        length=len(data),
+    )

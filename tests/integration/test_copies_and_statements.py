@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from local_stack import connect
-from tests.integration.harness import ConnectorProcess, read_committed
-from tests.integration.test_snapshot import states, topics_equal_the_source, wait_for_copies
+from tests.integration.harness import ConnectorProcess, read_committed, wait_until
+from tests.integration.test_quarantine import fences, quarantine
+from tests.integration.test_snapshot import (
+    run_snapshot,
+    states,
+    topics_equal_the_source,
+    wait_for_copies,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.integration.conftest import Stream
 
@@ -84,3 +91,65 @@ def test_a_database_that_comes_and_goes_at_once_is_not_waited_for(stream: Stream
         topics_equal_the_source(stream, connector, "orders")
         assert connector.terminate() == 0
     assert set(states(stream)) == {f"{stream.database}.orders"}
+
+
+@pytest.mark.parametrize("policy", ["fence-key", "fence-table"])
+def test_rows_of_a_copy_that_cannot_be_carried_are_kept_back(
+    either_stream: Stream, policy: str
+) -> None:
+    stream = either_stream
+    stream.execute(
+        "CREATE TABLE orders (id INT PRIMARY KEY, v LONGTEXT)",
+        "INSERT INTO orders SELECT n, IF(n = 3, REPEAT('x', 100000), 'small') FROM "
+        "(SELECT 1 AS n UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5) numbers",
+    )
+    name = f"{stream.database}.orders"
+    changed = {
+        "source__start": "snapshot",
+        "snapshot__chunk_rows": 3,
+        "kafka__record_bytes_max": 20_000,
+        "quarantine__policy": policy,
+    }
+    config = stream.config(**changed)
+    with ConnectorProcess(config) as connector:
+        connector.wait_for('"copied"' if policy == "fence-key" else "a copy failed")
+        stream.execute("UPDATE orders SET v = 'shorter' WHERE id = 3")
+        stream.execute("UPDATE orders SET v = 'changed' WHERE id = 4")
+        (fence,) = wait_for_fences(config, rows=2 if policy == "fence-key" else 3)
+        assert fence["key"] == ('{"id":3}' if policy == "fence-key" else None)
+        assert f"topic {stream.prefix}.{name}: a record is larger than" in fence["reason"]
+        seen = stream.changes()
+        written = [(r.op, r.key["id"]) for r in seen]
+        if policy == "fence-key":
+            assert written == [("r", 1), ("r", 2), ("r", 4), ("r", 5), ("u", 4)]
+            assert states(stream)[name]["kept_back"] == 1
+        else:
+            assert written == [("r", 1), ("r", 2)]
+            assert "`binlog-connector snapshot CONFIG" in states(stream)[name]["error"]
+        code, said = quarantine("show", config, name)
+        assert code == 0
+        assert '{"before":null,"' in said
+        code, said = quarantine("replay", config, name)
+        assert code == 3
+        assert "a row that a copy has read" in said
+        assert connector.terminate() == 0
+    # The row that is there now can be carried: copied anew, and its fence is lifted.
+    with ConnectorProcess(config) as connector:
+        connector.wait_for("streaming")
+        done = run_snapshot(config, name)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert fences(config) == []
+        topics_equal_the_source(stream, connector, "orders")
+        assert connector.terminate() == 0
+
+
+def wait_for_fences(config: Path, rows: int) -> list[dict[str, Any]]:
+    """Return the fences once the first one keeps back that much."""
+    found: list[dict[str, Any]] = []
+
+    def enough() -> bool:
+        found[:] = fences(config)
+        return bool(found) and found[0]["rows"] >= rows
+
+    wait_until(enough, lambda: f"{found}")
+    return found
