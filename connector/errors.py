@@ -50,6 +50,8 @@ class SourceUnavailable(TransientError):
 class SinkUnavailable(TransientError):
     """Kafka cannot be reached, or did not accept a delivery for now."""
 
+    answered = True  # whether it said so itself
+
 
 class TransactionOutlasted(SinkUnavailable):
     """Kafka did not take a batch within the time that one of its transactions may last."""

@@ -103,9 +103,11 @@ class Pipeline:
             self._stream_until(stop)
         except SinkUnavailable as error:
             seconds = self._clock.monotonic() - self._batch_started
-            if seconds < self._transaction_seconds_max:
+            latest = self._delivery.latest_id
+            # Without an answer, it was not the transaction that took so long.
+            if not error.answered or not latest or seconds < self._transaction_seconds_max:
                 raise
-            raise TransactionOutlasted(str(error), self._delivery.latest_id, seconds) from error
+            raise TransactionOutlasted(str(error), latest, seconds) from error
         except DefiniteError as error:
             # Until it is aborted, the transaction would hold back every read_committed consumer.
             with suppress(ConnectorError):

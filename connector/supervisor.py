@@ -129,8 +129,8 @@ def _too_long(settings: Settings, error: TransactionOutlasted) -> str:
     kafka = settings.kafka
     return (
         f"kafka {','.join(kafka.bootstrap_servers)}: source transaction "
-        f"{error.transaction_id or '(none)'} was not delivered in {error.seconds:.0f} seconds, nor "
-        "the time before, and Kafka aborts what takes longer than "
+        f"{error.transaction_id} was not delivered in {error.seconds:.0f} seconds, nor the time "
+        "before, and Kafka aborts what takes longer than "
         f"kafka.transaction_timeout_seconds ({kafka.transaction_timeout_seconds:g}): raise it, and "
         "transaction.max.timeout.ms of the brokers where that is lower"
     )

@@ -138,6 +138,10 @@ def _prepared(client: KafkaNetClient) -> KafkaNetClient:
     return client
 
 
+# Nobody said no.
+_NO_ANSWER = (errors.KafkaTimeoutError, errors.KafkaConnectionError, errors.NodeNotReadyError)
+
+
 def connector_error(
     settings: KafkaSettings, doing: str, error: errors.KafkaError | OSError
 ) -> ConnectorError:
@@ -146,9 +150,13 @@ def connector_error(
     for kind, fix in _REFUSALS.items():
         if _is(error, kind):
             return SinkRefused(f"{where}: {fix}")
-    return SinkUnavailable(
+    unavailable = SinkUnavailable(
         f"{where}: {error}; check kafka.bootstrap_servers and that the brokers are up"
     )
+    unavailable.answered = isinstance(error, errors.KafkaError) and not any(
+        _is(error, kind) for kind in _NO_ANSWER
+    )
+    return unavailable
 
 
 def _is(error: Exception, kind: type[errors.KafkaError]) -> bool:

@@ -39,6 +39,7 @@ class Fault(StrEnum):
     RIVAL = "rival"  # another instance starts while this one stands still
     SWITCH = "switch"  # the other instance goes on while this one stands still
     REFUSED = "refused"  # the call fails before it has an effect
+    OUTAGE = "outage"  # and that only after longer than any timeout
     LOST = "lost"  # the call has its effect, but the answer is lost
     LATE = "late"  # the request reaches Kafka later, when nobody waits for an answer
     CUT = "cut"  # the connection breaks, within an event
@@ -57,8 +58,8 @@ APPLICABLE: dict[Call, tuple[Fault, ...]] = {
     Call.ADMIN: (*_ANYWHERE, *_REQUEST),
     Call.READ: (*_ANYWHERE, Fault.REFUSED),
     Call.METADATA: (*_ANYWHERE, Fault.REFUSED),
-    Call.DELIVER: (*_ANYWHERE, Fault.REFUSED),
-    Call.COMMIT: (*_ANYWHERE, *_REQUEST, Fault.LATE),
+    Call.DELIVER: (*_ANYWHERE, Fault.REFUSED, Fault.OUTAGE),
+    Call.COMMIT: (*_ANYWHERE, *_REQUEST, Fault.OUTAGE, Fault.LATE),
     Call.ABORT: (*_ANYWHERE, *_REQUEST, Fault.LATE),
     Call.CHOOSE: (*_ANYWHERE, Fault.REFUSED),
     Call.OPEN: (*_ANYWHERE, Fault.REFUSED),
@@ -112,6 +113,26 @@ class Single:
         """Return the fault of the step."""
         del call
         return self._faults.get(step)
+
+
+class AtCalls:
+    """One fault at some of the calls of one kind, by their numbers from 1."""
+
+    lossy_percent = 0
+
+    def __init__(self, call: Call, fault: Fault, *numbers: int) -> None:
+        self._call = call
+        self._fault = fault
+        self._numbers = numbers
+        self._count = 0
+
+    def fault(self, step: int, call: Call) -> Fault | None:
+        """Return the fault, where it is one of those calls."""
+        del step
+        if call is not self._call:
+            return None
+        self._count += 1
+        return self._fault if self._count in self._numbers else None
 
 
 class Seeded:

@@ -91,6 +91,9 @@ class Process:
             self.stop.requested = True
         elif fault is Fault.STALL:
             world.pass_time(STALL_SECONDS)
+        elif fault is Fault.OUTAGE:
+            world.pass_time(STALL_SECONDS)
+            return Fault.REFUSED
         elif fault is Fault.FAILOVER:
             world.fail_over()
         elif fault in (Fault.RIVAL, Fault.SWITCH):
