@@ -25,7 +25,7 @@ quarantine = typer.Typer(
     help="Show and replay changes that could not be carried; docs/quarantine.md explains them.",
 )
 
-# Where no terminal has a width of its own, reasons are not cut.
+# Where no terminal has a width of its own.
 _WIDTH = 160
 _LOOK_SECONDS = 0.5
 # A pipeline that runs takes a request up within this time.
@@ -55,19 +55,29 @@ def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
         if not fences:
             console.print("nothing is kept back")
             return
-        table = Table("table", "key", "since", "kept back", "reason")
-        for fence in fences:
-            since = datetime.fromtimestamp(fence.since_ms / 1000, UTC)
-            table.add_row(
-                escape(fence.name),
-                "all" if fence.key is None else escape(fence.key),
-                f"{since:%Y-%m-%d %H:%M:%S} UTC\n{escape(fence.since)}",
-                str(fence.rows),
-                escape(fence.reason),
-            )
-        console.print(table, width=None if console.is_terminal else _WIDTH)
+        console.print(_table(fences), width=None if console.is_terminal else _WIDTH)
+        # Whole lines, which a terminal wraps and a person can copy; most keys share their reason.
+        for name, reason in dict.fromkeys((fence.name, fence.reason) for fence in fences):
+            console.print(f"{name}:", style="bold", end=" ", markup=False)
+            console.print(reason, markup=False, soft_wrap=True)
 
     exit_code_of(report)
+
+
+def _table(fences: list[Fence]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("table", "key", "since", "at", "kept back"):
+        table.add_column(title, overflow="fold")
+    for fence in fences:
+        since = datetime.fromtimestamp(fence.since_ms / 1000, UTC)
+        table.add_row(
+            escape(fence.name),
+            "all" if fence.key is None else escape(fence.key),
+            f"{since:%Y-%m-%d %H:%M:%S} UTC",
+            escape(fence.since),
+            str(fence.rows),
+        )
+    return table
 
 
 @quarantine.command()

@@ -47,7 +47,8 @@ def snapshot(
 ) -> None:
     """Copy tables anew while the stream goes on, and show how far that is.
 
-    The running pipeline does it; Ctrl-C ends the display alone. Fences of the tables are lifted.
+    The running pipeline does it; Ctrl-C ends the display alone. Without --where, all rows are taken
+    back first, and fences of the tables are lifted.
 
     Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
     pattern matches nothing, 3 a table cannot be copied.
