@@ -6,10 +6,13 @@ from abc import ABC, abstractmethod
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from pymysql.constants import ER
 from pymysql.cursors import DictCursor
+from pymysql.err import OperationalError
 
 from connector.gtid import GtidSet, MariadbGtidSet
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.chaos.failure import ChaosFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 # A replica notices within so many seconds that its source is gone.
 _HEARTBEAT_SECONDS = 0.5
 _READ_TIMEOUT_SECONDS = 2
+# For a lock of a table, which the server's own threads may hold for a while.
+_LOCK_WAIT_SECONDS = 5
+_LOCK_WAITS = 6
 
 
 def ask(endpoint: Endpoint, *statements: str) -> list[dict[str, Any]]:
@@ -33,6 +39,30 @@ def ask(endpoint: Endpoint, *statements: str) -> list[dict[str, Any]]:
             cursor.execute(statement)
             rows = list(cursor.fetchall())
     return rows
+
+
+def alter(endpoint: Endpoint, *statements: str) -> None:
+    """Run DDL as the administrator; locks of a table are waited for several times.
+
+    Raises ChaosFailure with the sessions of the server where one is never given.
+    """
+    with (
+        closing(connect(endpoint, read_timeout_seconds=30)) as connection,
+        connection.cursor(DictCursor) as cursor,
+    ):
+        cursor.execute(f"SET SESSION lock_wait_timeout = {_LOCK_WAIT_SECONDS}")
+        for statement in statements:
+            for attempt in range(_LOCK_WAITS):
+                try:
+                    cursor.execute(statement)
+                    break
+                except OperationalError as error:
+                    if error.args[0] != ER.LOCK_WAIT_TIMEOUT:
+                        raise
+                    if attempt + 1 == _LOCK_WAITS:
+                        sessions = ask(endpoint, "SHOW FULL PROCESSLIST")
+                        reason = f"{statement}: {error.args[1]}; sessions: {sessions}"
+                        raise ChaosFailure(reason) from error
 
 
 class Flavour(ABC):

@@ -15,7 +15,7 @@ from connector.source.start import resolve_start
 from local_stack import connect
 from tests.chaos.kind import Kind
 from tests.chaos.link import End
-from tests.chaos.replication import ask
+from tests.chaos.replication import alter, ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +147,7 @@ def _change_columns(stage: Stage) -> None:
     if defaults:
         statements.append(f"ALTER TABLE {table} DROP COLUMN more_{number - 1}")
     defaults[f"more_{number}"] = number
-    ask(stage.pair.source, *statements)
+    alter(stage.pair.source, *statements)
 
 
 def _cut_over(stage: Stage) -> None:
@@ -162,7 +162,7 @@ def _cut_over(stage: Stage) -> None:
             "FROM information_schema.columns "
             f"WHERE table_schema = '{stage.database}' AND table_name = 'account'",
         )
-        ask(
+        alter(
             stage.pair.source,
             f"USE {stage.database}",
             "CREATE TABLE _account_gho LIKE account",
@@ -176,7 +176,7 @@ def _cut_over(stage: Stage) -> None:
 def _rename(stage: Stage) -> None:
     """Give a table another name and its own again, which nobody can tell from another table's."""
     with stage.gate.held():
-        ask(
+        alter(
             stage.pair.source,
             f"USE {stage.database}",
             "RENAME TABLE account TO away",
