@@ -178,7 +178,7 @@ class SnapshotSettings(Section):
     statement_seconds_max: Annotated[float, Field(gt=0, le=3600)] = 30.0
     # Reading pauses while the source has more running threads; 0 does not look.
     threads_running_max: Annotated[int, Field(ge=0)] = 0
-    # While this query returns a row with a value that is not 0, reading pauses.
+    # While the first value that this query returns is above 0, reading pauses.
     pause_query: str | None = None
 
 
