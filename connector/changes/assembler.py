@@ -48,7 +48,7 @@ from connector.changes.refusals import (
 )
 from connector.changes.statement import Statement, StatementKind, classify
 from connector.changes.transaction import ChangeReceiver, Committed, RowsChange, Transaction
-from connector.changes.xa import PreparedGroup
+from connector.changes.xa import PreparedGroup, PreparedGroups
 from connector.errors import ProtocolError, TransientError, UnsupportedChange
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class TransactionAssembler:
         self._rows = GroupRows(receiver)
         # ALTER TABLE in two phases (MariaDB): the statement is not in force, it only may be.
         self._without_effect = False
-        # XA transactions that wait for their outcome, by what XA statements call them.
-        self._prepared = {group.xid: group for group in prepared or ()}
+        # XA transactions that wait for their outcome.
+        self._prepared = PreparedGroups(prepared or [])
         self._reread = reread
         self._rolled_back = rolled_back
         # Of the group at hand: whether an earlier run delivered it,
@@ -130,9 +130,7 @@ class TransactionAssembler:
     def close(self) -> None:
         """Let go of the files in which rows wait."""
         self._rows.close()
-        for group in self._prepared.values():
-            if group.rows is not None:
-                group.rows.drop()
+        self._prepared.close()
 
     def receive(self, event: Event) -> None:
         """Take the next event and hand on what it completes.
@@ -316,12 +314,12 @@ class TransactionAssembler:
             return
         group = PreparedGroup(str(body.xid), self._rows.take(), list(self._other_tables or ()))
         if not (self._delivered and self._left_out):
-            self._prepared[group.xid] = group
+            self._prepared.add(group)
         self._end(event, prepared=group)
 
     def _complete(self, event: Event, xid: str, *, commits: bool) -> None:
         """Hand on the rows of a prepared transaction where it `commits`, else drop them."""
-        group = self._prepared.pop(xid, None)
+        group = self._prepared.take(xid)
         if not commits:
             if group is not None and group.rows is not None:
                 group.rows.drop()

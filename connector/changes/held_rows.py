@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.row_spool import RowSpool
+from connector.errors import TransientError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -38,7 +39,7 @@ class HeldRows:
         """Hold nothing; of what comes, `memory_bytes_max` bytes of events stay in memory."""
         self._memory_bytes_max: i64 = memory_bytes_max
         self._memory: list[RowsChange] = []
-        self._memory_bytes: i64 = 0
+        self.memory_bytes: i64 = 0  # of the events that are in memory
         self._spool: RowSpool | None = None
         self._savepoints: list[_Savepoint] = []
 
@@ -51,16 +52,16 @@ class HeldRows:
     def bytes(self) -> i64:
         """Bytes of the events that are held."""
         spooled: i64 = 0 if self._spool is None else self._spool.end
-        return self._memory_bytes + spooled
+        return self.memory_bytes + spooled
 
     def add(self, change: RowsChange) -> None:
         """Keep a change behind those before. Raises TransientError where there is no room."""
         spool = self._spool
         if spool is None:
             size = _size(change)
-            if self._memory_bytes + size <= self._memory_bytes_max:
+            if self.memory_bytes + size <= self._memory_bytes_max:
                 self._memory.append(change)
-                self._memory_bytes += size
+                self.memory_bytes += size
                 return
             spool = self._spool = RowSpool()
         spool.add(change)
@@ -102,17 +103,40 @@ class HeldRows:
         meant = self._savepoints[found]
         del self._savepoints[found + 1 :]
         del self._memory[meant.in_memory :]
-        self._memory_bytes = 0
+        self.memory_bytes = 0
         for change in self._memory:
-            self._memory_bytes += _size(change)
+            self.memory_bytes += _size(change)
         if self._spool is not None:
             self._spool.truncate(meant.in_file)
         return True
 
+    def leave_memory(self) -> None:
+        """Keep everything in the file; savepoints are forgotten.
+
+        Raises TransientError where there is no room.
+        """
+        if not self._memory:
+            return
+        spool = RowSpool()
+        try:
+            for change in self._memory:
+                spool.add(change)
+            behind = self._spool
+            if behind is not None:
+                transaction = self._memory[0].transaction
+                behind.rewind()
+                while (spooled := behind.read(transaction)) is not None:
+                    spool.add(spooled)
+        except TransientError:
+            spool.close()
+            raise
+        self.drop()
+        self._spool = spool
+
     def drop(self) -> None:
         """Hold nothing, and know no savepoint."""
         self._memory = []
-        self._memory_bytes = 0
+        self.memory_bytes = 0
         self._savepoints = []
         if self._spool is not None:
             self._spool.close()

@@ -12,7 +12,7 @@ with them, everything was delivered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
     from connector.changes.held_rows import HeldRows
     from connector.changes.transaction import Transaction
+
+
+# Bytes of events that are kept in memory, of all prepared transactions.
+MEMORY_BYTES_MAX: Final = 32 * 1024 * 1024
 
 
 @final
@@ -40,6 +44,43 @@ class PreparedGroup:
         self.xid = xid
         self.rows = rows
         self.other_tables = other_tables
+
+
+@final
+class PreparedGroups:
+    """Those that wait for their outcome, by what XA statements call them."""
+
+    __slots__ = ("_groups", "_memory_bytes", "_memory_bytes_max")
+
+    def __init__(
+        self, groups: list[PreparedGroup], memory_bytes_max: i64 = MEMORY_BYTES_MAX
+    ) -> None:
+        """Begin with `groups`; of the rows of all, `memory_bytes_max` bytes stay in memory."""
+        self._groups = {group.xid: group for group in groups}
+        self._memory_bytes: i64 = 0
+        self._memory_bytes_max: i64 = memory_bytes_max
+
+    def add(self, group: PreparedGroup) -> None:
+        """Keep a group. Raises TransientError where there is no room for its rows."""
+        rows = group.rows
+        if rows is not None:
+            if self._memory_bytes + rows.memory_bytes > self._memory_bytes_max:
+                rows.leave_memory()
+            self._memory_bytes += rows.memory_bytes
+        self._groups[group.xid] = group
+
+    def take(self, xid: str) -> PreparedGroup | None:
+        """Return a group, which waits no longer; None where there is none of that name."""
+        group = self._groups.pop(xid, None)
+        if group is not None and group.rows is not None:
+            self._memory_bytes -= group.rows.memory_bytes
+        return group
+
+    def close(self) -> None:
+        """Let go of the files in which rows wait."""
+        for group in self._groups.values():
+            if group.rows is not None:
+                group.rows.drop()
 
 
 @final

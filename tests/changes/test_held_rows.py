@@ -11,6 +11,7 @@ import pytest
 from connector.changes.held_rows import HeldRows
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import ChangeReceiver, RowsChange, Transaction
+from connector.changes.xa import PreparedGroup, PreparedGroups
 from connector.errors import ConnectorError, TransientError
 from tests.changes.received import changes_of
 from tests.golden.golden import GoldenLog, logs
@@ -109,6 +110,45 @@ def test_rows_behind_a_savepoint_are_dropped_from_memory_and_file(memory: int) -
         changes[number].event.position for number in numbers
     ]
     assert not held.roll_back_to("s2")
+
+
+@pytest.mark.parametrize("memory", [0, 400, 1 << 30])
+def test_what_has_left_memory_comes_back(memory: int) -> None:
+    changes = rows_of(LOG)
+    expected = [facts(change) for change in changes]
+    held, received = HeldRows(memory), Received()
+    for change in changes[:-1]:
+        held.add(change)
+    held.leave_memory()
+    assert held.memory_bytes == 0
+    held.add(changes[-1])
+    held.hand_on(OTHER, received)
+    assert [facts(change) for change in received.changes] == expected
+
+
+def test_the_rows_of_many_prepared_transactions_do_not_fill_the_memory() -> None:
+    changes = rows_of(LOG)[:4]
+    groups = PreparedGroups([], memory_bytes_max=1000)
+    prepared = []
+    for number in range(100):
+        held = HeldRows()
+        for change in changes:
+            held.add(change)
+        prepared.append(PreparedGroup(str(number), held, []))
+        groups.add(prepared[-1])
+        assert sum(group.rows.memory_bytes for group in prepared if group.rows) <= 1000
+        if number % 3 == 0:
+            prepared.pop(0)
+            taken = groups.take(str(number // 3))
+            assert taken is not None
+            assert taken.rows is not None
+            received = Received()
+            taken.rows.hand_on(OTHER, received)
+            assert [facts(change) for change in received.changes] == [
+                facts(change) for change in changes
+            ]
+    groups.close()
+    assert all(group.rows is not None and group.rows.is_empty for group in prepared)
 
 
 def add_many(held: HeldRows, change: RowsChange) -> None:
