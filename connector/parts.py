@@ -130,7 +130,7 @@ def assemble(
     commands = Commands(
         peers.listen(settings.kafka, settings.name, standing.commands_offset),
         standing,
-        {"snapshot": partial(request_copy, copies), REPLAY: quarantine.request},
+        {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
     return Parts(
         delivery, quarantine, copies, (*attendants, commands), Notices(delivery, tables, anchored)

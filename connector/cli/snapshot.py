@@ -114,6 +114,13 @@ def _show(settings: Settings, watch: StateWatch, asked: Asked) -> int:
         else:
             seconds = max(0.001, (state.ended_at_ms - state.started_at_ms) / 1000)
             console.print(f"{state.name}: {state.rows} rows in {seconds:.1f} s", markup=False)
+            if state.kept_back:
+                console.print(
+                    f"{state.name}: {state.kept_back} rows cannot be carried and are kept back: "
+                    "`binlog-connector quarantine list` says why",
+                    markup=False,
+                    soft_wrap=True,
+                )
     return EXIT_DEFINITE if any(s.phase == "failed" for s in states.values()) else 0
 
 

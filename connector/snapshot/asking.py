@@ -38,6 +38,20 @@ class Asked:
     tables: list[tuple[str, str]]
     where: str
 
+    def forgotten(self, key_part: str) -> list[TableState]:
+        """Return how a copy of the request ended whose state, of that key, is forgotten."""
+        error = "the copy ended, because the table was dropped or renamed meanwhile"
+        return [
+            state
+            for database, table in self.tables
+            if (
+                state := TableState(
+                    database, table, "failed", request=self.offset, where=self.where, error=error
+                )
+            ).key_part
+            == key_part
+        ]
+
 
 class StateWatch:
     """Follows the states of the copies that were asked for; a context manager closes it."""
@@ -76,7 +90,11 @@ class StateWatch:
             raise self._error(error) from error
         for records in polled.values():
             for record in records:
-                if record.value is None or not record.key.decode().startswith(self._prefix):
+                key = record.key.decode()
+                if not key.startswith(self._prefix):
+                    continue
+                if record.value is None:
+                    found += asked.forgotten(key.removeprefix(self._prefix))
                     continue
                 state = TableState.decode(record.value, f"{self._topic}@{record.offset}")
                 name = (state.database, state.table)

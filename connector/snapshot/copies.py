@@ -108,6 +108,11 @@ class Copies:
         self._output.put_state(fresh)
         self._log.info("a table is to be copied", table=fresh.name, reason=reason)
 
+    def refuse(self, state: TableState) -> None:
+        """Write that a copy has failed before it began."""
+        self._log.error("a copy failed", table=state.name, error=state.error)
+        self._output.put_state(state)
+
     def forget(self, state: TableState) -> None:
         """Drop what is known of a table, and its copy."""
         self._end(state)

@@ -158,6 +158,13 @@ class Copying:
 
     def _take_plan(self, copy: TableCopy, planned: Planned) -> None:
         state = copy.state
+        if state.where and not planned.table.key_columns:
+            reason = (
+                f"copy of table {state.name}: without a key, nobody could tell which rows replace "
+                "which: copy all of it, without --where"
+            )
+            self._failed(copy, SourceRefused(reason))
+            return
         key = [column.name for column in planned.table.key_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
@@ -182,7 +189,7 @@ class Copying:
                 f"copy of table {copy.state.name}: {changed.reason}: run `binlog-connector "
                 "snapshot` for it once it no longer changes"
             )
-            raise SourceRefused(reason)
+            self._failed(copy, SourceRefused(reason))
 
     def _write(self) -> None:
         """Write the chunks that the stream has caught up with, in its share of the time."""

@@ -90,8 +90,28 @@ def open_copies(
     return copies
 
 
-def request_copy(copies: Copies, offset: int, request: Mapping[str, Any]) -> None:
-    """Copy the tables of a request: `{"tables": [[database, table], …], "where": …}`."""
-    for database, table in request["tables"]:
+def request_copy(
+    copies: Copies, tables: TableFilter, offset: int, request: Mapping[str, Any]
+) -> None:
+    """Copy the tables of a request: `{"tables": [[database, table], …], "where": …}`.
+
+    One that is none of the followed `tables` fails: they may be others than when it was asked for.
+    """
+    where = request.get("where") or ""
+    try:
+        names = [(str(database), str(table)) for database, table in request["tables"]]
+    except (KeyError, TypeError, ValueError):
+        structlog.get_logger().error("a request cannot be read", offset=offset)
+        return
+    for database, table in names:
         reason = f"request {offset}"
-        copies.copy(database, table, reason, request=offset, where=request.get("where") or "")
+        if tables.follows(database, table):
+            copies.copy(database, table, reason, request=offset, where=str(where))
+        else:
+            error = (
+                f"copy of table {database}.{table}: it is not followed: add it to source.tables, "
+                "and restart the pipeline"
+            )
+            copies.refuse(
+                TableState(database, table, "failed", reason, offset, str(where), error=error)
+            )

@@ -107,7 +107,7 @@ class Readers:
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)
-        self._go_on.release()
+        self._go_on.release(len(self._threads))
         with self._lock:
             sessions = list(self._sessions)
         for session in sessions:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.commands import write_command
+from connector.config import load_settings
 from local_stack import connect
 from tests.integration.harness import ConnectorProcess, read_committed, wait_until
 from tests.integration.test_quarantine import fences, quarantine
@@ -153,3 +157,74 @@ def wait_for_fences(config: Path, rows: int) -> list[dict[str, Any]]:
 
     wait_until(enough, lambda: f"{found}")
     return found
+
+
+def ask(config: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Begin `binlog-connector snapshot`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "connector", "snapshot", str(config), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_request_ends_when_its_table_is_dropped(stream: Stream) -> None:
+    stream.execute("CREATE TABLE orders (id INT PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
+    # Nothing is read until the pause ends, which it does not.
+    config = stream.config(source__start="latest", snapshot__pause_query="SELECT 1")
+    with ConnectorProcess(config) as connector:
+        connector.wait_for("streaming")
+        asked = ask(config, f"{stream.database}.orders")
+        connector.wait_for("copying pauses")
+        stream.execute("DROP TABLE orders")
+        _, said = asked.communicate(timeout=60)
+        assert asked.returncode == 3
+        assert said == (
+            f"error: {stream.database}.orders: the copy ended, because the table was dropped or "
+            "renamed meanwhile\n"
+        )
+        assert connector.terminate() == 0
+
+
+def test_some_rows_of_a_table_without_a_key_cannot_be_copied(stream: Stream) -> None:
+    stream.execute("CREATE TABLE log (n INT)", "INSERT INTO log VALUES (1), (2)")
+    config = stream.config(source__start="latest")
+    with ConnectorProcess(config) as connector:
+        connector.wait_for("streaming")
+        done = run_snapshot(config, f"{stream.database}.log", "--where", "n = 1")
+        assert (done.returncode, done.stderr) == (
+            3,
+            (
+                f"error: {stream.database}.log: copy of table {stream.database}.log: without a "
+                "key, nobody could tell which rows replace which: copy all of it, without --where\n"
+            ),
+        )
+        assert stream.changes() == []
+        assert connector.terminate() == 0
+
+
+def test_a_request_that_cannot_be_done_any_more_fails_alone(stream: Stream) -> None:
+    stream.execute("CREATE TABLE orders (id INT PRIMARY KEY, v INT)")
+    settings = load_settings(stream.config(source__start="latest")).kafka
+    tables = [[stream.database, "orders"]]
+    # Asked for when there was such a column, such a table was followed, and by another version.
+    write_command(settings, stream.prefix, "snapshot", tables=tables, where="gone = 1")
+    write_command(settings, stream.prefix, "snapshot", tables=[["other", "t"]], where="")
+    write_command(settings, stream.prefix, "snapshot", table=[1])
+    write_command(settings, stream.prefix, "snapshot", tables=tables, where="")
+    with stream.connector(source__start="latest") as connector:
+        wait_for_copies(stream, connector, f"{stream.database}.orders")
+
+        def errors() -> list[str]:
+            return sorted(state["error"] for state in states(stream).values() if state["error"])
+
+        wait_until(lambda: len(errors()) == 2, connector.output)
+        gone, other = errors()
+        assert "Unknown column 'gone'" in gone
+        assert other == (
+            "copy of table other.t: it is not followed: add it to source.tables, and restart the "
+            "pipeline"
+        )
+        assert "a request cannot be read" in connector.output()
+        assert connector.terminate() == 0
