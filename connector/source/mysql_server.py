@@ -119,7 +119,8 @@ class MysqlServer:
                 ssl_disabled=True if settings.tls.mode == "disabled" else None,
                 program_name="binlog-connector",
             )
-        except pymysql.err.MySQLError as error:
+        except (pymysql.err.MySQLError, RuntimeError) as error:
+            # It raises a RuntimeError where a login takes a package that is not installed.
             _raise(place, error, logged_in=False)
         try:
             return cls(settings, connection)
@@ -196,7 +197,9 @@ def place_of(settings: SourceSettings) -> str:
     return f"source {settings.host}:{settings.port}"
 
 
-def _raise(place: str, error: pymysql.err.MySQLError, *, logged_in: bool = True) -> NoReturn:
+def _raise(
+    place: str, error: pymysql.err.MySQLError | RuntimeError, *, logged_in: bool = True
+) -> NoReturn:
     number = error.args[0] if error.args else None
     original = getattr(error, "original_exception", None)
     if isinstance(original, OSError):

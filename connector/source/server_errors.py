@@ -52,16 +52,18 @@ _GRANT = (
     "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account of source.user; "
     "see configs/mysql/grants.sql"
 )
+_SELECT = "GRANT SELECT on the table TO the account of source.user"
 _PASSWORD = "check source.user and source.password, and that the account may log in from this host"  # noqa: S105 - advice
 _UNIQUE_ID = "give each replica and each pipeline a source.server_id of its own"
 
 # Numbers of refusals that repeating does not change: number to the fix.
 _DEFINITE = {
-    1044: _GRANT,  # ER_DBACCESS_DENIED_ERROR
+    1044: _SELECT,  # ER_DBACCESS_DENIED_ERROR
     1045: _PASSWORD,  # ER_ACCESS_DENIED_ERROR
     1129: "run FLUSH HOSTS on the server",  # ER_HOST_IS_BLOCKED
     1130: "create the account for this host",  # ER_HOST_NOT_PRIVILEGED
-    1142: _GRANT,  # ER_TABLEACCESS_DENIED_ERROR
+    1142: _SELECT,  # ER_TABLEACCESS_DENIED_ERROR
+    1143: _SELECT,  # ER_COLUMNACCESS_DENIED_ERROR
     1220: "choose a position that SHOW BINLOG EVENTS prints",  # ER_ERROR_WHEN_EXECUTING_COMMAND
     1227: _GRANT,  # ER_SPECIFIC_ACCESS_DENIED_ERROR
     1251: "use an account with caching_sha2_password",  # ER_NOT_SUPPORTED_AUTH_MODE

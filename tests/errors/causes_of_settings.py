@@ -10,6 +10,7 @@ _GRANT = (
     ": GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account of source.user; see "
     "configs/mysql/grants.sql"
 )
+_SELECT = ": GRANT SELECT on the table TO the account of source.user"
 _PASSWORD = (
     ": check source.user and source.password, and that the account may log in from this host"
 )
@@ -190,8 +191,7 @@ SERVER = Group(
             "  {setting} is {value}, wanted {wanted}",
             ": {statement}",
         ),
-        _number(1044, _GRANT),
-        _number(1142, _GRANT),
+        *(_number(number, _SELECT) for number in (1044, 1142, 1143)),
         _number(1227, _GRANT),
         Cause("server.grant", "{place}: error 1045: {said}", _GRANT),
         _number(1381, ": start the server with log_bin"),
