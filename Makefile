@@ -11,7 +11,7 @@ export CONNECTOR_COMPILED := $(COMPILED)
 NATIVE := $(VENV)/.compiled
 NATIVE_SOURCES := setup.py connector/compiled.py $(shell find connector -name '*.py')
 
-.PHONY: setup demo test kill-test chaos snapshot-proof fuzz bench golden coverage-table lint lock clean
+.PHONY: setup demo test kill-test chaos snapshot-proof fuzz bench golden coverage-table errors-page lint lock clean
 
 setup: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
 
@@ -68,6 +68,10 @@ golden: setup
 
 coverage-table: setup
 	$(VENV)/bin/python -m tests.golden.coverage
+
+# Writes docs/errors.md from the table of failure texts, which the tests compare with what is said.
+errors-page: $(INSTALLED)
+	$(VENV)/bin/python -m tests.errors.page
 
 lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .

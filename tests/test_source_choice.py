@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from connector.envelope.progress import Progress
 from connector.errors import SourceRefused, SourceUnavailable
@@ -12,6 +14,7 @@ from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start
 from connector.source_choice import choose_source
 from local_stack.managed_server import free_port
+from tests.errors.texts import text
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
@@ -123,6 +126,26 @@ def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Sou
         f"  {second.place}: the stream was read from mysql, this is mariadb: give the pipeline a "
         "new name and set source.start"
     )
+
+
+def test_another_server_than_the_one_that_was_checked_is_told(first: Source) -> None:
+    chosen = choose_source(settings(first), None)
+    checked = replace(chosen, identity=replace(chosen.identity, server_uuid="of another"))
+    with pytest.raises(SourceUnavailable) as caught:
+        checked.open_stream("p")
+    assert str(caught.value) == text("login.another", place=first.place)
+
+
+def test_what_was_prepared_before_the_stream_begins_is_told(second: Source) -> None:
+    second.execute("CREATE DATABASE IF NOT EXISTS d", "CREATE OR REPLACE TABLE d.x (id INT)")
+    second.execute("XA START 'x'", "INSERT INTO d.x VALUES (1)", "XA END 'x'", "XA PREPARE 'x'")
+    try:
+        with capture_logs() as logs:
+            choose_source(settings(second), None)
+    finally:
+        second.execute("XA ROLLBACK 'x'", "DROP DATABASE d")
+    (told,) = [log for log in logs if "transactions" in log]
+    assert (told["event"], told["transactions"]) == (text("xa.prepared"), "'x'")
 
 
 def test_another_server_is_read_from_where_the_gtids_say(first: Source) -> None:

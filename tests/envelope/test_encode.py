@@ -21,12 +21,16 @@ from connector.binlog.table_map_event import TableMapEvent
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import RowsChange, StatementChange, Transaction
-from connector.envelope.encode import RecordEncoder
+from connector.envelope.encode import RecordEncoder, _placed, _refuse_count
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.order import TransactionOrder
+from connector.envelope.row_keys import RowKeys
+from connector.envelope.table_schema import TableSchema
+from connector.envelope.values import value_encoder
 from connector.errors import EventError, UnsupportedChange
 from connector.gtid import Gtid
 from tests.envelope.collected import Collected
+from tests.errors.texts import text
 
 if TYPE_CHECKING:
     from connector.envelope.record import Record
@@ -209,6 +213,15 @@ def test_a_partial_update_without_the_document_before_is_refused() -> None:
     )
 
 
+def test_a_row_without_its_key_is_refused() -> None:
+    rows = partially_updated("00 00000000", present=0b10).rows
+    schema = TableSchema.from_table_map(rows.table_map, "")
+    (row,) = rows.split(0)
+    with pytest.raises(UnsupportedChange) as caught:
+        RowKeys(rows, schema).of(row)
+    assert str(caught.value) == text("row.key", table="shop.t")
+
+
 def test_a_partial_update_of_null_is_an_error() -> None:
     with pytest.raises(EventError) as caught:
         Encoder().rows(partially_updated("02 07000000"))
@@ -242,8 +255,24 @@ def test_a_table_whose_columns_have_no_names_is_refused() -> None:
     nameless = TableMapEvent(1, 0, "shop", "t", [Column(ColumnType.LONG, 0, nullable=False)])
     with pytest.raises(UnsupportedChange) as caught:
         Encoder().rows(inserted(nameless, 1))
-    assert str(caught.value).startswith(
-        "binlog.000001:300: the log has no column names for table shop.t: "
+    assert str(caught.value) == text("schema.names", event="binlog.000001:300", table="shop.t")
+
+
+def test_a_column_of_a_type_that_the_envelope_has_no_form_for_is_refused() -> None:
+    change = inserted(table(), 1)
+    with pytest.raises(UnsupportedChange) as caught:
+        value_encoder({"name": "a", "type": "type 20", "nullable": True, "key": 0})
+    assert str(_placed(change.event, "shop.t", caught.value)) == text(
+        "row.type", event="binlog.000001:300", table="shop.t", column="a", type="type 20"
+    )
+
+
+def test_a_rows_event_with_more_rows_than_a_sequence_counts_is_refused() -> None:
+    change = inserted(table(), 1)
+    with pytest.raises(UnsupportedChange) as caught:
+        _refuse_count("a rows event with more than 100000000 rows")
+    assert str(_placed(change.event, "shop.t", caught.value)) == text(
+        "row.many", event="binlog.000001:300", table="shop.t", rows=100_000_000
     )
 
 

@@ -110,13 +110,6 @@ COPIES = Group(
     "the command; at a start from `snapshot` it stops the run.",
     (
         Cause(
-            "copy.none",
-            "{place}: source.start is snapshot, but the account may read none of the tables "
-            "{patterns}",
-            ": GRANT SELECT ON them TO the account of source.user, or set source.start to where "
-            "the stream is to begin without a copy",
-        ),
-        Cause(
             "copy.denied",
             "{place}: table {table} cannot be copied: the account may not read it",
             ": GRANT {grant} ON `{database}`.* TO the account of source.user",
@@ -125,6 +118,11 @@ COPIES = Group(
             "copy.changes",
             "copy of table {table}: {change}",
             ": run `binlog-connector snapshot` for it once it no longer changes",
+        ),
+        Cause(
+            "copy.where",
+            "copy of table {table}: without a key, nobody could tell which rows replace which",
+            ": copy all of it, without --where",
         ),
         Cause(
             "copy.type",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from kafka import errors
+from structlog.testing import capture_logs
 
 from connector.config import KafkaSettings
 from connector.errors import SinkRefused, SinkUnavailable
+from connector.sink.clients import KAFKA_CLIENTS
 from connector.sink.connection import connector_error
+from connector.sink.limits import check_limits
 from tests.errors.texts import text
 
 SERVERS = "kafka-1:9092,kafka-2:9092"
@@ -45,3 +50,12 @@ def test_everything_else_may_pass() -> None:
         "kafka.unavailable", servers=SERVERS, doing=DOING, why="KafkaTimeoutError: no answer"
     )
     assert type(found) is SinkUnavailable
+
+
+def test_limits_that_may_not_be_looked_at() -> None:
+    def refuse(**_: object) -> None:
+        raise errors.ClusterAuthorizationFailedError
+
+    with capture_logs() as logs:
+        check_limits(SETTINGS, replace(KAFKA_CLIENTS, open_admin=refuse))
+    assert [log["event"] for log in logs] == [text("kafka.no_limits")]

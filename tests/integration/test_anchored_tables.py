@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, UnsupportedChange
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.errors.texts import says
 from tests.integration.anchored_stream import AnchoredStream, rows_of, schema_ids_of
 
 if TYPE_CHECKING:
@@ -308,6 +309,17 @@ def test_a_table_that_the_account_may_not_read_is_refused(source: Source) -> Non
     source.execute("INSERT INTO t VALUES (1)")
     with pytest.raises(SourceRefused) as caught:
         stream.run()
-    assert "SELECT command denied to user 'reader'@'" in str(caught.value)
+    said = str(caught.value)
+    assert "SELECT command denied to user 'reader'@'" in said
+    assert says(said, "server.1142"), said
     source.execute("GRANT SELECT ON shop.* TO reader")
     assert rows_of(stream.run(), "t") == [row(id=1)]
+
+
+def test_a_table_that_went_without_a_word_in_the_log_is_refused(source: Source) -> None:
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    stream = source.stream()
+    source.execute("INSERT INTO t VALUES (1)", "SET SESSION sql_log_bin = 0", "DROP TABLE t")
+    with pytest.raises(UnsupportedChange) as caught:
+        stream.run()
+    assert says(str(caught.value), "schema.gone", table="shop.t"), caught.value

@@ -17,6 +17,7 @@ from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start
 from local_stack.managed_server import free_port
+from tests.errors.texts import says
 from tests.integration.conftest import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, run_to_end
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
@@ -235,8 +236,9 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
         "What was written since cannot be told from what was read: give the pipeline a new name "
         "and start over"
     )
-    assert str(doubt["error"]).endswith(": the logs may have been reset, which is looked at now")
-    assert ("does not come behind" in str(doubt["error"])) == (noticed_by == "the next file")
+    doubts = {"the next file": "failover.doubt_file", "the end of the log": "failover.doubt_end"}
+    said = {moment: says(str(doubt["error"]), key) for moment, key in doubts.items()}
+    assert said == {moment: moment == noticed_by for moment in doubts}, doubt
     assert sorted(change.key["id"] for change in stream.changes()) == list(range(10))
 
 

@@ -9,6 +9,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from local_stack import KafkaBroker, connect
+from tests.errors.texts import text
 from tests.integration.conftest import new_stream
 from tests.integration.harness import run_to_end, wait_until_settled
 
@@ -91,12 +92,12 @@ def test_topics_that_take_smaller_records_are_told_at_the_start(
     stream.execute("INSERT INTO t VALUES (1, REPEAT('x', 10000))")
     with stream.connector(**SMALL, kafka__compression="none") as connector:
         stream.wait_for_changes(1, connector)
-        connector.wait_for("topics take smaller records than kafka.record_bytes_max: one that")
+        connector.wait_for(text("kafka.topic_size"))
         assert f'"topics": "{topic} (20000)"' in connector.output()
         stream.execute("INSERT INTO t VALUES (2, CONCAT(UUID(), REPEAT(RAND(), 5000)))")
         assert connector.wait() == 3
-        text = connector.output().rpartition("error: ")[2].strip()
-    assert re.sub(r"127\.0\.0\.1:\d+", "BROKER", text).endswith(
+        said = connector.output().rpartition("error: ")[2].strip()
+    assert re.sub(r"127\.0\.0\.1:\d+", "BROKER", said).endswith(
         "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes "
         "of the topic where it existed before"
     )

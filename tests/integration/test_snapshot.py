@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.errors.texts import text
 from tests.integration.harness import (
     ConnectorProcess,
     read_committed,
@@ -225,31 +226,20 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     absent = f"{stream.database}.absent"
     assert refusal(config, absent) == (
         2,
-        (
-            f"error: {absent}: {place} has no such table that the account may read: check the "
-            "name, or GRANT SELECT on it TO the account of source.user\n"
-        ),
+        f"error: {text('snapshot.no_table', pattern=absent, place=place)}\n",
     )
     assert refusal(config, "mysql.user") == (
         2,
-        (
-            "error: mysql.user: no table of it is followed: add it to source.tables (and look at "
-            "source.exclude_tables), and restart the pipeline\n"
-        ),
+        f"error: {text('snapshot.not_followed', pattern='mysql.user')}\n",
     )
     code, said = refusal(config, f"{stream.database}.orders", "--where", "absent = 1")
     assert code == 3
-    assert said == (
-        f"error: {stream.database}.orders: --where is not taken by the server: error 1054: "
-        "Unknown column 'absent' in 'where clause': correct it\n"
-    )
+    where = "1054: Unknown column 'absent' in 'where clause'"
+    orders = f"{stream.database}.orders"
+    assert said == f"error: {text('snapshot.where', table=orders, said=where)}\n"
     assert refusal(config, f"{stream.database}.orders") == (
         1,
-        (
-            f"pipeline {stream.prefix} has not taken the request up within 15 seconds. It is kept "
-            "for a week: a pipeline that delivers a large transaction does it then, one that does "
-            "not run at its next start (binlog-connector run CONFIG)\n"
-        ),
+        f"{text('snapshot.waits', pipeline=stream.prefix)}\n",
     )
 
 

@@ -19,6 +19,7 @@ from kafka.admin import (
 
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
+from tests.errors.texts import text as cause_text
 from tests.integration.conftest import new_stream
 from tests.integration.harness import run_to_end
 
@@ -90,7 +91,7 @@ def test_a_broker_that_is_not_there(stream: Stream) -> None:
         retry__attempts_max=2,
     )
     assert text.replace(str(port), "PORT") == (
-        "kafka 127.0.0.1:PORT: cannot create topic shop.progress, shop.schema: KafkaTimeoutError: "
+        "kafka 127.0.0.1:PORT: cannot look at its limits: KafkaTimeoutError: "
         "Unable to bootstrap from ['127.0.0.1:PORT']; check kafka.bootstrap_servers and that the "
         "brokers are up"
     )
@@ -112,9 +113,9 @@ def test_no_right_to_create_topics(stream: Stream, tmp_path: Path) -> None:
         admin.close()
         text = said(stream, kafka__bootstrap_servers=[broker.endpoint.bootstrap])
         assert text.replace(broker.endpoint.bootstrap, "BROKER") == (
-            "kafka BROKER: cannot create topic shop.progress, shop.schema: the user lacks rights "
-            "on it: allow CREATE, DESCRIBE, READ and WRITE on topics that start with "
-            "kafka.topic_prefix, or create the topic beforehand"
+            "kafka BROKER: cannot create topic shop.progress, shop.schema, shop.snapshot, "
+            "shop.fences, shop.commands: the user lacks rights on it: allow CREATE, DESCRIBE, READ "
+            "and WRITE on topics that start with kafka.topic_prefix, or create the topic beforehand"
         )
 
 
@@ -160,6 +161,24 @@ def test_check_shows_what_is_missing_and_the_statement_that_fixes_it(stream: Str
     assert "grant REPLICATION SLAVE missing granted missing" in shown
     assert "grant REPLICATION SLAVE: GRANT REPLICATION SLAVE ON *.* TO 'nobody'@'%'" in shown
     assert shown[-1] == "not ready"
+
+
+def test_check_compares_the_replicas_of_topics_with_the_brokers(stream: Stream) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "connector",
+            "check",
+            str(stream.config(kafka__replication_factor=3)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stdout + done.stderr
+    expected = cause_text("check.replication", servers=stream.broker.bootstrap, factor=3, brokers=1)
+    assert done.stdout.splitlines()[-2:] == [expected, "not ready"]
 
 
 def test_check_says_ready_when_everything_is_there(stream: Stream) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from connector.clock import CLOCK
 from connector.errors import UnsupportedChange
+from connector.quarantine.keeper import QuarantineKeeper
+from connector.quarantine.replay import _MISSING
+from tests.errors.texts import says, text
 from tests.quarantine.bench import (
     BAD,
     LARGE,
@@ -40,8 +45,9 @@ def log() -> Log:
 
 def test_stop_is_an_error(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 1, BAD)]))
-    with pytest.raises(UnsupportedChange, match="column text holds a value that is not text"):
+    with pytest.raises(UnsupportedChange) as caught:
         Run(kafka, log, "stop").deliver()
+    assert says(str(caught.value), "row.not_text", table="shop.t", column="text")
 
 
 def test_a_key_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:
@@ -179,6 +185,27 @@ def test_what_still_cannot_be_written_stays(kafka: Kafka, log: Log) -> None:
     assert (fence.key, fence.rows, fence.replay, fence.answered) == ('{"id":1}', 2, None, "1")
 
 
+def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    first = Run(kafka, log, "fence-key")
+    first.deliver()
+    log.transaction(("t", [Row("c", 2, BAD)]))
+    run = first.next_run("fence-table")
+    run.deliver()
+    making: Any = QuarantineKeeper
+    keeper = making(None, "p", run.fences, None, None, None, CLOCK)
+    keeper.request(7, {"database": "shop", "table": "t", "key": '{"id":1}'})
+    assert not keeper.wants_turn
+    one = next(fence for fence in run.fences if fence.key == '{"id":1}')
+    assert one.answered == "7"
+    assert text("replay.whole", table="shop.t", key="1", rows=1).endswith(f": {one.reason}")
+
+
+def test_what_is_not_in_the_quarantine_any_more_is_told() -> None:
+    reason = _MISSING.format(name="shop.t", rows=3)
+    assert text("replay.missing", table="shop.t", rows=5, missing=3) == f"shop.t: 5 stay: {reason}"
+
+
 def test_a_key_is_not_replayed_past_another_one(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 1, LARGE), Row("c", 2, LARGE)]))
     log.transaction(("t", [Row("d", 2, LARGE)]))
@@ -189,7 +216,7 @@ def test_a_key_is_not_replayed_past_another_one(kafka: Kafka, log: Log) -> None:
     again.replay(key='{"id":1}')
     assert ids(kafka) == [1]
     one = next(fence for fence in again.fences if fence.key == '{"id":1}')
-    assert one.reason.startswith("a change of it also belongs to another key that is fenced")
+    assert text("replay.other_key", table="shop.t", key="1", rows=1).endswith(f": {one.reason}")
     again.replay()
     assert folded(kafka, "t") == {2: "text"}
     assert list(again.fences) == []

@@ -24,6 +24,7 @@ from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 from tests.binlog.test_values_of_real_servers import CASES, JSON_DOCUMENTS, double_literal
 from tests.envelope.collected import Collected
+from tests.errors.texts import text
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
@@ -515,7 +516,6 @@ def test_a_table_that_is_not_there_and_a_view_are_refused(place: Place) -> None:
     place.run("CREATE VIEW t AS SELECT 1 AS a")
     with pytest.raises(SourceRefused) as view:
         place.describe()
-    assert str(view.value) == (
-        f"{start}{place.database}.t is a view, whose rows are not in the log: name the tables "
-        "that it is made of"
+    assert str(view.value) == text(
+        "schema.view", place=place.session.place, table=f"{place.database}.t"
     )

@@ -1,0 +1,154 @@
+"""What stops a copy, or the columns of a table that the log does not name, on real servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from connector.config import SnapshotSettings
+from connector.envelope.key_watch import WatchedTable
+from connector.errors import ConfigError, SourceRefused, SourceUnavailable, UnsupportedChange
+from connector.snapshot.asking import _require_readable
+from connector.snapshot.copying import Copying
+from connector.snapshot.jobs import Failed, PassJob, PassReady, PlanJob, TableChanged
+from connector.snapshot.readers import Readers
+from connector.snapshot.table_copy import TableCopy
+from connector.snapshot.table_state import TableState
+from connector.snapshot.watermark import LogPosition
+from connector.source import log_search
+from connector.source.mysql_server import MysqlServer
+from connector.source.select_session import SelectSession
+from connector.source.selected_table import SelectedTable
+from connector.source.table_definitions import TableDefinitions
+from tests.errors.texts import text
+
+if TYPE_CHECKING:
+    from tests.source.conftest import Source
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def table(source: Source, schema: str) -> str:
+    source.execute(
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, e ENUM('😀') CHARACTER SET utf8mb4)"
+    )
+    return f"{schema}.t"
+
+
+def failed_plan(source: Source, table: str, **settings: object) -> Exception:
+    """Return what comes of a reader that is to plan a copy."""
+    database, _, name = table.partition(".")
+    with SelectSession(source.settings()) as session:
+        identity = session.identity
+    readers = Readers(source.settings(), SnapshotSettings.model_validate(settings), identity)
+    try:
+        readers.submit(PlanJob(1, database, name))
+        result = readers.results.get(timeout=20)
+    finally:
+        readers.close()
+    assert isinstance(result, Failed)
+    return result.error
+
+
+def test_a_pause_query_that_returns_no_number(source: Source, table: str) -> None:
+    error = failed_plan(source, table, pause_query="SELECT 'busy'")
+    assert isinstance(error, ConfigError)
+    assert str(error) == text("copy.pause_query", place=source.place)
+
+
+def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) -> None:
+    database, _, name = table.partition(".")
+    with SelectSession(source.settings()) as session, pytest.raises(SourceRefused) as caught:
+        _require_readable(session, database, name, "")
+    assert str(caught.value) == text(
+        "snapshot.denied", place=source.place, table=table, grant=f"`{database}`.`{name}`"
+    )
+
+
+def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> None:
+    database, _, name = table.partition(".")
+    source.execute(f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e")
+    settings = source.settings(user=source.create_account("SELECT, REPLICATION CLIENT"))
+    with SelectSession(settings) as session:
+        described = SelectedTable.describe(session, database, name)
+        readers = Readers(settings, SnapshotSettings(), session.identity)
+    try:
+        job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
+        readers.submit(job)
+        assert isinstance(readers.results.get(timeout=20), PassReady)
+        readers.go_on()
+        result = readers.results.get(timeout=20)
+    finally:
+        readers.close()
+    assert isinstance(result, Failed)
+    assert str(result.error) == text(
+        "copy.denied",
+        place=source.place,
+        table=table,
+        grant="SELECT, LOCK TABLES",
+        database=database,
+    )
+
+
+def test_a_table_that_changes_again_and_again() -> None:
+    making: Any = Copying
+    copying = making(None, None, SnapshotSettings(), None, None)
+    state = TableState("shop", "t")
+    copy = TableCopy(state, WatchedTable(), SnapshotSettings())
+    changed = TableChanged(
+        PlanJob(copy.number, "shop", "t"), LogPosition(1, 4), is_gone=False, reason="it moves"
+    )
+    for _ in range(5):
+        copying._take_change(copy, changed)
+    with pytest.raises(SourceRefused) as caught:
+        copying._take_change(copy, changed)
+    assert str(caught.value) == text("copy.changes", table="shop.t", change="it moves")
+
+
+def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
+    mysql.execute(
+        "CREATE DATABASE IF NOT EXISTS odd",
+        "DROP TABLE IF EXISTS odd.t",
+        "CREATE TABLE odd.t (id INT PRIMARY KEY, e ENUM('😀') CHARACTER SET utf8mb4)",
+    )
+    account = mysql.create_account("SELECT")
+    settings = mysql.settings(user=account)
+    with MysqlServer.connect(settings) as server:
+        identity = server.identity
+    definitions = TableDefinitions(settings, identity, lower_case_names=False)
+    with pytest.raises(UnsupportedChange) as caught:
+        definitions._columns("odd", "t")
+    assert str(caught.value) == text("schema.labels", place=mysql.place, table="odd.t", column="e")
+
+
+@dataclass
+class Hanging:
+    """The stream of a server that keeps the connection, and says nothing."""
+
+    ended: bool = False
+
+    def receive(self, timeout_seconds: float) -> None:
+        del timeout_seconds
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def test_a_server_that_does_not_answer_a_dump(
+    mysql: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_search, "open_stream", lambda *_, **__: Hanging())
+    with (
+        MysqlServer.connect(mysql.settings()) as server,
+        pytest.raises(SourceUnavailable) as caught,
+    ):
+        log_search.log_head(server, "binlog.000001")
+    assert str(caught.value) == text(
+        "start.hangs", place=mysql.place, file="binlog.000001", seconds=10
+    )
