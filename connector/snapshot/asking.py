@@ -40,7 +40,10 @@ class Asked:
 
     def forgotten(self, key_part: str) -> list[TableState]:
         """Return how a copy of the request ended whose state, of that key, is forgotten."""
-        error = "the copy ended, because the table was dropped or renamed meanwhile"
+        error = (
+            "the copy ended, because the table was dropped or renamed meanwhile: ask for it by the "
+            "name that it has now"
+        )
         return [
             state
             for database, table in self.tables

@@ -120,6 +120,11 @@ COPIES = Group(
             ": run `binlog-connector snapshot` for it once it no longer changes",
         ),
         Cause(
+            "copy.not_followed",
+            "copy of table {table}: it is not followed",
+            ": add it to source.tables, and restart the pipeline",
+        ),
+        Cause(
             "copy.where",
             "copy of table {table}: without a key, nobody could tell which rows replace which",
             ": copy all of it, without --where",
@@ -192,6 +197,11 @@ COPIES = Group(
             "snapshot.where",
             "{table}: --where is not taken by the server: error {said}",
             ": correct it",
+        ),
+        Cause(
+            "snapshot.ended",
+            "{table}: the copy ended, because the table was dropped or renamed meanwhile",
+            ": ask for it by the name that it has now",
         ),
         Cause(
             "snapshot.waits",

@@ -11,6 +11,7 @@ import pytest
 from connector.commands import write_command
 from connector.config import load_settings
 from local_stack import connect
+from tests.errors.texts import text
 from tests.integration.harness import ConnectorProcess, read_committed, wait_until
 from tests.integration.test_quarantine import fences, quarantine
 from tests.integration.test_snapshot import (
@@ -180,10 +181,7 @@ def test_a_request_ends_when_its_table_is_dropped(stream: Stream) -> None:
         stream.execute("DROP TABLE orders")
         _, said = asked.communicate(timeout=60)
         assert asked.returncode == 3
-        assert said == (
-            f"error: {stream.database}.orders: the copy ended, because the table was dropped or "
-            "renamed meanwhile\n"
-        )
+        assert said == f"error: {text('snapshot.ended', table=f'{stream.database}.orders')}\n"
         assert connector.terminate() == 0
 
 
@@ -193,13 +191,9 @@ def test_some_rows_of_a_table_without_a_key_cannot_be_copied(stream: Stream) -> 
     with ConnectorProcess(config) as connector:
         connector.wait_for("streaming")
         done = run_snapshot(config, f"{stream.database}.log", "--where", "n = 1")
-        assert (done.returncode, done.stderr) == (
-            3,
-            (
-                f"error: {stream.database}.log: copy of table {stream.database}.log: without a "
-                "key, nobody could tell which rows replace which: copy all of it, without --where\n"
-            ),
-        )
+        table = f"{stream.database}.log"
+        expected = f"error: {table}: {text('copy.where', table=table)}\n"
+        assert (done.returncode, done.stderr) == (3, expected)
         assert stream.changes() == []
         assert connector.terminate() == 0
 
@@ -222,9 +216,6 @@ def test_a_request_that_cannot_be_done_any_more_fails_alone(stream: Stream) -> N
         wait_until(lambda: len(errors()) == 2, connector.output)
         gone, other = errors()
         assert "Unknown column 'gone'" in gone
-        assert other == (
-            "copy of table other.t: it is not followed: add it to source.tables, and restart the "
-            "pipeline"
-        )
+        assert other == text("copy.not_followed", table="other.t")
         assert "a request cannot be read" in connector.output()
         assert connector.terminate() == 0
