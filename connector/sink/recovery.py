@@ -1,4 +1,9 @@
-"""What earlier runs committed: the last progress record, and all that compacted topics keep."""
+"""What earlier runs committed: the last progress record, and all that compacted topics keep.
+
+Pipelines with one `topic_prefix` share these topics. A transaction that one of them has open hides
+what others have committed behind its first record. Whoever goes on from what it finds has to wait
+until that transaction has ended, or it would go on from too early a place.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +62,7 @@ def recover(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CL
         control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
         control_topic(prefix, FENCES_TOPIC_SUFFIX),
     )
-    with _opened(settings, topics, clients) as logs:
+    with _opened(settings, topics, clients, to_the_last=True) as logs:
         own, others = _last_progress(logs[progress], name)
         return Recovered(
             own,
@@ -129,15 +134,26 @@ def _last_values(log: _Log, key_prefix: str) -> dict[str, bytes]:
 
 @contextmanager
 def _opened(
-    settings: KafkaSettings, topics: Sequence[str], clients: KafkaClients
+    settings: KafkaSettings,
+    topics: Sequence[str],
+    clients: KafkaClients,
+    *,
+    to_the_last: bool = False,
 ) -> Iterator[dict[str, _Log]]:
-    """Give the logs of topics that have one partition."""
+    """Give the logs of topics that have one partition.
+
+    They end where no transaction is open, or `to_the_last` record; then whoever reads them waits
+    for the end of transactions.
+    """
     partitions = [TopicPartition(topic, 0) for topic in topics]
     try:
         consumer = clients.open_consumer(**_consumer_settings(settings))
         try:
             begins = consumer.beginning_offsets(partitions)
-            ends = consumer.end_offsets(partitions)
+            if to_the_last:
+                ends = _last_offsets(settings, partitions, clients)
+            else:
+                ends = consumer.end_offsets(partitions)
             yield {
                 partition.topic: _Log(consumer, partition, begins[partition], ends[partition])
                 for partition in partitions
@@ -146,6 +162,19 @@ def _opened(
             consumer.close()
     except (KafkaError, OSError) as error:
         raise connector_error(settings, f"read topic {', '.join(topics)}", error) from error
+
+
+def _last_offsets(
+    settings: KafkaSettings, partitions: list[TopicPartition], clients: KafkaClients
+) -> dict[TopicPartition, int]:
+    """Return where partitions end, with what is not committed."""
+    uncommitted = _consumer_settings(settings) | {"isolation_level": "read_uncommitted"}
+    consumer = clients.open_consumer(**uncommitted)
+    try:
+        ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
+        return ends
+    finally:
+        consumer.close()
 
 
 def _consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
@@ -183,5 +212,9 @@ class _Log:
             moved = consumer.position(partition) > position
             idle_polls = 0 if moved else idle_polls + 1
             if idle_polls > _IDLE_POLLS_MAX:
-                reason = f"offset {end} of {partition.topic} did not arrive"
+                reason = (
+                    f"{partition.topic} cannot be read up to offset {end}: another pipeline with "
+                    "this topic_prefix has a transaction open, which ends when that pipeline runs "
+                    "again, or after its kafka.transaction_timeout_seconds"
+                )
                 raise KafkaTimeoutError(reason)

@@ -43,8 +43,9 @@ def clients_of(process: Process, network: Network) -> KafkaClients:
         return SimulatedProducer(process, network, timeout_seconds, **arguments)
 
     def open_consumer(**arguments: Any) -> SimulatedConsumer:
-        assert arguments["isolation_level"] == "read_committed"
-        return SimulatedConsumer(process)
+        return SimulatedConsumer(
+            process, committed=arguments["isolation_level"] == "read_committed"
+        )
 
     def open_admin(**arguments: Any) -> SimulatedAdmin:
         del arguments
@@ -260,10 +261,14 @@ class _ConsumerRecord(NamedTuple):
 
 
 class SimulatedConsumer:
-    """A consumer of committed records; it is assigned one partition at a time."""
+    """A consumer of committed records; it is assigned one partition at a time.
 
-    def __init__(self, process: Process) -> None:
+    One that is not to see only those is asked for offsets alone.
+    """
+
+    def __init__(self, process: Process, *, committed: bool) -> None:
         self._process = process
+        self._committed = committed
         self._broker: Broker = process.world.broker
         self._positions: dict[TopicPartition, int] = {}
         self._step()
@@ -275,7 +280,10 @@ class SimulatedConsumer:
     def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offsets up to which records can be read now."""
         self._step()
-        return {p: self._broker.partition(tuple(p)).last_stable_offset for p in partitions}
+        logs = {place: self._broker.partition(tuple(place)) for place in partitions}
+        if self._committed:
+            return {place: log.last_stable_offset for place, log in logs.items()}
+        return {place: log.end for place, log in logs.items()}
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read from partitions."""
@@ -292,6 +300,7 @@ class SimulatedConsumer:
     def poll(self, timeout_ms: int) -> dict[TopicPartition, list[_ConsumerRecord]]:
         """Return what comes next, and stand behind it."""
         self._step()
+        assert self._committed
         polled: dict[TopicPartition, list[_ConsumerRecord]] = {}
         for partition, position in self._positions.items():
             log = self._broker.partition(tuple(partition))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import uuid
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
@@ -10,14 +11,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer
 
 from connector.config import KafkaSettings
 from connector.envelope.progress import Progress
+from connector.envelope.record import NO_HEADERS
 from connector.errors import Fenced, RecordTooLarge, SinkRefused, SinkUnavailable
+from connector.sink.clients import KAFKA_CLIENTS
 from connector.sink.connection import client_settings
 from connector.sink.kafka import KafkaSink
-from connector.sink.recovery import Recovered, read_progress
+from connector.sink.recovery import Recovered, read_progress, recover
 from local_stack.managed_server import free_port
 from tests.integration.harness import read_committed, wait_until_settled
 
@@ -154,6 +157,31 @@ def test_a_new_pipeline_begins_behind_the_epochs_of_all_that_wrote_to_its_topics
     remove_progress(settings, "removed")
     recovered = open_sink("a").recover()
     assert (recovered.progress, recovered.first_epoch) == (None, 4)
+
+
+def test_what_was_committed_behind_what_another_pipeline_left_open_is_waited_for(
+    settings: KafkaSettings, open_sink: Opener
+) -> None:
+    open_sink("a").commit(progress("a", 111))
+    other = KafkaSink(settings, "other", "b", IN_FLIGHT_BYTES_MAX)
+    # As far as a process comes that dies within a commit.
+    left = progress("b").encode(settings.topic_prefix, "other")
+    other.target.take(left.topic, left.key, left.value, NO_HEADERS, left.timestamp_ms)
+    other.target.flush()
+    while other.in_flight_bytes:
+        time.sleep(0.01)
+    open_sink("a").commit(progress("a", 222))
+
+    class Late(KafkaConsumer):  # type: ignore[misc]  # the library has no types
+        """Reads, and only then the transaction ends."""
+
+        def poll(self, **arguments: Any) -> Any:
+            other.abort()
+            return super().poll(**arguments)
+
+    recovered = recover(settings, "pipe", replace(KAFKA_CLIENTS, open_consumer=Late))
+    assert recovered.progress == progress("a", 222)
+    other.close()
 
 
 def test_progress_that_somebody_has_removed_is_none(
