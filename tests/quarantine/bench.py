@@ -19,6 +19,7 @@ from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.transaction_records import TransactionRecords
 from connector.errors import RecordTooLarge
 from connector.gtid import Gtid, GtidSet
+from connector.quarantine.copied_rows import CopiedRows
 from connector.quarantine.fences import Fences
 from connector.quarantine.guard import Guard
 from connector.quarantine.record import ChangeReader, Parts, places_of
@@ -222,6 +223,7 @@ class Run:
         self.fences = Fences(PREFIX, PIPELINE, target, kept)
         store = QuarantineStore(options, PIPELINE, encoder, decoder, target, record_bytes_max)
         self.guard = Guard(policy, encoder, self.fences, store)
+        self.copied_rows = CopiedRows(policy, self.fences, store)
         self.stream = DeliveryStream(
             decoder,
             TableFilter(("*.*",)),
