@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,7 @@ _REFUSALS: dict[type[errors.KafkaError], str] = {
 def client_settings(settings: KafkaSettings) -> dict[str, Any]:
     """Return what producer, consumer and admin client have in common.
 
-    Raises ConfigError for a file that cannot be read.
+    Raises ConfigError for a file that cannot be used.
     """
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
@@ -90,6 +91,7 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
         if path is not None:
             _require_file(key, path)
             arguments[name] = str(path)
+    _require_certificates(settings)
     return arguments
 
 
@@ -98,8 +100,28 @@ def _require_file(key: str, path: Path) -> None:
     try:
         path.open("rb").close()
     except OSError as error:
-        reason = f"kafka.{key} {path}: {error.strerror}: name a PEM file that this user may read"
-        raise ConfigError(reason) from error
+        raise _unusable(path, key, error.strerror) from error
+
+
+def _require_certificates(settings: KafkaSettings) -> None:
+    """Raise ConfigError for files that are no certificates: to the client, they are like that."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if settings.ssl_ca is not None:
+        try:
+            context.load_verify_locations(settings.ssl_ca)
+        except ssl.SSLError as error:
+            raise _unusable(settings.ssl_ca, "ssl_ca", error.reason) from error
+    if settings.ssl_certificate is not None:
+        try:
+            context.load_cert_chain(settings.ssl_certificate, settings.ssl_key, password="")
+        except ssl.SSLError as error:
+            raise _unusable(settings.ssl_certificate, "ssl_certificate", error.reason) from error
+
+
+def _unusable(path: Path, key: str, why: str | None) -> ConfigError:
+    return ConfigError(
+        f"kafka.{key} {path}: {why or 'not a PEM file'}: name a PEM file that this user may read"
+    )
 
 
 class _ProducersClient(KafkaNetClient):  # type: ignore[misc]  # the library has no types

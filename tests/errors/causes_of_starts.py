@@ -157,7 +157,15 @@ FAILOVER = Group(
         ),
         Cause(
             "failover.doubt_end",
-            "{place}: {found}: the logs may have been reset, which is looked at now",
+            "{place}: the log ends at {end}, and went up to {before}: the logs may have been "
+            "reset, which is looked at now",
+            "",
+            End.RETRIED,
+        ),
+        Cause(
+            "failover.doubt_size",
+            "{place}: {file} ends at {size}, and was read up to {position}: the logs may have been "
+            "reset, which is looked at now",
             "",
             End.RETRIED,
         ),

@@ -58,14 +58,25 @@ def test_a_pattern_that_a_value_does_not_meet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["ssl_ca", "ssl_certificate", "ssl_key"])
 def test_a_file_that_the_client_of_kafka_could_not_read(tmp_path: Path, key: str) -> None:
     path = tmp_path / "absent.pem"
+    assert unusable(key, path) == text(
+        "config.kafka_file", key=key, path=path, why="No such file or directory"
+    )
+
+
+@pytest.mark.parametrize("key", ["ssl_ca", "ssl_certificate"])
+def test_a_file_that_is_no_certificate(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "wrong.pem"
+    path.write_text("not PEM")
+    assert says(unusable(key, path), "config.kafka_file", key=key, path=path)
+
+
+def unusable(key: str, path: Path) -> str:
     settings = KafkaSettings.model_validate(
         {"bootstrap_servers": ["127.0.0.1:9092"], "topic_prefix": "shop", key: path}
     )
     with pytest.raises(ConfigError) as caught:
         client_settings(settings)
-    assert str(caught.value) == text(
-        "config.kafka_file", key=key, path=path, why="No such file or directory"
-    )
+    return str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""What speaks for a reset of the source's logs under an open stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.config import SourceSettings
+from connector.metrics.figures import Figures
+from connector.metrics.source_watch import SourceWatch
+from local_stack.managed_server import free_port
+from tests.errors.texts import text
+from tests.metrics.test_distance import log, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def settings() -> SourceSettings:
+    """A server that nobody is: what it says is told here."""
+    return SourceSettings(host="127.0.0.1", port=free_port(), server_id=7)
+
+
+@pytest.fixture
+def figures() -> Figures:
+    return Figures("p")
+
+
+@pytest.fixture
+def watch(settings: SourceSettings, figures: Figures) -> Iterator[SourceWatch]:
+    watch = SourceWatch(settings, figures)
+    yield watch
+    watch.close()
+
+
+def test_a_log_that_ends_before_its_end(
+    watch: SourceWatch, figures: Figures, settings: SourceSettings
+) -> None:
+    figures.standing = standing("binlog.000001", 100)
+    watch.look(log(files={"binlog.000001": 900, "binlog.000002": 500}))
+    assert figures.doubt == ""
+    watch.look(log(files={"binlog.000001": 900}))
+    assert figures.doubt == text(
+        "failover.doubt_end",
+        place=f"source 127.0.0.1:{settings.port}",
+        end="binlog.000001:900",
+        before="binlog.000002:500",
+    )
+
+
+def test_a_file_that_ends_before_the_place_that_was_read(
+    watch: SourceWatch, figures: Figures, settings: SourceSettings
+) -> None:
+    figures.standing = standing("binlog.000001", 700)
+    watch.look(log(files={"binlog.000001": 700}))
+    assert figures.doubt == ""
+    watch.look(log(files={"binlog.000001": 300, "binlog.000002": 500}))
+    assert figures.doubt == text(
+        "failover.doubt_size",
+        place=f"source 127.0.0.1:{settings.port}",
+        file="binlog.000001",
+        size=300,
+        position=700,
+    )
