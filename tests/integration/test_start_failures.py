@@ -92,8 +92,8 @@ def test_a_broker_that_is_not_there(stream: Stream) -> None:
     )
     assert text.replace(str(port), "PORT") == (
         "kafka 127.0.0.1:PORT: cannot look at its limits: KafkaTimeoutError: "
-        "Unable to bootstrap from ['127.0.0.1:PORT']; check kafka.bootstrap_servers and that the "
-        "brokers are up"
+        "Unable to bootstrap from ['127.0.0.1:PORT']; check kafka.bootstrap_servers, "
+        "kafka.security_protocol and that the brokers are up"
     )
 
 
