@@ -16,6 +16,7 @@ from librt.strings import BytesWriter
 
 from connector.binlog.rows_head import DELETE, INSERT
 from connector.envelope.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
+from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.record_headers import RecordHeaders
 from connector.envelope.source_block import SourceBlock
 
@@ -114,7 +115,12 @@ class EventEncoder:
             self._transaction_id = transaction.id.encode()
             self._timestamp_ms = transaction.committed_us // US_PER_MS
         self._topic = table.topic
-        self._keys = table.watched.keys
+        keys = table.watched.keys
+        if keys is not None and len(keys) > KEYS_MAX:
+            # One source transaction may change any number of rows.
+            table.watched.give_up()
+            keys = None
+        self._keys = keys
         self._source.begin(transaction, self._transaction_id, event, table.source, now_us)
         self._headers.begin(
             place[0], place[1], place[2], event_number, table.header, self._transaction_id

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Final, final
 if TYPE_CHECKING:
     from connector.changes.statement import StatementKind
 
+# Keys of a table that are kept at most; beyond, its chunks are read again once the stream is near
+# the end of the log.
+KEYS_MAX: Final = 1_000_000
+
 _CLOSED: Final = 0
 
 
@@ -57,6 +61,12 @@ class WatchedTable:
             del self._generations[number]
         if not self._windows:
             self.keys = None
+
+    def give_up(self) -> None:
+        """Forget all keys: what was read until now is to be read again."""
+        self.changes += 1
+        self._generations.clear()
+        self.keys = None
 
     @property
     def key_count(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from connector.envelope.key_watch import KEYS_MAX
 from connector.errors import RecordTooLarge, SourceRefused, UnsupportedChange
 from connector.snapshot.jobs import (
     ChunkJob,
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
 # Before a table that is read at once is tried again.
 _PASS_PAUSE_SECONDS = 10.0
-# Keys of a table that are kept at most; beyond, its chunks are read again once the stream is near
-# the end of the log.
-_KEYS_MAX = 1_000_000
 # Times in a row that a table may turn out to be another one than the log says.
 _CHANGES_MAX = 5
 
@@ -260,7 +258,7 @@ class Copying:
                 self._ask_for_rows(copy, readers)
 
     def _ask_for_rows(self, copy: TableCopy, readers: Readers) -> None:
-        if copy.watched.key_count > _KEYS_MAX:
+        if copy.watched.key_count > KEYS_MAX:
             self.drop(copy)
         elif not copy.state.ranges:
             if self._pass is None and self._output.seconds >= self._pass_not_before:

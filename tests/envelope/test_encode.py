@@ -23,6 +23,7 @@ from connector.changes.statement import StatementKind
 from connector.changes.transaction import RowsChange, StatementChange, Transaction
 from connector.envelope.encode import RecordEncoder, _placed, _refuse_count
 from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.order import TransactionOrder
 from connector.envelope.row_keys import RowKeys
 from connector.envelope.table_schema import TableSchema
@@ -178,6 +179,24 @@ def test_a_dropped_database_takes_its_published_tables_with_it() -> None:
     records = made.statement(statement(StatementKind.DROP_DATABASE, ""))
     assert topics(records) == ["p.shop.a", "p.shop.b"]
     assert [dict(record.headers)["cdc.op"] for record in records] == [b"t", b"t"]
+
+
+def test_keys_that_are_kept_for_copies_do_not_fill_the_memory() -> None:
+    made = Encoder()
+    table_map = table()
+    made.rows(inserted(table_map, 0))
+    watched = made.encoder.watch.table("shop.t")
+    window = watched.open_window()
+    made.rows(inserted(table_map, 1))
+    assert watched.touched_since(window) == {b'{"id":1}'}
+    assert watched.keys is not None
+    watched.keys.update(b"%d" % number for number in range(KEYS_MAX))
+    made.rows(inserted(table_map, 2))
+    # What was read meanwhile counts no more, so no key of it is needed.
+    assert (watched.key_count, watched.changes) == (0, 1)
+    watched.open_window()
+    made.rows(inserted(table_map, 3))
+    assert (watched.key_count, watched.changes) == (1, 1)
 
 
 def partially_updated(before: str, *, present: int = 0b11) -> RowsChange:
