@@ -184,7 +184,7 @@ def test_text_that_is_none_is_refused_as_in_the_stream() -> None:
 
 
 def test_a_row_is_refused_without_its_key_where_that_has_no_form() -> None:
-    name: SchemaColumn = TEXT | {"name": "name", "key": 1}  # type: ignore[assignment]
+    name: SchemaColumn = TEXT | {"name": "name", "key": 1}
     chunk = chunk_of(
         TableSchema.of_columns("shop", "orders", (column("id"), name)), [row(b"1", b"\xff")]
     )
