@@ -12,6 +12,7 @@ A transaction that takes back rows which are on their way is read once more, too
 from __future__ import annotations
 
 import os
+import random
 import socket
 import time
 import uuid
@@ -45,7 +46,11 @@ from connector.stop import StopSignals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from connector.clock import Clock
     from connector.config import RetrySettings, Settings
+
+# Any more are beyond what a float holds.
+_DOUBLINGS_MAX = 64
 
 
 def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | None = None) -> None:
@@ -66,10 +71,12 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
         rolled_back: set[str] = set()
         outlasted: str | None = None
         refused = False
+        runs = _Runs(settings.retry, figures, peers.clock)
         while not stop.requested:
             pipeline = _open(open_pipeline, settings.retry, stop, figures)
             if pipeline is None:
                 return
+            runs.begin()
             try:
                 pipeline.run(stop)
             except RolledBack as error:
@@ -85,7 +92,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                     outlasted = error.transaction_id
                     single_transactions = pipeline.waiting_transactions
                 rolled_back.clear()
-                pause = settings.retry.initial_seconds
+                pause = runs.pause_behind(error)
                 _interrupted(figures, error, pause)
                 stop.sleep(pause)
             except (DecodeError, UnsupportedChange, SinkRefused):
@@ -96,6 +103,41 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 single_transactions = pipeline.waiting_transactions
             finally:
                 pipeline.close()
+
+
+class _Runs:
+    """Runs of pipelines, and how many of them in a row broke before they delivered anything.
+
+    What opens and breaks at once is an attempt like one that cannot be opened.
+    """
+
+    def __init__(self, settings: RetrySettings, figures: Figures, clock: Clock) -> None:
+        self._settings = settings
+        self._figures = figures
+        self._clock = clock
+        self._in_vain = 0
+        self._commits = 0
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """Take note of a pipeline that is open."""
+        self._commits, self._began = self._figures.commits, self._clock.monotonic()
+
+    def pause_behind(self, error: TransientError) -> float:
+        """Return how many seconds to wait behind a run that broke by `error`.
+
+        Raises `error` where there were attempts enough.
+        """
+        settings = self._settings
+        seconds = self._clock.monotonic() - self._began
+        if self._figures.commits > self._commits or seconds > settings.max_seconds:
+            self._in_vain = 0
+        self._in_vain += 1
+        if self._in_vain == settings.attempts_max:
+            raise error
+        doublings = min(self._in_vain - 1, _DOUBLINGS_MAX)
+        jitter = random.uniform(0.0, settings.initial_seconds)  # noqa: S311 - of no secret
+        return min(settings.initial_seconds * 2.0**doublings + jitter, settings.max_seconds)
 
 
 def _open(
