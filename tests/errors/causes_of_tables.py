@@ -164,6 +164,12 @@ COPIES = Group(
             ": give the key a length, or exclude the table",
         ),
         Cause(
+            "copy.fenced",
+            "copy of table {table}: the whole table is kept back ({why})",
+            ": once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it anew "
+            "and lifts the fence",
+        ),
+        Cause(
             "copy.pause_query",
             "{place}: snapshot.pause_query: its first column is not a number",
             ": write a query that returns 0 while reading may go on",
@@ -257,6 +263,13 @@ QUARANTINE = Group(
             "{table}: {rows} stay: which rows a statement changed is not in the log, so it cannot "
             "be written again",
             _COPY_ANEW,
+        ),
+        Cause(
+            "replay.copied",
+            "{table}: {rows} stay: it keeps back a row that a copy has read, of which the log has "
+            "no change",
+            ": once the row can be carried, `binlog-connector snapshot CONFIG {table}` copies the "
+            "table anew and lifts the fence",
         ),
         Cause(
             "replay.missing",

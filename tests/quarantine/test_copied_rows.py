@@ -11,6 +11,7 @@ from connector.envelope.selected_chunk import CopyPlace, RefusedRow
 from connector.envelope.table_schema import TableSchema
 from connector.errors import RecordTooLarge, UnsupportedChange
 from connector.quarantine.copied_rows import TableFenced
+from tests.errors.texts import text
 from tests.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantined
 
 if TYPE_CHECKING:
@@ -56,12 +57,8 @@ def test_of_a_table_that_is_kept_back_nothing_is_copied(kafka: Kafka, log: Log) 
     run.deliver()
     with pytest.raises(TableFenced) as caught:
         run.copied_rows.fenced_keys(schema())
-    assert str(caught.value) == (
-        "copy of table shop.t: the whole table is kept back (binlog.000001:315: table shop.t: "
-        "column text holds a value that is not text of its character set: correct it, or exclude "
-        "the table): once the cause is gone, `binlog-connector snapshot CONFIG shop.t` copies it "
-        "anew and lifts the fence"
-    )
+    (fence,) = run.fences
+    assert str(caught.value) == text("copy.fenced", table="shop.t", why=fence.reason)
 
 
 def test_changes_of_a_row_that_was_kept_back_follow_it(kafka: Kafka, log: Log) -> None:
@@ -77,7 +74,8 @@ def test_changes_of_a_row_that_was_kept_back_follow_it(kafka: Kafka, log: Log) -
     again = run.next_run("fence-key")
     again.replay()
     assert [record.key for record in kafka.rows("t")] == [b'{"id":3}']
-    assert all("a row that a copy has read" in fence.reason for fence in again.fences)
+    said = {f"shop.t: {fence.rows} stay: {fence.reason}" for fence in again.fences}
+    assert said == {text("replay.copied", table="shop.t", rows=rows) for rows in (1, 2)}
     assert [fence.answered for fence in again.fences] == ["1", "1"]
 
 
