@@ -7,13 +7,16 @@ a pattern names them without a wildcard (`online_schema_change` tells why).
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.online_schema_change import named_after
 from connector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# Names are small and few; a source that makes new tables all the time must not fill the memory.
+_KNOWN_MAX: Final = 10_000
 
 # The servers keep their own state here; it is not replicated data.
 SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
@@ -41,6 +44,8 @@ class TableFilter:
         name = (database, table)
         followed = self._known.get(name)
         if followed is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
             followed = self._known[name] = self._decide(database, table)
         return followed
 
