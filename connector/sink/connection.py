@@ -173,8 +173,8 @@ def connector_error(
         if _is(error, kind):
             return SinkRefused(f"{where}: {fix}")
     unavailable = SinkUnavailable(
-        f"{where}: {error}; check kafka.bootstrap_servers, kafka.security_protocol and that the "
-        "brokers are up"
+        f"{where}: {error}; check kafka.bootstrap_servers, kafka.security_protocol, kafka.sasl_* "
+        "and that the brokers are up"
     )
     unavailable.answered = isinstance(error, errors.KafkaError) and not any(
         _is(error, kind) for kind in _NO_ANSWER

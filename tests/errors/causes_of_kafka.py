@@ -16,7 +16,8 @@ BROKERS = Group(
         Cause(
             "kafka.unavailable",
             "kafka {servers}: cannot {doing}: {why}",
-            "; check kafka.bootstrap_servers, kafka.security_protocol and that the brokers are up",
+            "; check kafka.bootstrap_servers, kafka.security_protocol, kafka.sasl_* and that the "
+            "brokers are up",
             End.RETRIED,
         ),
         _refused(

@@ -93,7 +93,7 @@ def test_a_broker_that_is_not_there(stream: Stream) -> None:
     assert text.replace(str(port), "PORT") == (
         "kafka 127.0.0.1:PORT: cannot look at its limits: KafkaTimeoutError: "
         "Unable to bootstrap from ['127.0.0.1:PORT']; check kafka.bootstrap_servers, "
-        "kafka.security_protocol and that the brokers are up"
+        "kafka.security_protocol, kafka.sasl_* and that the brokers are up"
     )
 
 
