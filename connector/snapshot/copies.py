@@ -99,7 +99,9 @@ class Copies:
         known = self._states.get(fresh.key_part)
         if known is not None:
             self._end(known)
-            fresh.request = max(request, known.request)
+            if known.under_way:
+                # Whoever asked for it still waits.
+                fresh.request = max(request, known.request)
         self._states[fresh.key_part] = fresh
         self._copying.copies.append(self._copy(fresh))
         if not where:

@@ -219,3 +219,22 @@ def test_a_request_that_cannot_be_done_any_more_fails_alone(stream: Stream) -> N
         assert other == text("copy.not_followed", table="other.t")
         assert "a request cannot be read" in connector.output()
         assert connector.terminate() == 0
+
+
+def test_a_copy_that_follows_a_request_is_nobodys(stream: Stream) -> None:
+    """One that was asked for may fail alone; one that the stream needs ends the pipeline."""
+    name = f"{stream.database}.orders"
+    stream.execute(
+        "CREATE TABLE orders (id INT PRIMARY KEY) PARTITION BY RANGE (id) "
+        "(PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20))"
+    )
+    config = stream.config(source__start="latest")
+    with ConnectorProcess(config) as connector:
+        connector.wait_for("streaming")
+        assert run_snapshot(config, name).returncode == 0
+        assert states(stream)[name]["request"] >= 0
+        stream.execute("ALTER TABLE orders DROP PARTITION high")
+        connector.wait_for("DROP PARTITION")
+        wait_for_copies(stream, connector, name)
+        assert connector.terminate() == 0
+    assert states(stream)[name]["request"] == -1
