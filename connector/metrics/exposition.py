@@ -27,7 +27,7 @@ _US = 1_000_000
 
 # Name, what it is; the figures of a process.
 _COUNTERS: tuple[tuple[str, str, Callable[[Figures], float]], ...] = (
-    ("records", "Records of rows that were committed to Kafka", lambda f: f.records),
+    ("records", "Records of all topics that were committed to Kafka", lambda f: f.records),
     ("transactions", "Source transactions that were delivered", lambda f: f.transactions),
     ("bytes", "Bytes of keys, values and headers that were committed", lambda f: f.bytes),
     ("commits", "Kafka transactions that were committed", lambda f: f.commits),
