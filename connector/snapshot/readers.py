@@ -198,9 +198,12 @@ class Readers:
                     transactional=job.transactional,
                 )
             except (SourceUnavailable, SourceRefused) as error:
-                if error.number not in _TIMEOUTS or limit == 1:
+                if error.number not in _TIMEOUTS:
                     raise
                 session.query("ROLLBACK")
+                if limit == 1:
+                    seconds = self._settings.statement_seconds_max
+                    raise _too_slow(job.table.name, job.where, seconds) from error
                 limit = max(1, limit // 2)
                 continue
             break
@@ -278,3 +281,17 @@ def _exists(session: SelectSession, job: Job) -> bool:
     else:
         database, table = job.table.schema.database, job.table.schema.table
     return table_exists(session, database, table)
+
+
+def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | SourceRefused:
+    """Return the error for a SELECT of one row that took too long.
+
+    A condition without an index does not become faster; a server that is busy does.
+    """
+    reason = (
+        f"copy of table {table}: the server needs more than {seconds:g} seconds for one row: raise "
+        "snapshot.statement_seconds_max"
+    )
+    if where:
+        return SourceRefused(f"{reason}, or choose a condition that an index answers")
+    return SourceUnavailable(reason)

@@ -164,6 +164,17 @@ COPIES = Group(
             ": give the key a length, or exclude the table",
         ),
         Cause(
+            "copy.slow",
+            "copy of table {table}: the server needs more than {seconds} seconds for one row",
+            ": raise snapshot.statement_seconds_max",
+            End.RETRIED,
+        ),
+        Cause(
+            "copy.slow_where",
+            "copy of table {table}: the server needs more than {seconds} seconds for one row",
+            ": raise snapshot.statement_seconds_max, or choose a condition that an index answers",
+        ),
+        Cause(
             "copy.fenced",
             "copy of table {table}: the whole table is kept back ({why})",
             ": once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it anew "

@@ -238,3 +238,19 @@ def test_a_copy_that_follows_a_request_is_nobodys(stream: Stream) -> None:
         wait_for_copies(stream, connector, name)
         assert connector.terminate() == 0
     assert states(stream)[name]["request"] == -1
+
+
+def test_a_condition_that_no_row_answers_in_time_is_refused(either_stream: Stream) -> None:
+    stream = either_stream
+    values = ", ".join(f"({n})" for n in range(40))
+    name = f"{stream.database}.orders"
+    stream.execute(
+        "CREATE TABLE orders (id INT PRIMARY KEY)", f"INSERT INTO orders VALUES {values}"
+    )
+    config = stream.config(source__start="latest", snapshot__statement_seconds_max=0.5)
+    with ConnectorProcess(config) as connector:
+        connector.wait_for("streaming")
+        done = run_snapshot(config, name, "--where", "SLEEP(0.05) = 7")
+        said = text("copy.slow_where", table=name, seconds="0.5")
+        assert (done.returncode, done.stderr) == (3, f"error: {name}: {said}\n")
+        assert connector.terminate() == 0

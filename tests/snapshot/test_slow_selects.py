@@ -1,0 +1,13 @@
+"""A SELECT that takes too long even for one row."""
+
+from __future__ import annotations
+
+from connector.errors import SourceUnavailable
+from connector.snapshot.readers import _too_slow
+from tests.errors.texts import text
+
+
+def test_the_copy_of_a_whole_table_waits_for_the_server() -> None:
+    error = _too_slow("shop.orders", "", 30.0)
+    assert isinstance(error, SourceUnavailable)
+    assert str(error) == text("copy.slow", table="shop.orders", seconds=30)
