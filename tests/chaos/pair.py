@@ -12,6 +12,7 @@ import pymysql
 from tests.chaos.failure import ChaosFailure
 from tests.chaos.link import End, Link
 from tests.chaos.replication import ask
+from tests.chaos.xa import finish_recovery, prepared, roll_back_prepared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +34,8 @@ class Pair:
         self._source = 0
         self.moves = 0  # rises when another server has become the source
         self.links: list[Link] = []
+        # Ends of XA transactions that a server's recovery had left undone.
+        self.finished_by_hand: list[str] = []
 
     def start(self) -> None:
         for server in self._servers:
@@ -73,12 +76,23 @@ class Pair:
         return self._servers[1 - self._source]
 
     def restart_source(self) -> None:
-        """Start a source that was killed; the replica connects again by itself."""
-        self.source_server.start()
+        """Start a source that was killed, while nobody writes; the replica connects by itself."""
+        self._start_again(self.source_server)
 
     def restart_replica(self) -> None:
         """Start a replica that was killed, and let it go on from what it has."""
-        self._flavour.follow(self.replica_server.start(), self.source)
+        self._start_again(self.replica_server)
+        self._flavour.follow(self.replica, self.source)
+
+    def _start_again(self, server: Server) -> None:
+        """Start a server that was killed, as its own log says that it was."""
+        server.start()
+        if not self._flavour.recovers_xa:
+            self.finished_by_hand += finish_recovery(server.endpoint)
+
+    def roll_back_prepared(self) -> None:
+        """Let nothing that writers left prepared on the source be in the way, while they wait."""
+        roll_back_prepared(self.source)
 
     def wait_for_replica(self) -> None:
         """Wait until the replica has everything; raises ChaosFailure."""
@@ -88,7 +102,10 @@ class Pair:
                 reason = f"replication of the two servers stopped: {error}"
                 raise ChaosFailure(reason)
             if time.monotonic() > deadline:
-                reason = f"the replica did not catch up within {_CATCH_UP_SECONDS:.0f} seconds"
+                reason = (
+                    f"the replica did not catch up within {_CATCH_UP_SECONDS:.0f} seconds; "
+                    f"prepared there: {prepared(self.replica)}"
+                )
                 raise ChaosFailure(reason)
             time.sleep(_LOOK_SECONDS)
 

@@ -45,7 +45,9 @@ def _second_connector(stage: Stage) -> None:
 def _kill_source(stage: Stage) -> None:
     stage.pair.source_server.kill()
     time.sleep(stage.chance.uniform(0.0, 0.5))
-    stage.pair.restart_source()
+    # Writers would settle their doubt by what is not yet what the server's log says.
+    with stage.gate.held():
+        stage.pair.restart_source()
 
 
 def _stop_source(stage: Stage) -> None:

@@ -61,7 +61,11 @@ def alter(endpoint: Endpoint, *statements: str) -> None:
                         raise
                     if attempt + 1 == _LOCK_WAITS:
                         sessions = ask(endpoint, "SHOW FULL PROCESSLIST")
-                        reason = f"{statement}: {error.args[1]}; sessions: {sessions}"
+                        prepared = ask(endpoint, "XA RECOVER")
+                        reason = (
+                            f"{statement}: {error.args[1]}; sessions: {sessions}; "
+                            f"prepared: {prepared}"
+                        )
                         raise ChaosFailure(reason) from error
 
 
@@ -71,6 +75,8 @@ class Flavour(ABC):
     name: str
     shown: str
     reset: str
+    # Whether XA transactions are after a crash what the server's own log says.
+    recovers_xa: bool
 
     @abstractmethod
     def server(self, directory: Path, server_id: int) -> Server:
@@ -115,6 +121,7 @@ class Mysql(Flavour):
     name = "mysql"
     shown = "MySQL 9.7"
     reset = "RESET BINARY LOGS AND GTIDS"
+    recovers_xa = True
 
     def server(self, directory: Path, server_id: int) -> Server:
         renamed = {
@@ -168,6 +175,7 @@ class Mariadb(Flavour):
     name = "mariadb"
     shown = "MariaDB 11.8"
     reset = "RESET MASTER"
+    recovers_xa = False
 
     def server(self, directory: Path, server_id: int) -> Server:
         settings = {

@@ -156,6 +156,7 @@ def _cut_over(stage: Stage) -> None:
     number = len(defaults) + 1
     defaults[f"more_{number}"] = number
     with stage.gate.held():
+        stage.pair.roll_back_prepared()
         (columns,) = ask(
             stage.pair.source,
             "SELECT GROUP_CONCAT(column_name ORDER BY ordinal_position) AS names "
@@ -176,6 +177,7 @@ def _cut_over(stage: Stage) -> None:
 def _rename(stage: Stage) -> None:
     """Give a table another name and its own again, which nobody can tell from another table's."""
     with stage.gate.held():
+        stage.pair.roll_back_prepared()
         alter(
             stage.pair.source,
             f"USE {stage.database}",
