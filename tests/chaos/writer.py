@@ -12,6 +12,7 @@ import pymysql
 from local_stack import connect
 from tests.chaos.ledger import Ledger, Transaction
 from tests.chaos.tables import ACCOUNTS, BULK_ROWS, HOT_ROWS, RowId, first_account, first_bulk
+from tests.chaos.xa import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,8 +87,10 @@ class Writer:
             self.error = error
 
     def _pass(self) -> None:
+        settled = False
         try:
             cursor = self._ready()
+            settled = True
             cursor.execute("BEGIN")
             transaction = self._doubtful = Transaction(self.ledger)
             book = RowId("book", self.number)
@@ -105,7 +108,8 @@ class Writer:
         except (pymysql.err.MySQLError, OSError) as error:
             number = error.args[0] if error.args else 0
             if number in _ROLLED_BACK:
-                self._doubtful = None
+                if settled:
+                    self._doubtful = None
                 self._lose()
             elif number in _LOST or isinstance(error, (OSError, pymysql.err.InterfaceError)):
                 self._lose()
@@ -120,13 +124,14 @@ class Writer:
         if self._cursor is None:
             self._moves = self._pair.moves
             self._connection = connect(self._pair.source, self._database)
-            self._connection.autocommit(False)
             self._cursor = self._connection.cursor()
             self._cursor.execute("SET time_zone = '+00:00'")
             self._settle(self._cursor)
+            self._connection.autocommit(False)
         return self._cursor
 
     def _settle(self, cursor: Cursor) -> None:
+        # MariaDB lets nobody do that who is in a transaction, or does not commit by itself.
         for name in self._prepared(cursor):
             cursor.execute(f"XA ROLLBACK '{name}'")
         if self.number == TRUNCATES:
@@ -137,6 +142,7 @@ class Writer:
         if self._doubtful is None:
             return
         # A session that may still be committing holds the row's lock.
+        cursor.execute("BEGIN")
         cursor.execute("SELECT n FROM book WHERE writer = %s FOR UPDATE", (self.number,))
         (n,) = cursor.fetchone() or (0,)
         cursor.execute("ROLLBACK")
@@ -147,7 +153,7 @@ class Writer:
     def _prepared(self, cursor: Cursor) -> list[str]:
         """Return this writer's transactions that were prepared and not ended."""
         cursor.execute("XA RECOVER")
-        names = [str(row[3]) for row in cursor.fetchall()]
+        names = [name_of(row[3]) for row in cursor.fetchall()]
         return [name for name in names if name.startswith(f"w{self.number}-")]
 
     def _lose(self) -> None:

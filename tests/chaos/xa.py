@@ -30,7 +30,12 @@ _NOT_OURS = 1397
 
 def prepared(server: Endpoint) -> list[str]:
     """Return the names of the transactions that are prepared."""
-    return [_text(row["data"]) for row in ask(server, "XA RECOVER")]
+    return [name_of(row["data"]) for row in ask(server, "XA RECOVER")]
+
+
+def name_of(data: str | bytes) -> str:
+    """Return the name in a row of XA RECOVER: MariaDB's are bytes."""
+    return data.decode() if isinstance(data, bytes) else data
 
 
 def finish_recovery(server: Endpoint) -> list[str]:
@@ -77,7 +82,3 @@ def _last_steps(server: Endpoint) -> dict[str, str]:
             if step := _STEP.search(event["Info"]):
                 steps[bytes.fromhex(step[2]).decode()] = step[1]
     return steps
-
-
-def _text(data: str | bytes) -> str:
-    return data.decode() if isinstance(data, bytes) else data
