@@ -49,5 +49,10 @@ def _lines(outcome: Outcome) -> list[str]:
         lines.append(
             f"| **all** | {outcome.faults} | {median(everything):.2f} s | {max(everything):.2f} s |"
         )
+    if outcome.finished_by_hand:
+        lines.append(
+            f"\n{outcome.finished_by_hand} XA transactions came back prepared when a killed server "
+            "was started, and were ended as its log says."
+        )
     lines += [f"\n{name} was left out: {why}" for name, why in outcome.left_out.items()]
     return [*lines, ""]

@@ -42,6 +42,7 @@ class Outcome:
     rounds: dict[str, list[float | None]] = field(default_factory=lambda: defaultdict(list))
     verdicts: list[Verdict] = field(default_factory=list)  # the last one of each pipeline
     checkpoints: int = 0
+    finished_by_hand: int = 0  # XA transactions whose end a server's recovery had left undone
     left_out: dict[str, str] = field(default_factory=dict)  # kinds, and why
     failure: str = ""
 
@@ -83,6 +84,7 @@ def run(
         raise
     finally:
         outcome.seconds = time.monotonic() - begin
+        outcome.finished_by_hand = len(stage.pair.finished_by_hand)
         stage.stop(keep_data=bool(outcome.failure))
     return outcome
 
