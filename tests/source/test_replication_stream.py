@@ -96,10 +96,13 @@ def test_earliest_streams_the_whole_log_as_it_is_on_disk(source: Source, schema:
     )
     expected = events_of_log(source)
     events: list[bytes] = []
+    # Other tests have written much before.
+    missing = len(expected)
     with open_at(source, "earliest") as stream:
         assert stream.identity.flavour == ("mariadb" if source.is_mariadb else "mysql")
-        while len(of_transactions(events)) < len(expected):
+        while missing:
             events.append(next_event(stream))
+            missing -= len(of_transactions(events[-1:]))
     # First of all: which file this is, and how its events look.
     assert [event[4] for event in events[:2]] == [ROTATE, FORMAT_DESCRIPTION]
     assert of_transactions(events) == expected
