@@ -320,6 +320,8 @@ def test_a_commit_succeeds_across_a_restart_of_the_broker(
     sink = open_sink("a", transaction_timeout_seconds=30)
     publish(sink, settings, 1)
     sink.commit(progress("a"))
+    # A broker that is alone and killed before it has marked a commit never marks it.
+    wait_until_settled(kafka_broker.endpoint, settings.topic_prefix)
     kafka_broker.kill()
     with ThreadPoolExecutor(1) as pool:
         # Its partitions are to be added to the transaction while nobody answers.
