@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from connector.envelope.order import file_number
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.metrics.figures import Distance
-from connector.source.binary_logs import binary_log_status
+from connector.source.binary_logs import binary_log_status, binary_logs
 from connector.source.preflight import retention
 
 if TYPE_CHECKING:
@@ -68,10 +68,9 @@ def read_source_log(server: MysqlServer) -> SourceLog:
         gtids = MariadbGtidSet.parse(server.global_value("gtid_binlog_pos") or "")
     elif server.identity.gtid:
         gtids = GtidSet.parse(str(status.get("Executed_Gtid_Set", "")))
-    files = server.query("SHOW BINARY LOGS")
     return SourceLog(
         server_uuid=server.identity.server_uuid,
-        files={str(row["Log_name"]): int(str(row["File_size"])) for row in files},
+        files=binary_logs(server),
         gtid_set=gtids,
         retention_seconds=retention(server)[1],
         # MariaDB 11.4, and Percona's name for the same.

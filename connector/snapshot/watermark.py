@@ -22,16 +22,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from connector.envelope.order import file_number
 from connector.errors import SourceRefused
+from connector.source.binary_logs import status_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
-    from connector.source.identity import ServerIdentity
     from connector.source.select_session import SelectSession
 
-# MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
-_BINARY_LOG_STATUS_SINCE = (8, 2, 0)
 _WAIT_SECONDS = 1
 _LOOK_SECONDS = 0.005
 
@@ -94,7 +92,7 @@ def log_end(session: SelectSession) -> LogPosition:
 
     Raises SourceRefused without a log.
     """
-    rows = session.query(_status_query(session.identity))
+    rows = session.query(status_query(session.identity))
     if not rows:
         reason = f"{session.place}: the binary log is off: start the server with log_bin"
         raise SourceRefused(reason)
@@ -121,8 +119,3 @@ def open_snapshot(session: SelectSession, least: LogPosition, closing: Event) ->
             return seen
         session.query("COMMIT")
         closing.wait(_LOOK_SECONDS)
-
-
-def _status_query(identity: ServerIdentity) -> str:
-    modern = identity.flavour == "mysql" and identity.version_number >= _BINARY_LOG_STATUS_SINCE
-    return "SHOW BINARY LOG STATUS" if modern else "SHOW MASTER STATUS"

@@ -9,6 +9,7 @@ from connector.wire.commands import FIRST_POSITION
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from connector.source.identity import ServerIdentity
     from connector.source.mysql_server import MysqlServer
 
 # MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
@@ -21,11 +22,14 @@ def binary_log_status(server: MysqlServer) -> dict[str, object] | None:
 
     Raises SourceRefused without the grant REPLICATION CLIENT.
     """
-    modern = server.identity.flavour == "mysql" and (
-        server.identity.version_number >= _BINARY_LOG_STATUS_SINCE
-    )
-    rows = server.query("SHOW BINARY LOG STATUS" if modern else "SHOW MASTER STATUS")
+    rows = server.query(status_query(server.identity))
     return rows[0] if rows else None
+
+
+def status_query(identity: ServerIdentity) -> str:
+    """Return the statement that tells where the log of such a server ends."""
+    modern = identity.flavour == "mysql" and identity.version_number >= _BINARY_LOG_STATUS_SINCE
+    return "SHOW BINARY LOG STATUS" if modern else "SHOW MASTER STATUS"
 
 
 def binary_logs(server: MysqlServer) -> dict[str, int]:

@@ -18,29 +18,17 @@ from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.progress import Progress
 from connector.event_source import EventSource
 from connector.resume import Instance, Standing, added_columns
-from connector.sink.record_batch import BatchingTarget, BatchReceiver
+from connector.sink.record_batch import BatchingTarget
 from connector.source.dump_request import open_stream
 from connector.source_choice import choose_source
+from tests.integration.restarts import Batches
 
 if TYPE_CHECKING:
     from connector.envelope.record import Record
-    from connector.sink.record_batch import RecordBatch
     from local_stack import Endpoint
 
 NOW_US = 1_700_000_000_000_000
 PREFIX = "p"
-
-
-class _Batches(BatchReceiver):
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-
-    def partition_count(self, topic: str) -> int:
-        del topic
-        return 1
-
-    def receive(self, batch: RecordBatch) -> None:
-        self.records += batch.records()
 
 
 class _OneEvent(EventSource):
@@ -83,7 +71,7 @@ class AnchoredStream:
         last = self.progress
         standing = Standing(source.identity, source.point, last, source=source.address)
         flavour = source.identity.flavour
-        batches = _Batches()
+        batches = Batches()
         target = BatchingTarget(batches, 4096, 16384, 1 << 24)
         schemas: dict[str, bytes] = {}
         for record in self.records:
@@ -137,7 +125,7 @@ class AnchoredStream:
         self.gone += encoder.anchored.gone
         return self.records[before:]
 
-    def _commit(self, stream: DeliveryStream, target: BatchingTarget, batches: _Batches) -> None:
+    def _commit(self, stream: DeliveryStream, target: BatchingTarget, batches: Batches) -> None:
         target.flush()
         self.records += batches.records
         batches.records = []

@@ -36,7 +36,9 @@ NOW_US = 1_700_000_000_000_000
 PREFIX = "p"
 
 
-class _Batches(BatchReceiver):
+class Batches(BatchReceiver):
+    """Keeps the records of batches, of topics with one partition."""
+
     def __init__(self) -> None:
         self.records: list[Record] = []
 
@@ -83,7 +85,7 @@ class CrashingStream:
         source = choose_source(self._settings, last)
         standing = Standing(source.identity, source.point, last, source=source.address)
         flavour = source.identity.flavour
-        batches = _Batches()
+        batches = Batches()
         target = BatchingTarget(batches, 4096, 16384, 1 << 24)
         known = [r.key.decode() for r in self.committed if r.topic.endswith(".schema") and r.key]
         stream = DeliveryStream(
@@ -114,7 +116,7 @@ class CrashingStream:
                 if data is not None:
                     yield data
 
-    def _commit(self, stream: DeliveryStream, target: BatchingTarget, batches: _Batches) -> None:
+    def _commit(self, stream: DeliveryStream, target: BatchingTarget, batches: Batches) -> None:
         target.flush()
         self.committed += batches.records
         batches.records = []
