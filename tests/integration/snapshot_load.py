@@ -20,6 +20,11 @@ CREATE = """
     )
 """
 
+# Bursts, so that changes meet the chunk that is being read; and pauses, so that a connector that is
+# slow, since its lines are counted on a busy machine, keeps up: a chunk waits for the stream.
+BURST = 20
+PAUSE_SECONDS = 0.2
+
 
 def fill(source: Endpoint, database: str, table: str, rows: int, *, key: str = "id") -> None:
     """Create a table with rows 0 up to `rows`, all of version 0."""
@@ -92,6 +97,8 @@ class Writer(threading.Thread):
                 else:
                     connection.rollback()
                 self.transactions += 1
+                if self.transactions % BURST == 0:
+                    self._stopped.wait(PAUSE_SECONDS)
 
 
 def all_rows(source: Endpoint, database: str, table: str) -> list[dict[str, Any]]:
