@@ -11,7 +11,7 @@ from librt.base64 import b64encode
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.strings import CharacterReader, StringReader
-from connector.digits import put_uint
+from connector.envelope.cell_forms import put_geometry, put_label, put_labels
 from connector.envelope.cell_writer import CellWriter
 from connector.envelope.values import not_text
 from connector.json_strings import QUOTE, put_utf8, quoted
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from connector.binlog.columns.geometry import GeometryReader
     from connector.envelope.contract import SchemaColumn
     from connector.payload import PayloadReader
-
-_COMMA: Final = 0x2C
-_CLOSE: Final = 0x7D
 
 _BINARY: Final = ("binary", "varbinary", "blob")
 
@@ -102,13 +99,7 @@ class EnumWriter(CellWriter):
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the label as a string, or an object with the index."""
-        index = self._reader.read_index(image)
-        if index < len(self._labels):
-            out.write(self._labels[index])
-            return
-        out.write(b'{"index":')
-        put_uint(out, index)
-        out.append(u8(_CLOSE))
+        put_label(out, self._labels, self._reader.read_index(image))
 
 
 @final
@@ -128,16 +119,7 @@ class SetWriter(CellWriter):
         mask = self._reader.read_mask(image)
         if self._labels is None:
             raise not_text(self._name)
-        out.append(u8(QUOTE))
-        several = False
-        for label in self._labels:
-            if mask & 1:
-                if several:
-                    out.append(u8(_COMMA))
-                out.write(label)
-                several = True
-            mask >>= 1
-        out.append(u8(QUOTE))
+        put_labels(out, self._labels, mask)
 
 
 @final
@@ -153,8 +135,4 @@ class GeometryWriter(CellWriter):
         """Append an object."""
         stored = self._reader.read_stored(image)
         srid = stored.read_uint32()
-        out.write(b'{"wkb":"')
-        out.write(b64encode(stored.read_rest()))
-        out.write(b'","srid":')
-        put_uint(out, srid)
-        out.append(u8(_CLOSE))
+        put_geometry(out, stored.read_rest(), srid)

@@ -13,8 +13,8 @@ from mypy_extensions import i64, u8
 from connector.binlog.row_plan import describe
 from connector.envelope.cell_writers import cell_writer
 from connector.envelope.row_images import RowImages
+from connector.envelope.row_member import RowMember, put_key
 from connector.errors import DecodeError
-from connector.json_strings import quoted
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from connector.envelope.cell_writer import CellWriter
     from connector.envelope.table_schema import TableSchema
 
-_OPEN: Final = 0x7B
-_COMMA: Final = 0x2C
 _CLOSE: Final = 0x7D
 _NULL: Final = b"null"
 
@@ -32,17 +30,14 @@ _NOTHING: Final = PayloadReader(b"")
 
 
 @final
-class _Member:
-    """A column of the object that is written."""
+class _Member(RowMember):
+    """A column, and what writes it."""
 
-    __slots__ = ("end", "name", "start", "writer")
+    __slots__ = ("writer",)
 
-    def __init__(self, name: bytes, writer: CellWriter) -> None:
-        self.name = name  # with what stands before it: `{"id":` or `,"id":`
+    def __init__(self, place: int, name: str, writer: CellWriter) -> None:
+        super().__init__(place, name)
         self.writer = writer
-        # Of the member in the text that was written last, without what stands before it.
-        self.start: i64 = 0
-        self.end: i64 = 0
 
 
 @final
@@ -59,13 +54,10 @@ class RowWriter(RowImages):
         self._table_map = table_map
         readers = table_map.row_plan.readers
         self._members = [
-            _Member(
-                (b"," if place else b"{") + quoted(column["name"]) + b":",
-                cell_writer(column, readers[place]),
-            )
+            _Member(place, column["name"], cell_writer(column, readers[place]))
             for place, column in enumerate(schema.columns)
         ]
-        self._keyed = [self._members[place] for place in schema.key_indexes]
+        self._keyed: list[RowMember] = [self._members[place] for place in schema.key_indexes]
         self._nulls_length: i64 = (len(self._members) + 7) // 8
         self._key = BytesWriter()
         self._rows: RowsEvent | None = None
@@ -99,16 +91,7 @@ class RowWriter(RowImages):
             return None
         key = self._key
         key.truncate(0)
-        before: i64 = _OPEN
-        for member in self._keyed:
-            key.append(u8(before))
-            at = member.start
-            end = member.end
-            while at < end:
-                key.append(out[at])
-                at += 1
-            before = _COMMA
-        key.append(u8(_CLOSE))
+        put_key(key, self._keyed, out)
         return key.getvalue()
 
     def _put_members(self, image: PayloadReader, out: BytesWriter) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, NoReturn, final
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
+from connector.envelope.row_member import RowMember, put_key
 from connector.envelope.selected_cells import selected_cell
 from connector.envelope.selected_chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
 from connector.errors import DecodeError, ProtocolError, UnsupportedChange
-from connector.json_strings import quoted
 from connector.payload import LENENC_NULL, PayloadReader
 from connector.wire.responses import GARBLED
 from connector.wire.text_rows import RowTaker
@@ -30,17 +30,14 @@ _NULL: Final = b"null"
 
 
 @final
-class _Member:
-    """A column of the object that is written."""
+class _Member(RowMember):
+    """A column, and what writes it."""
 
-    __slots__ = ("cell", "cell_end", "cell_start", "end", "is_null", "name", "start")
+    __slots__ = ("cell", "cell_end", "cell_start", "is_null")
 
-    def __init__(self, name: bytes, cell: SelectedCell) -> None:
-        self.name = name  # with what stands before it: `{"id":` or `,"id":`
+    def __init__(self, place: int, name: str, cell: SelectedCell) -> None:
+        super().__init__(place, name)
         self.cell = cell
-        # Of the member in the text that was written last, without what stands before it.
-        self.start: i64 = 0
-        self.end: i64 = 0
         # Of the cell in the row that was taken last.
         self.cell_start: i64 = 0
         self.cell_end: i64 = 0
@@ -56,6 +53,7 @@ class SelectedRowWriter(RowTaker):
 
     __slots__ = (
         "_count",
+        "_key",
         "_keyed",
         "_last",
         "_members",
@@ -72,12 +70,11 @@ class SelectedRowWriter(RowTaker):
         """
         self.schema = schema
         self._members = [
-            _Member(
-                (b"," if place else b"{") + quoted(column["name"]) + b":", selected_cell(column)
-            )
+            _Member(place, column["name"], selected_cell(column))
             for place, column in enumerate(schema.columns)
         ]
         self._keyed = [self._members[place] for place in schema.key_indexes]
+        self._key: list[RowMember] = [*self._keyed]
         self._out = BytesWriter()
         self._count: i64 = 0
         self._last = b""  # what the last row lies in
@@ -107,7 +104,7 @@ class SelectedRowWriter(RowTaker):
         value_end: i64 = len(out)
         _put_length(out, head, value_end - head - LENGTHS)
         if self._keyed:
-            self._put_key(out)
+            put_key(out, self._key, out)
             _put_length(out, head + 8, len(out) - value_end)
         else:
             _put_length(out, head + 8, NO_KEY)
@@ -201,19 +198,6 @@ class SelectedRowWriter(RowTaker):
             return reader.read_lenenc()
         except DecodeError:
             self._refuse_shape()
-
-    def _put_key(self, out: BytesWriter) -> None:
-        """Append the key: a copy of the columns that were written."""
-        before: i64 = _OPEN
-        for member in self._keyed:
-            out.append(u8(before))
-            at = member.start
-            end = member.end
-            while at < end:
-                out.append(out[at])
-                at += 1
-            before = _COMMA
-        out.append(u8(_CLOSE))
 
     def _refuse_shape(self) -> NoReturn:
         reason = (

@@ -12,7 +12,7 @@ from librt.strings import read_i32_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.floats import put_float32
-from connector.digits import put_uint
+from connector.envelope.cell_forms import put_geometry, put_label, put_labels
 from connector.envelope.selected_cell import SelectedCell
 from connector.envelope.values import not_text
 from connector.errors import DecodeError, UnsupportedChange
@@ -27,7 +27,6 @@ _ZERO: Final = 0x30
 _COMMA: Final = 0x2C
 _OPENING: Final = 0x5B
 _CLOSING: Final = 0x5D
-_CLOSE: Final = 0x7D
 
 _WORD_MASK: Final = 0xFFFF_FFFF
 _SRID_LENGTH: Final = 4
@@ -94,13 +93,7 @@ class EnumCell(SelectedCell):
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the cell."""
-        index = _number(data, start, end)
-        if index < len(self._labels):
-            out.write(self._labels[index])
-            return
-        out.write(b'{"index":')
-        put_uint(out, index)
-        out.append(u8(_CLOSE))
+        put_label(out, self._labels, _number(data, start, end))
 
 
 @final
@@ -118,16 +111,7 @@ class SetCell(SelectedCell):
         mask = int(data[start:end])
         if mask >> len(self._labels):
             raise not_text(self._name)
-        out.append(u8(QUOTE))
-        several = False
-        for label in self._labels:
-            if mask & 1:
-                if several:
-                    out.append(u8(_COMMA))
-                out.write(label)
-                several = True
-            mask >>= 1
-        out.append(u8(QUOTE))
+        put_labels(out, self._labels, mask)
 
 
 @final
@@ -147,11 +131,8 @@ class GeometryCell(SelectedCell):
                 "exclude the table"
             )
             raise UnsupportedChange(reason)
-        out.write(b'{"wkb":"')
-        out.write(b64encode(data[start + _SRID_LENGTH : end]))
-        out.write(b'","srid":')
-        put_uint(out, i64(read_i32_le(data, start)) & _WORD_MASK)
-        out.append(u8(_CLOSE))
+        srid = i64(read_i32_le(data, start)) & _WORD_MASK
+        put_geometry(out, data[start + _SRID_LENGTH : end], srid)
 
 
 @final
