@@ -133,5 +133,6 @@ def open_server(
         stop_at_end=stop_at_end,
         idle_timeout_seconds=idle_timeout_seconds,
         verify_checksum=verify_checksum,
+        of_url=isinstance(source, str),
     )
     return BinlogReader(log, selection)

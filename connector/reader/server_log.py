@@ -8,6 +8,7 @@ signs of life are not part of the log and are left out.
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import RotateEvent
@@ -19,6 +20,7 @@ from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
 from connector.errors import ConfigError, SourceUnavailable
 from connector.reader.file_sequence import closed_too_soon
+from connector.reader.words_of_urls import words_of_urls
 from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start
@@ -49,9 +51,14 @@ class ServerLog:
         stop_at_end: bool,
         idle_timeout_seconds: float | None,
         verify_checksum: bool,
+        of_url: bool,
     ) -> None:
-        """Log in and ask for everything behind `start`; see `open_server`."""
-        with MysqlServer.connect(settings) as server:
+        """Log in and ask for everything behind `start`; see `open_server`.
+
+        `of_url` tells that whoever reads errors gave a URL, and no settings.
+        """
+        self._speaking = words_of_urls if of_url else nullcontext
+        with self._speaking(), MysqlServer.connect(settings) as server:
             point = _start_point(server, start)
             mariadb = server.identity.flavour == "mariadb"
         self._idle_timeout_seconds = idle_timeout_seconds
@@ -66,9 +73,10 @@ class ServerLog:
         self.name = point.file  # "" until the server has named it
         self.position = point.position
         self.format: FormatDescriptionEvent = format_before_description(self.version)
-        self._stream = open_stream(
-            settings, point, replica_name=_REPLICA_NAME, stop_at_end=stop_at_end
-        )
+        with self._speaking():
+            self._stream = open_stream(
+                settings, point, replica_name=_REPLICA_NAME, stop_at_end=stop_at_end
+            )
 
     def events(self) -> Iterator[Event]:
         """Yield the events as they come.
@@ -108,7 +116,8 @@ class ServerLog:
             left = _RECEIVE_SECONDS
             if timeout is not None:
                 left = min(left, timeout - (time.monotonic() - idle_since))
-            data = self._stream.receive(max(left, 0.0))
+            with self._speaking():
+                data = self._stream.receive(max(left, 0.0))
             if data is not None or self._stream.ended or left <= 0:
                 return data
         return None

@@ -203,6 +203,10 @@ def test_a_login_that_is_refused_says_so_without_the_password(mysql_server: Mysq
         open_server(f"mysql://nobody:secret@{endpoint.host}:{endpoint.port}/")
     assert "nobody" in str(raised.value)
     assert "secret" not in str(raised.value)
+    # In the words of what was given, which is no configuration.
+    assert str(raised.value).endswith(
+        ": check the URL's user and password, and that the account may log in from this host"
+    )
 
 
 def test_a_log_of_a_server_that_stops_ends_with_an_error(tmp_path: Path) -> None:
