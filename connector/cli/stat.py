@@ -57,9 +57,10 @@ def stat(
     from connector.stat.statistics import Statistics  # noqa: PLC0415  # keeps --help fast
 
     statistics = Statistics()
+    options = ReadingOptions(verify_checksum=verify_checksum, tell_apart=True)
     with exit_codes():
         try:
-            for event in events_of_files(logs, ReadingOptions(verify_checksum=verify_checksum)):
+            for event in events_of_files(logs, options):
                 statistics.add(event)
         finally:
             if statistics.files:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,8 @@ class ReadingOptions:
     verify_checksum: bool = True
     recover: bool = False
     follow: bool = False  # at the end of the last log wait for more
+    # Whether files of one name in several folders are called by their paths.
+    tell_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +55,27 @@ def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[Log]:
     The events raise ConfigError for a file that cannot be opened, and what reading raises.
     """
     start = options.start_position or FIRST_POSITION
+    shared = _shared_names(paths) if options.tell_apart else set()
     for number, path in enumerate(paths):
         last = number == len(paths) - 1
-        yield Log(path, _file_events(path, start, options, last=last), last, _size(path))
+        name = path if Path(path).name in shared else None
+        yield Log(path, _file_events(path, name, start, options, last=last), last, _size(path))
         start = FIRST_POSITION
 
 
+def _shared_names(paths: Sequence[str]) -> set[str]:
+    """Return the names that files of several folders have."""
+    counts = Counter(Path(path).name for path in set(paths))
+    return {name for name, count in counts.items() if count > 1}
+
+
 def _file_events(
-    path: str, start_position: int, options: ReadingOptions, *, last: bool
+    path: str, called: str | None, start_position: int, options: ReadingOptions, *, last: bool
 ) -> Callable[[], Generator[Event | Gap]]:
     def events() -> Generator[Event | Gap]:
         from_input = path == STANDARD_INPUT
         source = sys.stdin.buffer if from_input else path
-        name = "stdin" if from_input else None
+        name = "stdin" if from_input else called
         try:
             if options.recover:
                 yield from _recovered(ByteSource(source, name), start_position, options)

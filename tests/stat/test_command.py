@@ -39,6 +39,22 @@ def test_tables_are_what_people_see(shared_binlogs: Path) -> None:
     assert "mysql-bin.000005 │      194 │   302 │    1 │       0 │" in done.stdout
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(
+    shared_binlogs: Path, tmp_path: Path
+) -> None:
+    files = []
+    for folder, number in (("a", 5), ("b", 6)):
+        (tmp_path / folder).mkdir()
+        files.append(tmp_path / folder / "binlog.000001")
+        files[-1].write_bytes((shared_binlogs / f"seed/mysql-bin.00000{number}").read_bytes())
+    other = shared_binlogs / "seed/mysql-bin.000005"
+    document = json.loads(stat("--format", "json", *files, other).stdout)
+    counted = [(file["file"], file["events"]) for file in document["files"]]
+    assert counted == [(str(files[0]), 7), (str(files[1]), 7), (other.name, 7)]
+    largest = {each["file"] for each in document["transactions"]["largest"]}
+    assert largest == {str(files[0]), str(files[1]), other.name}
+
+
 def test_compressed_files_and_standard_input_are_read(shared_binlogs: Path, tmp_path: Path) -> None:
     data = (shared_binlogs / "seed/mysql-bin.000005").read_bytes()
     packed = tmp_path / "packed"
