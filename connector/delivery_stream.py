@@ -154,7 +154,9 @@ class DeliveryStream(ChangeReceiver):
         """Return the record that says where the stream stands, between transactions."""
         published = self._published
         seq = "" if published is None else str(self._encoder.sequence(published))
-        progress = self._standing.progress(instance, seq, self._encoder.added_columns, now_ms)
+        progress = self._standing.progress(
+            instance, seq, self._encoder.schemas.added_columns, now_ms
+        )
         progress.online_changes = self._online.to_record()
         anchored = self._encoder.anchored
         if anchored is not None:

@@ -247,7 +247,7 @@ class Guard:
         fenced = {fence.table for fence in self._fences if fence.database == change.database}
         if not fenced:
             return False
-        for table in sorted(fenced.union(self._encoder.published_tables(change.database))):
+        for table in sorted(fenced.union(self._encoder.schemas.tables(change.database))):
             dropped = StatementChange(
                 change.transaction,
                 change.event_number,

@@ -107,7 +107,7 @@ class CopyOutput:
         schema = chunk.schema
         left_out = touched | self._copied_rows.fenced_keys(schema)
         # Refuses a topic that another table has.
-        self._encoder.topic(schema.database, schema.table)
+        self._encoder.tables.topic(schema.database, schema.table)
         place = self._standing.between(chunk.count)
         self._announce(schema, place, read_us)
         copy_place = CopyPlace(
@@ -127,10 +127,10 @@ class CopyOutput:
         place = self._standing.between(1)
         if schema is not None:
             self._announce(schema, place, self.now_us)
-        schema_id = self._encoder.newest_schema_id(f"{database}.{table}")
+        schema_id = self._encoder.schemas.newest_id(f"{database}.{table}")
         if not schema_id:
             return
-        self._encoder.topic(database, table)
+        self._encoder.tables.topic(database, table)
         put_rows_gone(
             self._target,
             self._options,
@@ -156,7 +156,7 @@ class CopyOutput:
         self._target.take(topic, key, value, NO_HEADERS, self.now_ms)
 
     def _announce(self, schema: TableSchema, place: BetweenPlace, time_us: int) -> None:
-        self._encoder.announce(schema, _sequence(place), time_us // _US_PER_MS)
+        self._encoder.schemas.write(schema, _sequence(place), time_us // _US_PER_MS)
 
     def _log_position(self, file: str, position: int) -> LogPosition | None:
         if not file:

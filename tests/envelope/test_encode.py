@@ -21,10 +21,11 @@ from connector.binlog.table_map_event import TableMapEvent
 from connector.changes.added_columns import AddedColumn, DefaultKind
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import RowsChange, StatementChange, Transaction
-from connector.envelope.encode import RecordEncoder, _placed, _refuse_count
+from connector.envelope.encode import RecordEncoder, _refuse_count
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.order import TransactionOrder
+from connector.envelope.published_tables import placed
 from connector.envelope.row_keys import RowKeys
 from connector.envelope.table_schema import TableSchema
 from connector.envelope.values import value_encoder
@@ -162,11 +163,11 @@ def test_an_added_column_is_told_with_the_next_schema() -> None:
     made.rows(inserted(table(), 1))
     added = AddedColumn("x", DefaultKind.LITERAL, "7")
     assert made.statement(statement(StatementKind.ALTER_TABLE, "t", added)) == []
-    assert made.encoder.added_columns == {"shop.t": [added]}
+    assert made.encoder.schemas.added_columns == {"shop.t": [added]}
     wider = table("t", Column(ColumnType.LONG, 0, nullable=True, name="x"))
     schema, _ = made.rows(inserted(wider, 2))
     assert [column.get("added_default") for column in schema_columns(schema)] == [None, 7]
-    assert made.encoder.added_columns == {}
+    assert made.encoder.schemas.added_columns == {}
 
 
 def test_what_is_truncated_before_anything_was_published_says_nothing() -> None:
@@ -281,7 +282,7 @@ def test_a_column_of_a_type_that_the_envelope_has_no_form_for_is_refused() -> No
     change = inserted(table(), 1)
     with pytest.raises(UnsupportedChange) as caught:
         value_encoder({"name": "a", "type": "type 20", "nullable": True, "key": 0})
-    assert str(_placed(change.event, "shop.t", caught.value)) == text(
+    assert str(placed(change.event, "shop.t", caught.value)) == text(
         "row.type", event="binlog.000001:300", table="shop.t", column="a", type="type 20"
     )
 
@@ -290,7 +291,7 @@ def test_a_rows_event_with_more_rows_than_a_sequence_counts_is_refused() -> None
     change = inserted(table(), 1)
     with pytest.raises(UnsupportedChange) as caught:
         _refuse_count("a rows event with more than 100000000 rows")
-    assert str(_placed(change.event, "shop.t", caught.value)) == text(
+    assert str(placed(change.event, "shop.t", caught.value)) == text(
         "row.many", event="binlog.000001:300", table="shop.t", rows=100_000_000
     )
 
