@@ -17,6 +17,8 @@ from connector.cli.daemon import EXIT_CONFIG, EXIT_DEFINITE, ConfigPath, exit_co
 from connector.cli.failure import fail
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from connector.config import Settings
     from connector.quarantine.fences import Fence
 
@@ -138,7 +140,7 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """Write what is kept back of a table, or of one key, again, and lift the fence.
 
     The running pipeline does it; where none runs, the next one does. Exit code 3: something still
-    cannot be written, and stays.
+    cannot be written, and stays; or the table is to be copied, because a fence has ended its copy.
     """
 
     def ask() -> None:
@@ -152,13 +154,14 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
             _refuse(f"{what}: nothing of it is kept back; `quarantine list` shows what is")
         arguments = {"database": database, "table": table, "key": key}
         request = write_command(settings.kafka, settings.name, "replay", **arguments)
-        _wait(settings, wanted, str(request))
+        if _wait(settings, wanted, str(request)):
+            _require_copy(settings, config, name)
 
     exit_code_of(ask)
 
 
-def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
-    """Wait for the outcome of a replay, and say it."""
+def _wait(settings: Settings, wanted: list[Fence], request: str) -> bool:
+    """Wait for the outcome of a replay, and say it; return whether everything was written."""
     console = Console()
     name = wanted[0].name
     # Others of the table may be set meanwhile.
@@ -182,7 +185,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
                     f"no pipeline {settings.name} has taken the request up: it is kept, and done "
                     "when one runs"
                 )
-                return
+                return False
             if running:
                 status.update(f"{escape(name)}: {sum(fence.rows for fence in running)} to write")
             time.sleep(_LOOK_SECONDS)
@@ -194,13 +197,25 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
             markup=False,
             soft_wrap=True,
         )
-        return
+        return True
     for fence in answered:
         what = "" if fence.key is None else f" key {fence.key}:"
         console.print(
             f"{name}:{what} {fence.rows} stay: {fence.reason}", markup=False, soft_wrap=True
         )
     raise typer.Exit(EXIT_DEFINITE)
+
+
+def _require_copy(settings: Settings, config: Path, name: str) -> None:
+    """Tell where rows of a table are missing that no replay brings."""
+    from connector.quarantine.reading import copy_has_failed  # noqa: PLC0415  # keeps --help fast
+
+    if copy_has_failed(settings.kafka, settings.name, name):
+        reason = (
+            f"{name}: a copy of it has failed, and the rows that it did not write are missing: "
+            f"`binlog-connector snapshot {config} {name}` copies the table anew"
+        )
+        fail(ValueError(reason), EXIT_DEFINITE)
 
 
 def _wanted(settings: Settings, name: str, key: str | None) -> list[Fence]:

@@ -288,6 +288,11 @@ QUARANTINE = Group(
             "quarantine",
             _COPY_ANEW,
         ),
+        Cause(
+            "replay.copy",
+            "{table}: a copy of it has failed, and the rows that it did not write are missing",
+            ": `binlog-connector snapshot {config} {table}` copies the table anew",
+        ),
     ),
 )
 

@@ -236,6 +236,41 @@ def test_a_replay_goes_on_after_a_kill_while_changes_come(
     require_once_in_order(stream)
 
 
+def test_a_replay_tells_that_a_copy_is_missing_which_the_fence_has_ended(
+    stream: Stream, connectors: list[ConnectorProcess]
+) -> None:
+    stream.execute(
+        TABLE.format("t"),
+        "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
+        "CREATE TABLE gate (busy INT PRIMARY KEY)",
+        "INSERT INTO gate VALUES (1)",
+    )
+    name = f"{stream.database}.t"
+    changed = {
+        "source__start": "snapshot",
+        "source__tables": [name],
+        "snapshot__pause_query": f"SELECT busy FROM {stream.database}.gate",
+        "quarantine__policy": "fence-table",
+    }
+    connector = start(stream, connectors, **changed)
+    connector.wait_for("snapshot.pause_query returns 1")
+    stream.execute(f"INSERT INTO t VALUES (3, '{random_text(30_000)}')")
+    wait_until(lambda: fences(connector.config), connector.output)
+    stream.execute("UPDATE gate SET busy = 0")
+    connector.wait_for("a copy failed")
+    assert connector.terminate() == 0
+    raise_limits(stream)
+    connector = start(stream, connectors, **changed, **ROOMY)
+    config = connector.config
+    code, output = quarantine("replay", config, name)
+    assert (code, "the fence is lifted" in output) == (3, True), output + connector.output()
+    assert text("replay.copy", table=name, config=config) in output
+    assert folded(in_order(stream), "t").keys() == {3}
+    done = binlog_connector("snapshot", str(config), name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert folded(in_order(stream), "t") == rows_of(stream, "t")
+
+
 @pytest.mark.parametrize("policy", ["fence-key", "fence-table"])
 def test_a_row_without_all_its_columns_is_kept_back(
     stream: Stream, connectors: list[ConnectorProcess], policy: str
