@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connector.errors import SourceUnavailable
-from connector.snapshot.readers import _too_slow
+from connector.snapshot.reader import _too_slow
 from tests.errors.texts import text
 
 
