@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
@@ -33,9 +34,13 @@ from tests.binlog.log_bytes import event, tlv
 from tests.golden.golden import FILES, MAGIC
 from tests.simulation.story import (
     DATABASE,
+    KEYLESS,
     OTHER_TABLE,
     TABLES,
+    AddColumn,
     Compressed,
+    Create,
+    Drop,
     OnePhase,
     Outcome,
     PartlyRolledBack,
@@ -63,7 +68,8 @@ _COMMITTED_US = 1_700_000_000_000_000
 _IGNORABLE = 0x80
 _STATEMENT_END = 1
 _TEXT_BYTES_MAX = 120
-_TABLE_IDS = {table: number for number, table in enumerate((*TABLES, OTHER_TABLE), 101)}
+_TABLE_IDS = {table: number for number, table in enumerate((*TABLES, OTHER_TABLE, KEYLESS), 101)}
+_TABLE_IDS_PER_DEFINITION = 10
 # Type code of MySQL; MariaDB writes version 1.
 _ROWS_TYPES = {
     "c": (EventType.WRITE_ROWS_EVENT, EventType.WRITE_ROWS_EVENT_V1),
@@ -121,6 +127,9 @@ class LogWriter:
         self._name = name
         self._number = number
         self._groups = 0
+        # Of each table: columns that were added, and how often it was defined anew.
+        self._added: Counter[str] = Counter()
+        self._definitions: Counter[str] = Counter()
         self._xid = 0
         self._gtid: GtidLike | None = None
         self._begin_file()
@@ -164,6 +173,12 @@ class LogWriter:
         match step:
             case Truncate() | Statement():
                 self._standalone(step.text)
+            case AddColumn() | Drop() | Create():
+                self._standalone(step.text)
+                self._definitions[step.table] += 1
+                self._added[step.table] += 1
+                if not isinstance(step, AddColumn):
+                    del self._added[step.table]
             case Unlogged():
                 self._begin()
                 self._query(f"UPDATE {step.table} SET text = 'x' WHERE id < 5")
@@ -220,8 +235,22 @@ class LogWriter:
         self._commit()
 
     def _rows(self, changes: tuple[Change, ...], rows_per_event: int = 2) -> None:
-        for type_code, body in _row_events(changes, rows_per_event, self.flavour):
+        for type_code, body in self._row_events(changes, rows_per_event):
             self._put(type_code, body)
+
+    def _row_events(
+        self, changes: tuple[Change, ...], rows_per_event: int
+    ) -> Iterable[tuple[int, bytes]]:
+        """Yield type and body of the events that hold rows."""
+        for (table, _), alike in groupby(changes, lambda c: (c.table, c.operation)):
+            rows = list(alike)
+            added = self._added[table]
+            table_id = _TABLE_IDS[table] + _TABLE_IDS_PER_DEFINITION * self._definitions[table]
+            yield EventType.TABLE_MAP_EVENT, _table_map(table, table_id, added)
+            for start in range(0, len(rows), rows_per_event):
+                part = rows[start : start + rows_per_event]
+                last = start + rows_per_event >= len(rows)
+                yield _rows_event(part, table_id, added, self.flavour, last=last)
 
     def _partly_rolled_back(self, step: PartlyRolledBack) -> None:
         self._begin()
@@ -247,7 +276,7 @@ class LogWriter:
             event(type_code, body, checksum=False, timestamp=1_700_000_000)
             for type_code, body in (
                 (EventType.QUERY_EVENT, _query_body("BEGIN")),
-                *_row_events(step.changes, step.rows_per_event, self.flavour),
+                *self._row_events(step.changes, step.rows_per_event),
                 (EventType.XID_EVENT, XidEvent(self._next_xid()).encode()),
             )
         ]
@@ -335,46 +364,40 @@ def _xid_of(text: str) -> XaXid:
     return XaXid(int(format_id), *(bytes.fromhex(part[2:-1]) for part in (gtrid, bqual)))
 
 
-def _row_events(
-    changes: tuple[Change, ...], rows_per_event: int, flavour: Flavour
-) -> Iterable[tuple[int, bytes]]:
-    """Yield type and body of the events that hold rows."""
-    for (table, _), alike in groupby(changes, lambda c: (c.table, c.operation)):
-        rows = list(alike)
-        yield EventType.TABLE_MAP_EVENT, _table_map(table)
-        for start in range(0, len(rows), rows_per_event):
-            part = rows[start : start + rows_per_event]
-            last = start + rows_per_event >= len(rows)
-            yield _rows_event(part, flavour, last=last)
-
-
-def _table_map(table: str) -> bytes:
-    names = b"\x02id\x04text"
+def _table_map(table: str, table_id: int, added: int) -> bytes:
+    names = [b"id", b"text", *(b"more%d" % number for number in range(added))]
+    can_be_null = (1 << len(names)) - 2
     return (
-        _TABLE_IDS[table].to_bytes(6, "little")
+        table_id.to_bytes(6, "little")
         + b"\x01\x00"
         + b"".join(
             bytes([len(name)]) + name + b"\0" for name in (DATABASE.encode(), table.encode())
         )
-        + b"\x02\x03\x0f"
+        + bytes([len(names)])
+        + b"\x03\x0f"
+        + b"\x03" * added
         + b"\x02"
         + _TEXT_BYTES_MAX.to_bytes(2, "little")
-        + b"\x02"
+        + can_be_null.to_bytes(1, "little")
         + tlv(1, b"\x00")
         + tlv(2, b"\x2d")
-        + tlv(4, names)
-        + tlv(8, b"\x00")
+        + tlv(4, b"".join(bytes([len(name)]) + name for name in names))
+        + (b"" if table == KEYLESS else tlv(8, b"\x00"))
     )
 
 
-def _rows_event(rows: list[Change], flavour: Flavour, *, last: bool) -> tuple[int, bytes]:
-    table, operation = rows[0].table, rows[0].operation
+def _rows_event(
+    rows: list[Change], table_id: int, added: int, flavour: Flavour, *, last: bool
+) -> tuple[int, bytes]:
+    operation = rows[0].operation
     flags = _STATEMENT_END if last else 0
-    head = _TABLE_IDS[table].to_bytes(6, "little") + flags.to_bytes(2, "little")
+    head = table_id.to_bytes(6, "little") + flags.to_bytes(2, "little")
     if flavour == "mysql":
         head += b"\x02\x00"
-    head += b"\x02\x03" + (b"\x03" if operation == "u" else b"")
-    images = b"".join(image for row in rows for image in _images(row))
+    columns = bytes([2 + added, (1 << (2 + added)) - 1])
+    head += columns + (columns[1:] if operation == "u" else b"")
+    nulls = bytes([((1 << added) - 1) << 2])
+    images = b"".join(nulls + image for row in rows for image in _images(row))
     return _ROWS_TYPES[operation][flavour == "mariadb"], head + images
 
 
@@ -388,4 +411,4 @@ def _images(row: Change) -> list[bytes]:
 
 def _image(row_id: int, text: str) -> bytes:
     data = text.encode()
-    return b"\x00" + row_id.to_bytes(4, "little", signed=True) + bytes([len(data)]) + data
+    return row_id.to_bytes(4, "little", signed=True) + bytes([len(data)]) + data

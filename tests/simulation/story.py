@@ -17,6 +17,8 @@ DATABASE = "shop"
 # Tables that are followed; and one that is not.
 TABLES = ("orders", "items", "ships")
 OTHER_TABLE = "private"
+# A table without a key, in stories in which tables are copied.
+KEYLESS = "notes"
 
 Operation = Literal["c", "u", "d", "t"]
 
@@ -140,6 +142,59 @@ class Truncate(Step):
 
 
 @dataclass(frozen=True)
+class AddColumn(Step):
+    """ALTER TABLE that adds a column, which is NULL in every row; `number` makes its name."""
+
+    table: str
+    number: int
+
+    @property
+    def text(self) -> str:
+        """The statement."""
+        return f"ALTER TABLE {self.table} ADD COLUMN more{self.number} INT"
+
+    @property
+    def published(self) -> list[Published]:
+        """The statement."""
+        return [Published("", None, "", self.text)]
+
+
+@dataclass(frozen=True)
+class Drop(Step):
+    """DROP TABLE of one that has had rows."""
+
+    table: str
+
+    @property
+    def text(self) -> str:
+        """The statement."""
+        return f"DROP TABLE {self.table}"
+
+    @property
+    def published(self) -> list[Published]:
+        """The statement, and the record which says that the rows are gone."""
+        return [Published(self.table, None, "t", None), Published("", None, "", self.text)]
+
+
+@dataclass(frozen=True)
+class Create(Step):
+    """CREATE TABLE with the columns that all begin with."""
+
+    table: str
+
+    @property
+    def text(self) -> str:
+        """The statement."""
+        key = "" if self.table == KEYLESS else " PRIMARY KEY"
+        return f"CREATE TABLE {self.table} (id INT{key}, text VARCHAR(30))"
+
+    @property
+    def published(self) -> list[Published]:
+        """The statement."""
+        return [Published("", None, "", self.text)]
+
+
+@dataclass(frozen=True)
 class Statement(Step):
     """DDL of a table that is not followed."""
 
@@ -174,6 +229,8 @@ def _records(change: Change) -> list[Published]:
     table, operation, row_id, text, new_id = change
     if table == OTHER_TABLE:
         return []
+    if table == KEYLESS:
+        return [Published(table, None, operation, text)]
     tombstone = Published(table, row_id, "", None)
     if operation == "d":
         return [Published(table, row_id, "d", text), tombstone]
@@ -185,7 +242,7 @@ def _records(change: Change) -> list[Published]:
 
 def random_story(random: Random, groups: int, *, rows_max: int = 4) -> Story:
     """Return a story of `groups` groups, with rotations between some of them."""
-    teller = _Teller(random, rows_max)
+    teller = Teller(random, rows_max)
     steps: list[Step] = []
     for _ in range(groups):
         steps.append(teller.group())
@@ -194,7 +251,7 @@ def random_story(random: Random, groups: int, *, rows_max: int = 4) -> Story:
     return Story(tuple(steps))
 
 
-class _Teller:
+class Teller:
     """Invents steps; remembers which rows there are."""
 
     def __init__(self, random: Random, rows_max: int) -> None:
@@ -257,9 +314,13 @@ class _Teller:
         inserts = []
         for _ in range(self._random.randint(1, self._rows_max)):
             table = self._random.choice(tables)
-            inserts.append(Change(table, "c", self._next_id, f"{table} {self._next_id}"))
-            self._next_id += 1
+            row_id = self._new_id()
+            inserts.append(Change(table, "c", row_id, f"{table} {row_id}"))
         return tuple(inserts)
+
+    def _new_id(self) -> int:
+        self._next_id += 1
+        return self._next_id - 1
 
     def _keep(self, inserts: tuple[Change, ...]) -> None:
         for change in inserts:
@@ -275,14 +336,14 @@ class _Teller:
         if table in TABLES:
             self._published.add(table)
         if not rows or random.random() < 0.5:
-            row_id, self._next_id = self._next_id, self._next_id + 1
+            row_id = self._new_id()
             rows[row_id] = text = f"{table} {row_id}"
             return Change(table, "c", row_id, text)
         row_id = random.choice(list(rows))
         if random.random() < 0.3:
             return Change(table, "d", row_id, rows.pop(row_id))
         if random.random() < 0.3:
-            new_id, self._next_id = self._next_id, self._next_id + 1
+            new_id = self._new_id()
             text = rows[new_id] = rows.pop(row_id)
             return Change(table, "u", row_id, text, new_id)
         rows[row_id] = text = f"{table} {row_id} changed {random.randrange(100)}"
