@@ -27,8 +27,8 @@ from connector.source.start_point import StartPoint, shown
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+    from connector.changes.earlier_runs import Reread
     from connector.changes.transaction import Committed
-    from connector.changes.xa import Reread
     from connector.envelope.between import BetweenPlace
     from connector.source.mysql_server import ServerIdentity
 

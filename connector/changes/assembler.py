@@ -11,9 +11,10 @@ MariaDB's GTID event implies BEGIN unless it is flagged standalone. Servers with
 BEGIN alone. What MySQL has compressed comes inside a TRANSACTION_PAYLOAD_EVENT behind the GTID.
 
 *Completeness.* Nothing that could have changed a followed table passes without a change that is
-handed on, or an error: changes logged as statements are refused here by name, and so is XA COMMIT
+handed on, or an error: changes logged as statements are refused by name, and so is XA COMMIT
 where XA PREPARE was not seen. Rows behind XA PREPARE wait for its outcome (`xa`), rows that a
-ROLLBACK takes back are left out (`group_rows`).
+ROLLBACK takes back are left out (`group_rows`), and so are those that an earlier run has delivered
+(`earlier_runs`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from connector.binlog.statement_events import QueryEvent
 from connector.binlog.transaction_events import AnonymousGtidEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.xa_event import XaPrepareEvent
-from connector.changes.ddl import statement_changes
+from connector.changes.earlier_runs import EarlierRuns
 from connector.changes.event_meaning import ABOUT_ROWS, GTID, MEANING_OF_TYPE, QUERY, ROWS, XID
 from connector.changes.group_rows import GroupRows
 from connector.changes.online_schema_change import OnlineChanges
@@ -43,21 +44,23 @@ from connector.changes.refusals import (
     PLAIN_TRANSACTIONS,
     XA_BEFORE,
     Refusal,
-    unsupported,
+    refused_change,
     unsupported_event,
 )
-from connector.changes.statement import Statement, StatementKind, classify
+from connector.changes.statement import StatementKind
+from connector.changes.statements import Statements
 from connector.changes.transaction import ChangeReceiver, Committed, RowsChange, Transaction
 from connector.changes.xa import PreparedGroup, PreparedGroups
-from connector.errors import ProtocolError, TransientError, UnsupportedChange
+from connector.errors import ProtocolError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
     from connector.binlog.table_map_event import TableMapEvent
+    from connector.changes.earlier_runs import Reread
+    from connector.changes.statement import Statement
     from connector.changes.table_filter import TableFilter
-    from connector.changes.xa import Reread
     from connector.gtid import Gtid, MariadbGtid
 
 _MICROSECONDS: Final = 1_000_000
@@ -95,8 +98,12 @@ class TransactionAssembler:
         """
         self._tables = tables
         self._receiver = receiver
-        self._lower_case_names = lower_case_names
-        self._online = OnlineChanges() if online is None else online
+        self._statements = Statements(
+            tables,
+            receiver,
+            OnlineChanges() if online is None else online,
+            lower_case_names=lower_case_names,
+        )
         self._state: i64 = _OUTSIDE
         self._transaction: Transaction | None = None
         self._event_number: i64 = 0
@@ -105,13 +112,8 @@ class TransactionAssembler:
         self._without_effect = False
         # XA transactions that wait for their outcome.
         self._prepared = PreparedGroups(prepared or [])
-        self._reread = reread
-        self._rolled_back = rolled_back
-        # Of the group at hand: whether an earlier run delivered it,
-        self._delivered = False
-        # whether its rows only count,
-        self._left_out = False
-        # and where it begins with XA START, which tables it changed that are not followed.
+        self._earlier = EarlierRuns(reread, rolled_back)
+        # Of a group that begins with XA START: which tables it changed that are not followed.
         self._other_tables: dict[tuple[str, str], None] | None = None
         # Of the rows event before: nearly always, the next one is of the same table.
         self._table_map: TableMapEvent | None = None
@@ -172,7 +174,7 @@ class TransactionAssembler:
         else:
             refusal = unsupported_event(body, self._tables)
             if refusal is not None:
-                raise self._refusal(event, refusal)
+                raise refused_change(refusal, self._transaction, event)
 
     def _open(self, event: Event) -> None:
         opened = self._transaction
@@ -224,13 +226,7 @@ class TransactionAssembler:
         self._without_effect = False
         self._other_tables = None
         self._rows.begin(while_short=while_short)
-        self._delivered = self._left_out = False
-        reread = self._reread
-        if reread is not None and reread.covers(transaction):
-            self._delivered = True
-            self._left_out = not reread.is_prepared(transaction)
-        if self._rolled_back and transaction.id in self._rolled_back:
-            self._left_out = True
+        self._earlier.begin(transaction)
 
     def _begin_xa(self) -> None:
         """Keep the rows: whether they are committed comes later."""
@@ -257,7 +253,7 @@ class TransactionAssembler:
             self._table_is_followed = self._tables.follows(table_map.schema, table_map.table)
             self._table_map = table_map
         if self._table_is_followed:
-            return not self._left_out
+            return not self._earlier.left_out
         if self._other_tables is not None:
             self._other_tables[table_map.schema, table_map.table] = None
         return False
@@ -267,7 +263,7 @@ class TransactionAssembler:
         self._rows.add(RowsChange(transaction, self._event_number - 1, event, rows))
 
     def _query(self, event: Event, body: QueryEvent) -> None:
-        statement = self._classify(body)
+        statement = self._statements.read(body)
         kind = statement.kind
         if kind is StatementKind.BEGIN:
             self._begin_inside(event, body.thread_id)
@@ -287,11 +283,6 @@ class TransactionAssembler:
         else:
             self._statement(event, body, statement)
 
-    def _classify(self, body: QueryEvent) -> Statement:
-        statement = classify(body.query)
-        statement.resolve(body.schema, lower_case=self._lower_case_names)
-        return statement
-
     def _xa(self, event: Event, body: QueryEvent) -> None:
         """Take a statement as the server words it: `XA COMMIT X'6f6e65',X'',1`."""
         _, verb, xid = [*body.query.split(None, 2), "", ""][:3]
@@ -301,9 +292,13 @@ class TransactionAssembler:
             self._state = _INSIDE
         elif verb in ("COMMIT", "ROLLBACK"):
             self._begin_without_gtid(event)
-            self._require_transaction(event).thread_id = body.thread_id
-            if not self._delivered:
-                self._complete(event, xid, commits=verb == "COMMIT")
+            transaction = self._require_transaction(event)
+            transaction.thread_id = body.thread_id
+            if not self._earlier.delivered and not self._prepared.complete(
+                xid, transaction, self._tables, self._receiver, commits=verb == "COMMIT"
+            ):
+                what = "XA COMMIT of rows that came before the stream began"
+                self._refuse(event, what, XA_BEFORE)
             self._end(event, outcome=xid)
         elif verb != "END":
             self._refuse(event, f"XA {verb}", PLAIN_TRANSACTIONS)
@@ -313,21 +308,9 @@ class TransactionAssembler:
             self._commit(event)
             return
         group = PreparedGroup(str(body.xid), self._rows.take(), list(self._other_tables or ()))
-        if not (self._delivered and self._left_out):
+        if not (self._earlier.delivered and self._earlier.left_out):
             self._prepared.add(group)
         self._end(event, prepared=group)
-
-    def _complete(self, event: Event, xid: str, *, commits: bool) -> None:
-        """Hand on the rows of a prepared transaction where it `commits`, else drop them."""
-        group = self._prepared.take(xid)
-        if not commits:
-            if group is not None and group.rows is not None:
-                group.rows.drop()
-            return
-        if group is None or any(self._tables.follows(*name) for name in group.other_tables):
-            self._refuse(event, "XA COMMIT of rows that came before the stream began", XA_BEFORE)
-        if group.rows is not None:
-            group.rows.hand_on(self._require_transaction(event), self._receiver)
 
     def _statement(self, event: Event, body: QueryEvent, statement: Statement) -> None:
         self._begin_without_gtid(event)
@@ -335,31 +318,17 @@ class TransactionAssembler:
         transaction.thread_id = body.thread_id
         number = self._event_number
         self._event_number = number + 1
-        if self._without_effect or self._delivered:
+        if self._without_effect or self._earlier.delivered:
             if self._state != _INSIDE:
                 self._end(event)
             return
-        refusal = unsupported(statement, body, self._tables)
-        if refusal is not None:
-            self._receiver.refused(self._refusal(event, refusal), transaction, number, event)
-        changes = statement_changes(
-            statement, body.query, self._tables, self._online, transaction, number, event
-        )
-        if changes:
-            self._receiver.ddl(changes)
-        for change in changes:
-            self._receiver.statement(change)
+        self._statements.hand_on(statement, body, transaction, number, event)
         if self._state != _INSIDE:
             self._commit(event)
 
     def _commit(self, event: Event) -> None:
         transaction = self._require_transaction(event)
-        if self._left_out and not self._delivered:
-            reason = (
-                f"{event.file}:{event.position}: transaction {transaction.id} was rolled back when "
-                "it was read before, and is not now: it comes from another server"
-            )
-            raise TransientError(reason)
+        self._earlier.committed(transaction, event)
         self._rows.hand_on(transaction)
         self._end(event)
 
@@ -370,7 +339,7 @@ class TransactionAssembler:
         transaction = self._require_transaction(event)
         self._transaction = None
         self._state = _OUTSIDE
-        if self._delivered:
+        if self._earlier.delivered:
             return
         self._receiver.committed(
             Committed(transaction, event.file, event.next_position, prepared, outcome)
@@ -387,18 +356,7 @@ class TransactionAssembler:
         return transaction
 
     def _refuse(self, event: Event, what: str, fix: str) -> NoReturn:
-        raise self._refusal(event, Refusal(what, fix))
-
-    def _refusal(self, event: Event, refusal: Refusal) -> UnsupportedChange:
-        transaction = self._transaction
-        name = transaction.id if transaction is not None else "none"
-        reason = (
-            f"{event.file}:{event.position}: {refusal.what} cannot be carried without loss "
-            f"(transaction {name}): {refusal.fix}. Nothing from this transaction was published"
-        )
-        return UnsupportedChange(
-            reason, database=refusal.database, table=refusal.table, event=event.data
-        )
+        raise refused_change(Refusal(what, fix), self._transaction, event)
 
 
 def _started_us(event: Event) -> i64:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from connector.binlog.control_events import IncidentEvent
 from connector.binlog.load_events import CreateFileEvent, LoadEvent
 from connector.changes.statement import Statement, StatementKind
+from connector.errors import UnsupportedChange
 
 if TYPE_CHECKING:
-    from connector.binlog.event import EventBody
+    from connector.binlog.event import Event, EventBody
     from connector.binlog.statement_events import QueryEvent
     from connector.changes.table_filter import TableFilter
     from connector.changes.tokens import Token
+    from connector.changes.transaction import Transaction
 
 
 class Refusal(NamedTuple):
@@ -96,3 +98,17 @@ def _statement_format(
 def _qualifiers(tokens: list[Token]) -> list[str]:
     """Return what stands before a dot: databases, and tables and aliases with their columns."""
     return [token.name for token, dot in pairwise(tokens) if dot.text == "." and token.is_name]
+
+
+def refused_change(
+    refusal: Refusal, transaction: Transaction | None, event: Event
+) -> UnsupportedChange:
+    """Return the error for what `event` did in `transaction`, if one has begun."""
+    name = transaction.id if transaction is not None else "none"
+    reason = (
+        f"{event.file}:{event.position}: {refusal.what} cannot be carried without loss "
+        f"(transaction {name}): {refusal.fix}. Nothing from this transaction was published"
+    )
+    return UnsupportedChange(
+        reason, database=refusal.database, table=refusal.table, event=event.data
+    )

@@ -1,4 +1,4 @@
-"""XA transactions between XA PREPARE and their outcome, and what a restart reads again of them.
+"""XA transactions between XA PREPARE and their outcome.
 
 ::
 
@@ -6,22 +6,19 @@
     GTID │ XA COMMIT or XA ROLLBACK                         another one
 
 The rows become changes of the group that commits them: that is where they took effect. What is
-prepared is named in the progress record, and a restart reads these groups again; of whatever comes
-with them, everything was delivered.
+prepared is named in the progress record, and a restart reads these groups again (`earlier_runs`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.held_rows import HeldRows
-    from connector.changes.transaction import Transaction
-
+    from connector.changes.table_filter import TableFilter
+    from connector.changes.transaction import ChangeReceiver, Transaction
 
 # Bytes of events that are kept in memory, of all prepared transactions.
 MEMORY_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -76,51 +73,32 @@ class PreparedGroups:
             self._memory_bytes -= group.rows.memory_bytes
         return group
 
+    def complete(
+        self,
+        xid: str,
+        transaction: Transaction,
+        tables: TableFilter,
+        receiver: ChangeReceiver,
+        *,
+        commits: bool,
+    ) -> bool:
+        """Hand on the rows of a group as those of `transaction`, which `commits` it, or drop them.
+
+        False where it is to be committed, and may have had rows of `tables` that are not known.
+        """
+        group = self.take(xid)
+        if not commits:
+            if group is not None and group.rows is not None:
+                group.rows.drop()
+            return True
+        if group is None or any(tables.follows(*name) for name in group.other_tables):
+            return False
+        if group.rows is not None:
+            group.rows.hand_on(transaction, receiver)
+        return True
+
     def close(self) -> None:
         """Let go of the files in which rows wait."""
         for group in self._groups.values():
             if group.rows is not None:
                 group.rows.drop()
-
-
-@final
-class Reread:
-    """What was delivered before a restart, where the source sends some of it again."""
-
-    __slots__ = ("_file", "_gtid_set", "_in_last_file", "_position", "_prepared")
-
-    def __init__(
-        self,
-        gtid_set: GtidSet | MariadbGtidSet | None,
-        file: str,
-        position: i64,
-        prepared: set[str],
-    ) -> None:
-        """Everything in `gtid_set`, or without one before `position` of `file`, was delivered.
-
-        `prepared` are the ids of the groups that were waiting for their outcome.
-        """
-        self._gtid_set = gtid_set
-        self._file = file
-        self._position: i64 = position
-        self._prepared = prepared
-        self._in_last_file = False
-
-    def covers(self, transaction: Transaction) -> bool:
-        """Return whether the transaction, the next one of the stream, was delivered."""
-        gtid = transaction.gtid
-        gtid_set = self._gtid_set
-        if isinstance(gtid_set, GtidSet):
-            return isinstance(gtid, Gtid) and gtid in gtid_set
-        if isinstance(gtid_set, MariadbGtidSet):
-            return isinstance(gtid, MariadbGtid) and gtid in gtid_set
-        # A transaction ends in the file in which it begins: the last one that was delivered shows
-        # that the stream has come to its file.
-        if transaction.file == self._file:
-            self._in_last_file = True
-            return transaction.position < self._position
-        return not self._in_last_file
-
-    def is_prepared(self, transaction: Transaction) -> bool:
-        """Return whether the group was waiting for its outcome."""
-        return transaction.id in self._prepared

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from connector.changes.xa import PreparedGroup, Reread
+from connector.changes.earlier_runs import Reread
+from connector.changes.xa import PreparedGroup
 from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 
 if TYPE_CHECKING:
