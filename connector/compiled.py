@@ -53,6 +53,7 @@ COMPILED: Final = (
     "changes/*.py",
     "envelope/*.py",
     "quarantine/guard.py",
+    "quarantine/fencing.py",
     "resume.py",
     "delivery_stream.py",
     "sink/record_batch.py",

@@ -15,7 +15,8 @@ from connector.envelope.event_encoder import US_PER_MS
 from connector.envelope.row_keys import key_columns
 from connector.errors import RecordTooLarge, UnsupportedChange
 from connector.quarantine.fences import Fence
-from connector.quarantine.guard import FENCE_KEY, KEYS_MAX, STOP
+from connector.quarantine.fencing import KEYS_MAX
+from connector.quarantine.guard import FENCE_KEY, STOP
 
 if TYPE_CHECKING:
     from connector.envelope.contract import Sequence

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import StatementChange
-from connector.envelope.event_encoder import US_PER_MS
-from connector.envelope.row_keys import RowKeys, key_columns
+from connector.envelope.row_keys import RowKeys
 from connector.errors import EventError, RecordTooLarge, UnsupportedChange
-from connector.quarantine.fences import ALL_TABLES, Fence
+from connector.quarantine.fences import ALL_TABLES
+from connector.quarantine.fencing import Fencing
 from connector.quarantine.record import GONE, STATEMENT
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from connector.changes.transaction import RowsChange, Transaction
     from connector.envelope.contract import QuarantinedRow
     from connector.envelope.encode import RecordEncoder
-    from connector.envelope.published_table import PublishedTable
     from connector.errors import ConnectorError
     from connector.quarantine.fences import Fences, TableFences
     from connector.quarantine.store import QuarantineStore
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 STOP: Final = "stop"
 FENCE_KEY: Final = "fence-key"
 FENCE_TABLE: Final = "fence-table"
-
-# Beyond, the whole table is fenced: keys are kept in memory.
-KEYS_MAX: Final = 10_000
 
 # Of a table that is fenced, what says that rows are gone has to wait its turn.
 _EMPTY_TABLE: Final = (
@@ -60,6 +56,7 @@ class Guard:
         self._policy = policy
         self._encoder = encoder
         self._fences = fences
+        self._fencing = Fencing(fences, encoder)
         self._store = store
 
     def rows(self, change: RowsChange, now_us: i64) -> None:
@@ -137,7 +134,7 @@ class Guard:
             self._separate(change, 0, now_us)
         else:
             self._store.rows(change, [], 0, whole.reason, self._schema_id(change), now_us)
-            self._count(whole)
+            self._fencing.count(whole)
 
     def _take_out(self, change: RowsChange, first: i64, error: ConnectorError, now_us: i64) -> None:
         """Go on with row `first` of an event, which cannot be written."""
@@ -159,7 +156,8 @@ class Guard:
         except (UnsupportedChange, EventError, RecordTooLarge) as error:
             self._keep_from(change, [], first, error, now_us)
             return
-        other_key = self._unlike_fenced(table)
+        schema = table.schema
+        other_key = self._fencing.unlike(schema)
         if other_key:
             self._keep_rest(change, [], first, other_key, now_us)
             return
@@ -172,24 +170,28 @@ class Guard:
             except (UnsupportedChange, EventError) as error:
                 self._keep_from(change, kept, number, error, now_us)
                 return
-            followed = self._followed(table, row_keys)
+            followed = self._fencing.followed(schema, row_keys)
             if followed is not None:
                 reason = reason or followed.reason
-                self._fence_keys(change, number, table, row_keys, followed.reason, now_us)
+                self._fencing.keys(change, number, schema, row_keys, followed.reason, now_us)
                 kept.append(_kept(number, row_keys, None))
             else:
                 try:
                     self._encoder.row(table, row, number)
                 except (UnsupportedChange, EventError, RecordTooLarge) as error:
-                    if self._policy != FENCE_KEY or not row_keys or self._has_many(table):
+                    if (
+                        self._policy != FENCE_KEY
+                        or not row_keys
+                        or self._fencing.has_many_keys(schema)
+                    ):
                         self._keep_from(change, kept, number, error, now_us)
                         return
                     reason = reason or str(error)
-                    self._fence_keys(change, number, table, row_keys, str(error), now_us)
+                    self._fencing.keys(change, number, schema, row_keys, str(error), now_us)
                     kept.append(_kept(number, row_keys, str(error)))
             number += 1
         if kept:
-            self._store.rows(change, kept, None, reason, table.schema.schema_id, now_us)
+            self._store.rows(change, kept, None, reason, schema.schema_id, now_us)
 
     def _keep_from(
         self,
@@ -207,40 +209,13 @@ class Guard:
         self, change: RowsChange, kept: list[QuarantinedRow], first: i64, reason: str, now_us: i64
     ) -> None:
         """Keep back rows of an event, all from number `first` on, and what follows of the table."""
-        table_map = change.rows.table_map
-        sequence = str(self._encoder.sequence(change.transaction, change.event_number, first))
-        fence = Fence(
-            table_map.schema,
-            table_map.table,
-            None,
-            [],
-            f"{change.event.file}:{change.event.position}",
-            sequence,
-            now_us // US_PER_MS,
-            reason,
-        )
-        self._fences.set(fence, now_us // US_PER_MS)
+        self._fencing.rest(change, first, reason, now_us)
         self._store.rows(change, kept, first, reason, self._schema_id(change), now_us)
-        self._count(fence)
 
     def _keep_statement(self, change: StatementChange, kind: str, reason: str, now_us: i64) -> None:
         """Keep back a statement on a table, and all that follows of the table."""
-        fenced = self._fences.of(change.database, change.table)
-        fence = None if fenced is None else fenced.whole
-        if fence is None:
-            fence = Fence(
-                change.database,
-                change.table,
-                None,
-                [],
-                f"{change.event.file}:{change.event.position}",
-                str(self._encoder.sequence(change.transaction, change.event_number)),
-                now_us // US_PER_MS,
-                reason,
-            )
-            self._fences.set(fence, now_us // US_PER_MS)
+        self._fencing.statement(change, reason, now_us)
         self._store.statement(change, kind, reason, now_us)
-        self._count(fence)
 
     def _drop_tables(self, change: StatementChange, now_us: i64) -> bool:
         """Take DROP DATABASE table by table, and return whether one of them is fenced."""
@@ -260,64 +235,6 @@ class Guard:
             )
             self.statement(dropped, now_us)
         return True
-
-    def _followed(self, table: PublishedTable, keys: list[bytes]) -> Fence | None:
-        """Return the fence of one of the keys."""
-        fenced = self._fences.of(table.schema.database, table.schema.table)
-        if fenced is not None:
-            for key in keys:
-                fence = fenced.keys.get(key)
-                if fence is not None:
-                    return fence
-        return None
-
-    def _fence_keys(
-        self,
-        change: RowsChange,
-        number: i64,
-        table: PublishedTable,
-        keys: list[bytes],
-        reason: str,
-        now_us: i64,
-    ) -> None:
-        """Fence all keys of a row that is kept back, and count it."""
-        schema = table.schema
-        now_ms = now_us // US_PER_MS
-        for key in keys:
-            fenced = self._fences.of(schema.database, schema.table)
-            fence = None if fenced is None else fenced.keys.get(key)
-            if fence is None:
-                fence = Fence(
-                    schema.database,
-                    schema.table,
-                    key.decode(),
-                    key_columns(schema),
-                    f"{change.event.file}:{change.event.position}",
-                    str(self._encoder.sequence(change.transaction, change.event_number, number)),
-                    now_ms,
-                    reason,
-                )
-                self._fences.set(fence, now_ms)
-            self._count(fence)
-
-    def _count(self, fence: Fence) -> None:
-        fence.rows += 1
-        self._fences.change(fence)
-
-    def _has_many(self, table: PublishedTable) -> bool:
-        fenced = self._fences.of(table.schema.database, table.schema.table)
-        return fenced is not None and len(fenced.keys) >= KEYS_MAX
-
-    def _unlike_fenced(self, table: PublishedTable) -> str:
-        """Return why keys cannot be compared with those that are fenced; "" where they can."""
-        schema = table.schema
-        fenced = self._fences.of(schema.database, schema.table)
-        if fenced is None:
-            return ""
-        fence = next(iter(fenced.keys.values()))
-        if fence.key_columns == key_columns(schema):
-            return ""
-        return f"the key of {schema.name} was changed while changes of some keys are kept back"
 
     def _schema_id(self, change: RowsChange) -> str:
         try:
