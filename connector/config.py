@@ -1,4 +1,4 @@
-"""Typed settings of `binlog-connector run`: a TOML file, then the environment on top of it.
+"""Typed settings of `binlog-connector run`, which `settings_file` reads.
 
 Every key can be given in the environment as `BINLOG_CONNECTOR_<SECTION>__<KEY>`, for example
 `BINLOG_CONNECTOR_SOURCE__PASSWORD`. An unknown key is an error. `configs/connector.toml` lists
@@ -7,11 +7,8 @@ every key with its default and when to change it.
 
 from __future__ import annotations
 
-import json
-import os
-import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +16,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
-    ValidationError,
     model_validator,
 )
 from pydantic_settings import (
@@ -243,72 +239,3 @@ class Settings(BaseSettings):
         """Let the environment win over the file."""
         del settings_cls, dotenv_settings, file_secret_settings
         return env_settings, init_settings
-
-
-def load_settings(path: Path) -> Settings:
-    """Read the TOML file at `path`, then the environment.
-
-    Raises ConfigError with one line per wrong key.
-    """
-    try:
-        document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = (
-            f"{path}: cannot read the configuration: {error.strerror}: give the path of a file "
-            "such as configs/connector.toml"
-        )
-        raise ConfigError(reason) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = f"{path}: not valid TOML: {error}; configs/connector.toml shows how it is written"
-        raise ConfigError(reason) from error
-    _check_variables()
-    try:
-        return Settings(**document)
-    except ValidationError as error:
-        lines = [_explain(problem, path) for problem in error.errors(include_input=False)]
-        raise ConfigError("\n".join(lines)) from error
-
-
-def _check_variables() -> None:
-    """Refuse names without a key, and lists and sections that are not JSON."""
-    for variable, text in os.environ.items():
-        keys = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split(NESTED)
-        if not variable.startswith(ENVIRONMENT_PREFIX) or (
-            len(keys) == 1 and keys[0] not in Settings.model_fields
-        ):
-            continue
-        section: Any = Settings
-        for key in keys:
-            fields = getattr(section, "model_fields", {})
-            if key not in fields:
-                reason = (
-                    f"environment variable {variable}: there is no key {'.'.join(keys)}; "
-                    "configs/connector.toml lists the keys"
-                )
-                raise ConfigError(reason)
-            section = fields[key].annotation
-        is_section = isinstance(section, type) and issubclass(section, BaseModel)
-        if (is_section or get_origin(section) is list) and not _is_json(text):
-            reason = (
-                f"environment variable {variable}: not JSON: write a list like "
-                '["first", "second"], and a section like {"key": "value"}'
-            )
-            raise ConfigError(reason)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _explain(problem: Any, path: Path) -> str:
-    key = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        return f"{path}: unknown key {key}; configs/connector.toml lists the keys"
-    if problem["type"] == "missing":
-        variable = ENVIRONMENT_PREFIX + NESTED.join(key.upper().split("."))
-        return f"{path}: {key} is required (or set {variable})"
-    return f"{path}: {key}: {problem['msg']}; configs/connector.toml explains the key"

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from connector.config import load_settings
+from connector.settings_file import load_settings
 from connector.source.mysql_server import MysqlServer as MysqlSession
 from connector.source.preflight import check_source, require
 from local_stack import connect

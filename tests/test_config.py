@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from connector.config import Settings, load_settings
+from connector.config import Settings
 from connector.errors import ConfigError
+from connector.settings_file import load_settings
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo

@@ -39,7 +39,7 @@ def run(config: ConfigPath) -> None:
         gc.disable()
         try:
             from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
-            from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+            from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
             from connector.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
 
             settings = load_settings(config)
@@ -61,7 +61,7 @@ def check(config: ConfigPath) -> None:
 
     def report() -> None:
         from connector.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
-        from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+        from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
 
         if not check_pipeline(load_settings(config), Console()):
             raise typer.Exit(EXIT_DEFINITE)

@@ -229,7 +229,7 @@ def _fences(settings: Settings) -> list[Fence]:
 
 
 def _settings(config: ConfigPath) -> Settings:
-    from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+    from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
 
     return load_settings(config)
 

@@ -55,7 +55,7 @@ def snapshot(
     """
 
     def ask_and_show() -> None:
-        from connector.config import load_settings  # noqa: PLC0415  # keeps --help fast
+        from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
         from connector.snapshot.asking import StateWatch, ask  # noqa: PLC0415  # keeps --help fast
 
         settings = load_settings(config)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pymysql
 
-from connector.config import load_settings
+from connector.settings_file import load_settings
 from connector.source.dump_request import open_stream
 from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.config import KafkaSettings, TlsSettings, load_settings
+from connector.config import KafkaSettings, TlsSettings
 from connector.errors import ConfigError
 from connector.metrics.exposition import serving
 from connector.metrics.figures import Figures
+from connector.settings_file import load_settings
 from connector.sink.connection import client_settings
 from connector.source.tls import context_of
 from tests.errors.texts import says, text
