@@ -5,7 +5,9 @@ it is behind since the last transaction that it delivered was committed, or sinc
 whichever is later: the transactions that it lacks have come since.
 
 *Purge.* A server drops a log file once the file is older than the retention, and never the one that
-it writes. The file at hand is at least as young as the last transaction that was read from it.
+it writes. The file at hand is at least as young as the last transaction that was read from it; and
+where GTIDs tell that everything was read, what comes next is in the file that is written, however
+old the one at hand is.
 Where the server also bounds the size of all logs, the rate at which they grow tells when the file
 at hand is the oldest beyond the bound.
 """
@@ -19,8 +21,7 @@ from typing import TYPE_CHECKING
 from connector.envelope.order import file_number
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.metrics.figures import Distance
-from connector.source.binary_logs import binary_log_status, binary_logs
-from connector.source.preflight import retention
+from connector.source.binary_logs import binary_log_status, binary_logs, retention
 
 if TYPE_CHECKING:
     from connector.metrics.figures import Standing
@@ -101,11 +102,15 @@ def distance(
     )
     committed_at = standing.committed_us / _US
     seconds = 0.0 if has_everything else max(0.0, log.now - max(committed_at, caught_up_at))
+    if transactions == 0:
+        to_purge_seconds = log.retention_seconds or inf
+    else:
+        to_purge_seconds = _seconds_to_purge(log, progress.file, committed_at, bytes_per_second)
     return Distance(
         bytes=behind,
         transactions=transactions,
         seconds=seconds,
-        to_purge_seconds=_seconds_to_purge(log, progress.file, committed_at, bytes_per_second),
+        to_purge_seconds=to_purge_seconds,
     )
 
 

@@ -1,7 +1,7 @@
 """Watches the end of the source's log beside the stream, from a thread and a session of its own.
 
-The figures keep moving while the source is idle, and while the stream is stuck. A source that does
-not answer here is the stream's to report: the watch tries again.
+The figures keep moving while the source is idle, and while the stream is stuck, of which the log
+then tells. A source that does not answer here is the stream's to report: the watch tries again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from connector.config import SourceSettings
     from connector.envelope.progress import Progress
     from connector.metrics.distance import SourceLog
-    from connector.metrics.figures import Distance, Figures
+    from connector.metrics.figures import Distance, Figures, Standing
 
 _WATCHED_SECONDS = 5.0
 # Nobody looks: often enough to notice a reset, and to warn of a purge in time.
 _UNWATCHED_SECONDS = 10.0
 # Where logs are bounded by size, a purge is warned of that is nearer.
 _NEAR_SECONDS = 60.0
+# A stream that has more to deliver, and has committed nothing for so long, stands still.
+_STILL_SECONDS = 60.0
 # A purge is warned of when less than this part of the retention is left.
 _WARN_PART = 0.25
 
@@ -45,6 +47,9 @@ class SourceWatch:
         # At the last look, so before this one's.
         self._looked_at: SourceLog | None = None
         self._committed: Progress | None = None
+        # Since when it is the same, on the server's clock, or since when that was told.
+        self._standing: Standing | None = None
+        self._still_since = 0.0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="source-watch", daemon=True)
         self._thread.start()
@@ -85,6 +90,7 @@ class SourceWatch:
             self._figures.distance = None
         elif now is not None:
             self._warn(log, now)
+            self._tell_of_standstill(log, now, standing)
 
     def _doubt(self, log: SourceLog) -> str:
         """Return what speaks for a reset of the logs; the next run looks at it more closely.
@@ -126,3 +132,17 @@ class SourceWatch:
                 fix="keep logs longer: binlog_expire_logs_seconds, or expire_logs_days",
             )
         self._warned = near
+
+    def _tell_of_standstill(self, log: SourceLog, now: Distance, standing: Standing) -> None:
+        """Say, once a minute, that nothing is committed although the source has more."""
+        if now.seconds == 0 or standing is not self._standing:
+            self._standing, self._still_since = standing, log.now
+        elif log.now - self._still_since >= _STILL_SECONDS:
+            self._still_since = log.now
+            structlog.get_logger().warning(
+                "the source has more, and nothing is delivered",
+                lag_seconds=round(now.seconds),
+                lag_bytes=now.bytes,
+                lag_transactions=now.transactions,
+                look="whether the brokers answer; a large transaction of the source takes its time",
+            )

@@ -70,6 +70,22 @@ def test_the_file_that_is_written_is_not_purged() -> None:
     assert behind.to_purge_seconds == 24 * HOUR
 
 
+def test_files_that_were_read_to_their_end_may_be_purged_while_the_source_is_idle() -> None:
+    for file in ("binlog.000008", "binlog.000001"):
+        place = standing(file, 400, committed_ago=30 * HOUR, gtid_set=f"{UUID}:1-90")
+        behind = distance(log(), place, 0, 0)
+        assert behind is not None
+        assert behind.to_purge_seconds == 24 * HOUR
+    behind = distance(log(retention_seconds=0), place, 0, 0)
+    assert behind is not None
+    assert behind.to_purge_seconds == inf
+    # By position, the stream goes on from the old file.
+    place = standing("binlog.000008", 500, committed_ago=20 * HOUR, gtid_set=None)
+    behind = distance(log(), place, NOW, 0)
+    assert behind is not None
+    assert behind.to_purge_seconds == 4 * HOUR
+
+
 def test_an_older_file_may_be_purged_when_its_youngest_event_can_be_that_old() -> None:
     place = standing("binlog.000008", 4, committed_ago=30 * HOUR)
     behind = distance(log(), place, 0, 0)

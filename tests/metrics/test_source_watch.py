@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from connector.config import SourceSettings
 from connector.metrics.figures import Figures
 from connector.metrics.source_watch import SourceWatch
 from local_stack.managed_server import free_port
 from tests.errors.texts import text
-from tests.metrics.test_distance import log, standing
+from tests.metrics.test_distance import NOW, UUID, log, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,3 +65,24 @@ def test_a_file_that_ends_before_the_place_that_was_read(
         size=300,
         position=700,
     )
+
+
+def test_a_stream_that_stands_still_is_told_of_once_a_minute(
+    watch: SourceWatch, figures: Figures
+) -> None:
+    figures.standing = standing("binlog.000009", 200)
+    with capture_logs() as entries:
+        for seconds in range(0, 180, 5):
+            watch.look(log(now=NOW + seconds))
+        # A commit, and a stream that has everything, begin anew.
+        figures.standing = standing("binlog.000009", 250)
+        for seconds in range(180, 240, 5):
+            watch.look(log(now=NOW + seconds))
+        figures.standing = standing("binlog.000009", 300, gtid_set=f"{UUID}:1-90")
+        for seconds in range(240, 480, 5):
+            watch.look(log(now=NOW + seconds))
+    # The watch's own thread says that it reaches nobody.
+    told = [entry for entry in entries if entry["log_level"] == "warning"]
+    assert [entry["lag_seconds"] for entry in told] == [120, 180]
+    assert told[0]["event"] == "the source has more, and nothing is delivered"
+    assert (told[0]["lag_bytes"], told[0]["lag_transactions"]) == (100, 10)
