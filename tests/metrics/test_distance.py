@@ -76,6 +76,7 @@ def test_files_that_were_read_to_their_end_may_be_purged_while_the_source_is_idl
         behind = distance(log(), place, 0, 0)
         assert behind is not None
         assert behind.to_purge_seconds == 24 * HOUR
+    place = standing("binlog.000008", 400, gtid_set=f"{UUID}:1-90")
     behind = distance(log(retention_seconds=0), place, 0, 0)
     assert behind is not None
     assert behind.to_purge_seconds == inf
