@@ -12,15 +12,16 @@ from rich.text import Text
 from connector.errors import ConfigError, ConnectorError
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.limits import check_limits
+from connector.source.finding import Severity
 from connector.source.hosts import address_of, candidates
 from connector.source.mysql_server import MysqlServer
-from connector.source.preflight import Severity, check_source
+from connector.source.preflight import check_source
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from connector.config import KafkaSettings, Settings, SourceSettings
-    from connector.source.preflight import Finding
+    from connector.source.finding import Finding
 
 _MARKS = {
     Severity.ERROR: Text("missing", style="bold red"),

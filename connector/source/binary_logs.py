@@ -1,4 +1,4 @@
-"""What SQL tells about a server's log: its files, its end, and the events of a file."""
+"""What SQL tells about a server's log: its files, its end, how long it is kept, and its events."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
 _BINARY_LOG_STATUS_SINCE = (8, 2, 0)
 _EVENTS_PER_QUERY = 10_000
+_DAY_SECONDS = 86_400
 
 
 def binary_log_status(server: MysqlServer) -> dict[str, object] | None:
@@ -39,6 +40,17 @@ def binary_logs(server: MysqlServer) -> dict[str, int]:
     """
     rows = server.query("SHOW BINARY LOGS")
     return {str(row["Log_name"]): int(str(row["File_size"])) for row in rows}
+
+
+def retention(server: MysqlServer) -> tuple[str, int]:
+    """Return the setting that says how long logs are kept, and the seconds; 0 is for ever."""
+    seconds = int(server.variable("binlog_expire_logs_seconds") or 0)
+    if seconds and server.variable("binlog_expire_logs_auto_purge") != "OFF":
+        return "binlog_expire_logs_seconds", seconds
+    days = float(server.variable("expire_logs_days") or 0)
+    if days or server.variable("binlog_expire_logs_seconds") is None:
+        return "expire_logs_days", int(days * _DAY_SECONDS)
+    return "binlog_expire_logs_seconds", 0
 
 
 def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]:

@@ -6,8 +6,9 @@ import pytest
 
 import local_stack
 from connector.errors import SourceRefused
+from connector.source.finding import Finding, Severity
 from connector.source.mysql_server import MysqlServer
-from connector.source.preflight import Finding, Severity, check_source, require
+from connector.source.preflight import check_source, require
 from tests.source.conftest import LEAST_GRANTS, Source, source_of
 
 if TYPE_CHECKING:

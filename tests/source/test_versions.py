@@ -8,8 +8,9 @@ import pytest
 
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.source.dump_request import open_stream
+from connector.source.finding import Severity
 from connector.source.mysql_server import MysqlServer
-from connector.source.preflight import Severity, check_source
+from connector.source.preflight import check_source
 from connector.source.start import resolve_start
 from connector.source.start_validation import validate_start
 from local_stack import MariadbServer
