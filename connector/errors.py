@@ -84,6 +84,9 @@ class SourceRefused(DefiniteError):
     """The source refused: credentials, grants, settings, or a position it no longer has."""
 
     number = 0  # of the server's error, where it said so
+    collides = False  # with another reader that has our server_id
+    # HOST:PORT of the server that does not go on sending its log, where another one may.
+    address = ""
 
 
 class SinkRefused(DefiniteError):

@@ -14,11 +14,12 @@ from connector.snapshot.opening import COPY_PEERS
 from connector.source_choice import choose_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from connector.commands import Listener
     from connector.config import KafkaSettings, Settings, SourceSettings
     from connector.envelope.progress import Progress
+    from connector.errors import SourceRefused
     from connector.metrics.figures import Figures
     from connector.resume import Instance
     from connector.snapshot.opening import CopyPeers
@@ -38,7 +39,10 @@ class Peers:
     """How both are opened."""
 
     open_sink: Callable[[Settings, Instance], KafkaSink]
-    choose_source: Callable[[SourceSettings, Progress | None], CheckedSource]
+    # Not from those that refused to go on, by their HOST:PORT.
+    choose_source: Callable[
+        [SourceSettings, Progress | None, Mapping[str, SourceRefused]], CheckedSource
+    ]
     # Keeps an eye on the log of the server that was chosen, until it is closed.
     watch_source: Callable[[SourceSettings, Figures], Watch]
     clock: Clock = CLOCK

@@ -14,7 +14,7 @@ TCP makes the source wait.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,9 @@ from connector.commit_schedule import CommitSchedule
 from connector.errors import (
     ConnectorError,
     DecodeError,
-    DefiniteError,
     EventError,
     SinkUnavailable,
+    SourceRefused,
     SourceUnavailable,
     TransactionOutlasted,
 )
@@ -34,7 +34,7 @@ from connector.parts import assemble
 from connector.peers import PEERS, Peers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from connector.config import Settings
     from connector.metrics.figures import Figures
@@ -60,12 +60,13 @@ class Pipeline:
         single_transactions: int = 0,
         rolled_back: frozenset[str] = frozenset(),
         peers: Peers = PEERS,
+        refusals: Mapping[str, SourceRefused] | None = None,
     ) -> None:
         """Fence older instances, check the source, and stand at the committed progress.
 
         What is done is counted in `figures`. The first `single_transactions` source transactions
         are committed one by one. Those in `rolled_back`, by their ids, had rows that were delivered
-        before they were rolled back.
+        before they were rolled back. Servers with `refusals`, by HOST:PORT, are not read.
         Raises TransientError or DefiniteError.
         """
         self._log = structlog.get_logger()
@@ -85,7 +86,11 @@ class Pipeline:
         with ExitStack() as opened:
             self._sink = peers.open_sink(settings, instance)
             opened.callback(self._sink.close)
-            self._open(settings, peers, rolled_back, opened)
+            try:
+                self._open(settings, peers, rolled_back, refusals or {}, opened)
+            except ConnectorError:
+                self._sink.abandon()
+                raise
             # What to let go of, the last opened first.
             self._opened = opened.pop_all()
 
@@ -101,20 +106,23 @@ class Pipeline:
         """
         try:
             self._stream_until(stop)
-        except SinkUnavailable as error:
+        except ConnectorError as error:
             seconds = self._clock.monotonic() - self._batch_started
-            latest = self._delivery.latest_id
-            # Without an answer, it was not the transaction that took so long.
-            if not error.answered or not latest or seconds < self._transaction_seconds_max:
-                raise
-            raise TransactionOutlasted(str(error), latest, seconds) from error
-        except DefiniteError as error:
-            # Until it is aborted, the transaction would hold back every read_committed consumer.
-            with suppress(ConnectorError):
-                self._sink.abort()
+            # Until it is aborted, the transaction would hold back every read_committed consumer,
+            # and where a stop is asked for meanwhile, no other run comes that takes it over.
+            self._sink.abandon()
             if isinstance(error, EventError):
                 reason = f"{error}. Nothing from this transaction was published"
                 raise DecodeError(reason) from error
+            latest = self._delivery.latest_id
+            # Without an answer, it was not the transaction that took so long.
+            if (
+                isinstance(error, SinkUnavailable)
+                and error.answered
+                and latest
+                and seconds >= self._transaction_seconds_max
+            ):
+                raise TransactionOutlasted(str(error), latest, seconds) from error
             raise
 
     def _stream_until(self, stop: StopSignals) -> None:
@@ -187,7 +195,8 @@ class Pipeline:
         due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
         if not due:
             patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
-            came = self._stream.fill(max(0.0, min(patience, poll)))
+            with self._naming_refusals():
+                came = self._stream.fill(max(0.0, min(patience, poll)))
             due = not came and patience <= poll
         if due:
             self._commit()
@@ -198,10 +207,16 @@ class Pipeline:
         self._opened.close()
 
     def _open(
-        self, settings: Settings, peers: Peers, rolled_back: frozenset[str], opened: ExitStack
+        self,
+        settings: Settings,
+        peers: Peers,
+        rolled_back: frozenset[str],
+        refusals: Mapping[str, SourceRefused],
+        opened: ExitStack,
     ) -> None:
         recovered = self._sink.recover(claimed=self._instance.claimed)
-        source = peers.choose_source(settings.source, recovered.progress)
+        source = peers.choose_source(settings.source, recovered.progress, refusals)
+        self._address = source.address
         parts = assemble(settings, recovered, source, self._sink, peers, rolled_back)
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
@@ -211,7 +226,8 @@ class Pipeline:
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()
         self._instance.claimed = True
-        self._stream = source.open_stream(settings.name)
+        with self._naming_refusals():
+            self._stream = source.open_stream(settings.name)
         opened.callback(self._stream.close)
         self._figures.doubt = ""
         opened.callback(peers.watch_source(source.settings, self._figures).close)
@@ -225,6 +241,16 @@ class Pipeline:
             position=f"{point.file}:{point.position}",
             gtid_set=str(point.gtid_set) if point.gtid_set is not None else None,
         )
+
+    @contextmanager
+    def _naming_refusals(self) -> Iterator[None]:
+        """Add to what the server refuses of its log who that was: another one may do."""
+        try:
+            yield
+        except SourceRefused as error:
+            if not error.collides:
+                error.address = self._address
+            raise
 
     @property
     def _wants_turn(self) -> bool:

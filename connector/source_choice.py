@@ -2,9 +2,9 @@
 
 The servers of `source.host` and `source.failover_hosts` are asked in turn, the one that was read
 last before all others, and the first that has everything behind the committed progress is read. One
-that cannot be reached, or lags, is passed over without waiting. Where none fits, the answer is as
-hopeful as the most hopeful server: as long as one of them may have it later, the attempt is
-repeated.
+that cannot be reached, or lags, is passed over without waiting, and so is one that has refused to
+go on with its log. Where none fits, the answer is as hopeful as the most hopeful server: as long as
+one of them may have it later, the attempt is repeated.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from connector.source.start_validation import validate_start
 from connector.source.table_definitions import TableDefinitions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from connector.config import SourceSettings
     from connector.envelope.anchored_tables import DefinitionSource
     from connector.envelope.progress import Progress
@@ -73,15 +75,24 @@ class CheckedSource:
         return stream
 
 
-def choose_source(settings: SourceSettings, last: Progress | None) -> CheckedSource:
+def choose_source(
+    settings: SourceSettings,
+    last: Progress | None,
+    refusals: Mapping[str, SourceRefused] | None = None,
+) -> CheckedSource:
     """Return the server to read from; `last` is the committed progress.
 
+    Those with `refusals`, by HOST:PORT, are not asked.
     Raises SourceUnavailable where one of the servers may do later, SourceRefused where none will,
     each with a line for each server; ConfigError for files that cannot be read.
     """
     log = structlog.get_logger()
     problems: list[SourceUnavailable | SourceRefused] = []
     for candidate in candidates(settings, last.source if last is not None else ""):
+        refusal = (refusals or {}).get(address_of(candidate))
+        if refusal is not None:
+            problems.append(refusal)
+            continue
         try:
             found = _checked(candidate, last)
         except (SourceUnavailable, SourceRefused) as error:

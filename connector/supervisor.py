@@ -7,6 +7,10 @@ A transaction that cannot be carried must not hold back those before it, which m
 batch. They are read once more and committed one by one; then the error comes again, and ends it.
 
 A transaction that takes back rows which are on their way is read once more, too, and left out.
+
+A server that refuses to go on with its log, because that is damaged, say, is passed over: the next
+pipeline asks the others. What it refused counts for the place where the stream stood; once another
+one has brought it further, all are asked again.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import random
 import socket
 import time
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -32,6 +37,7 @@ from connector.errors import (
     DecodeError,
     RolledBack,
     SinkRefused,
+    SourceRefused,
     TransactionOutlasted,
     TransientError,
     UnsupportedChange,
@@ -41,13 +47,14 @@ from connector.metrics.figures import Figures
 from connector.peers import PEERS, Peers
 from connector.pipeline import Pipeline
 from connector.resume import Instance
+from connector.source.hosts import candidates
 from connector.stop import StopSignals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from connector.clock import Clock
-    from connector.config import RetrySettings, Settings
+    from connector.config import RetrySettings, Settings, SourceSettings
 
 # Any more are beyond what a float holds.
 _DOUBLINGS_MAX = 64
@@ -61,10 +68,20 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
     instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
     figures = Figures(settings.name, started_at=time.time())
 
+    refusals = _Refusals(settings.source, figures)
+
     def open_pipeline() -> Pipeline:
         return Pipeline(
-            settings, instance, figures, single_transactions, frozenset(rolled_back), peers
+            settings,
+            instance,
+            figures,
+            single_transactions,
+            frozenset(rolled_back),
+            peers,
+            refusals.standing(),
         )
+
+    opening = partial(refusals.passed_over, open_pipeline)
 
     with serving(figures, settings.metrics.listen), signals or StopSignals() as stop:
         single_transactions = 0
@@ -73,7 +90,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
         refused = False
         runs = _Runs(settings.retry, figures, peers.clock)
         while not stop.requested:
-            pipeline = _open(open_pipeline, settings.retry, stop, figures)
+            pipeline = _open(opening, settings.retry, stop, figures)
             if pipeline is None:
                 return
             runs.begin()
@@ -86,15 +103,18 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 single_transactions = 0
                 refused = False
                 if isinstance(error, TransactionOutlasted):
-                    if error.transaction_id == outlasted:
-                        raise SinkRefused(_too_long(settings, error)) from error
+                    outlasted = _outlasted_once(settings, error, outlasted)
                     # Alone, the next time: what came before it is not to wait for it.
-                    outlasted = error.transaction_id
                     single_transactions = pipeline.waiting_transactions
                 rolled_back.clear()
                 pause = runs.pause_behind(error)
                 _interrupted(figures, error, pause)
                 stop.sleep(pause)
+            except SourceRefused as error:
+                refusals.add(error)
+                single_transactions = 0
+                refused = False
+                rolled_back.clear()
             except (DecodeError, UnsupportedChange, SinkRefused):
                 # Once: an error that comes again, wherever, is the end.
                 if refused or not pipeline.waiting_transactions:
@@ -103,6 +123,43 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 single_transactions = pipeline.waiting_transactions
             finally:
                 pipeline.close()
+
+
+class _Refusals:
+    """What servers refused while they were read, as long as the stream stands where it stood then.
+
+    None of them is asked there again, so this comes to an end: with each refusal, one server less
+    is left.
+    """
+
+    def __init__(self, settings: SourceSettings, figures: Figures) -> None:
+        self._are_several = len(candidates(settings)) > 1
+        self._figures = figures
+        self._by_address: dict[str, SourceRefused] = {}
+        self._delivered = 0  # transactions, when the last one was added
+
+    def standing(self) -> Mapping[str, SourceRefused]:
+        """Return them by the HOST:PORT of their server."""
+        if self._figures.transactions > self._delivered:
+            self._by_address.clear()
+        return self._by_address
+
+    def passed_over(self, open_pipeline: Callable[[], Pipeline]) -> Pipeline:
+        """Open a pipeline on the first server that does not refuse at once."""
+        while True:
+            try:
+                return open_pipeline()
+            except SourceRefused as error:
+                self.add(error)
+
+    def add(self, error: SourceRefused) -> None:
+        """Pass over the server that `error` came from; raises it where no other one may do."""
+        if not (self._are_several and error.address):
+            raise error
+        self.standing()
+        self._delivered = self._figures.transactions
+        self._by_address[error.address] = error
+        _interrupted(self._figures, error, 0.0)
 
 
 class _Runs:
@@ -167,15 +224,19 @@ def _open(
     return retrying(attempt)
 
 
-def _too_long(settings: Settings, error: TransactionOutlasted) -> str:
+def _outlasted_once(settings: Settings, error: TransactionOutlasted, before: str | None) -> str:
+    """Return which transaction took too long; raises SinkRefused where that one did `before`."""
+    if error.transaction_id != before:
+        return error.transaction_id
     kafka = settings.kafka
-    return (
+    reason = (
         f"kafka {','.join(kafka.bootstrap_servers)}: source transaction "
         f"{error.transaction_id} was not delivered in {error.seconds:.0f} seconds, nor the time "
         "before, and Kafka aborts what takes longer than "
         f"kafka.transaction_timeout_seconds ({kafka.transaction_timeout_seconds:g}): raise it, and "
         "transaction.max.timeout.ms of the brokers where that is lower"
     )
+    raise SinkRefused(reason) from error
 
 
 def _interrupted(figures: Figures, error: BaseException | None, pause_seconds: float) -> None:

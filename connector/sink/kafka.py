@@ -17,6 +17,7 @@ the limit, whoever brings more waits.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaError, MessageSizeTooLargeError
@@ -171,6 +172,16 @@ class KafkaSink(BatchReceiver):
             self._producer.abort_transaction()
         except (KafkaError, OSError) as error:
             raise self._failure(_ABORT, error) from error
+
+    def abandon(self) -> None:
+        """Abort what has not been committed, where Kafka takes that now; else it does so in time.
+
+        The sink is of no more use.
+        """
+        if self._in_transaction:
+            self._in_transaction = False
+            with suppress(KafkaError, OSError):
+                self._producer.abort_transaction()
 
     def partition_count(self, topic: str) -> int:
         """Return how many partitions a topic has; it is created where it is missing."""

@@ -19,6 +19,8 @@ from connector.sink.delivery import delivery_of
 if TYPE_CHECKING:
     from connector.sink.record_batch import RecordBatch
 
+# The end of a run waits for this one.
+_ABORT_SECONDS = 10.0
 # Batches that are failed at a forced close need the sender's thread to run once more.
 _CLOSE_SECONDS = 5
 _MS = 1000
@@ -58,11 +60,12 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
     def commit_transaction(self) -> None:
         """Commit; raises KafkaTimeoutError when no answer comes, and the outcome is not known."""
         self._delivery.settle(self._timeout_seconds)
-        self._complete(self._transaction_manager.begin_commit(), "commit")
+        self._complete(self._transaction_manager.begin_commit(), "commit", self._timeout_seconds)
 
     def abort_transaction(self) -> None:
         """Abort; raises KafkaTimeoutError when no answer comes, and Kafka will abort in time."""
-        self._complete(self._transaction_manager.begin_abort(), "abort")
+        seconds = min(_ABORT_SECONDS, self._timeout_seconds)
+        self._complete(self._transaction_manager.begin_abort(), "abort", seconds)
         self._delivery.aborted()
 
     def close_now(self) -> None:
@@ -74,8 +77,8 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
             # Nothing that is still queued was committed; the sender's thread is a daemon.
             self._closed = True
 
-    def _complete(self, result: Any, what: str) -> None:
+    def _complete(self, result: Any, what: str, timeout_seconds: float) -> None:
         self._sender.wakeup()
-        if not result.wait(self._timeout_seconds * _MS):
-            reason = f"no answer to the {what} within {self._timeout_seconds:g} seconds"
+        if not result.wait(timeout_seconds * _MS):
+            reason = f"no answer to the {what} within {timeout_seconds:g} seconds"
             raise KafkaTimeoutError(reason)

@@ -131,7 +131,9 @@ def server_error(
     elif logged_in and number == ACCESS_DENIED:
         error = SourceRefused(f"{said}: {_GRANT}")
     else:
-        error = SourceRefused(f"{said}: {_fix(number, message)}")
+        fix = _fix(number, message)
+        error = SourceRefused(f"{said}: {fix}")
+        error.collides = fix is _UNIQUE_ID
     error.number = number
     return error
 
