@@ -205,6 +205,14 @@ class Broker:
             transaction = transactions[number % len(transactions)]
             self._mark(transaction, number % len(transaction.unmarked))
 
+    @property
+    def open_transactions(self) -> int:
+        """Those whose end is not decided."""
+        return sum(
+            identity.transaction is not None and identity.transaction.committed is None
+            for identity in self._identities.values()
+        )
+
     def settle(self) -> None:
         """Let every partition learn of everything."""
         for identity in self._identities.values():

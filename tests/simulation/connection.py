@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import Process
 
 _SHUTDOWN = b"\xff" + (1053).to_bytes(2, "little") + b"#08S01Server shutdown in progress"
+_DAMAGED = b"\xff" + (1236).to_bytes(2, "little") + b"#HY000bogus data in log event"
 _HEARTBEAT_SECONDS = 10.0
 _PACKET_MAX = 2**24 - 1
 _TYPE_OFFSET = 4
@@ -102,8 +103,8 @@ class ScriptedSocket(socket.socket):
         self._cut_at = self._process.world.random.randrange(200)
 
     def _refill(self, fault: Fault | None) -> None:
-        if fault is Fault.ERROR:
-            self._waiting = self._packet(_SHUTDOWN)
+        if fault in (Fault.ERROR, Fault.DAMAGED):
+            self._waiting = self._packet(_SHUTDOWN if fault is Fault.ERROR else _DAMAGED)
             self._events = iter(())
             return
         count = 1 if self._by_event else self._process.world.random.choice((1, 3, 40))

@@ -45,6 +45,7 @@ class Fault(StrEnum):
     CUT = "cut"  # the connection breaks, within an event
     CLOSED = "closed"  # the server closes the connection
     ERROR = "error"  # the server says that it shuts down
+    DAMAGED = "damaged"  # the server says that its log is damaged
     SILENCE = "silence"  # nothing comes for a moment, though there is more
     HEARTBEAT = "heartbeat"  # one comes between two events
     FAILOVER = "failover"  # another server takes the place of this one

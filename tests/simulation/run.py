@@ -12,7 +12,7 @@ from connector.clock import Clock
 from connector.config import Settings
 from connector.envelope.anchored_tables import DefinitionSource
 from connector.envelope.progress import Progress, progress_topic
-from connector.errors import ConnectorError, SourceUnavailable
+from connector.errors import ConnectorError, SourceRefused, SourceUnavailable
 from connector.peers import Peers
 from connector.pipeline import Pipeline
 from connector.resume import Instance, reads_from, start_point
@@ -28,7 +28,7 @@ from tests.simulation.story import DATABASE, TABLES
 from tests.simulation.world import Endless, Process, World
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from connector.config import KafkaSettings, SourceSettings
     from connector.metrics.figures import Figures
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 PREFIX = "sim"
 NAME = "pipe"
+_PORT = 3306
 # Of every record, so that runs are alike to the byte.
 _TIME_NS = 1_800_000_000_000_000_000
 # Once nothing goes wrong any more; a group that is rolled back behind its rows takes one more.
@@ -190,6 +191,7 @@ class _Simulation:
         by_event: bool,
     ) -> None:
         self.world = World(plan, seed, servers, self._run)
+        self.servers = servers
         self._network = Network(self.world)
         self._cut_at = cut_at
         self._by_event = by_event
@@ -197,6 +199,14 @@ class _Simulation:
 
     def _run(self, process: Process) -> None:
         supervise(self._settings, self.peers(process), process.stop)
+
+    def _server_without(self, refusals: Mapping[str, SourceRefused]) -> ScriptedServer:
+        """Return the source, which is another server where this one has refused."""
+        for _ in self.servers:
+            if f"{self.world.server.identity.server_uuid}:{_PORT}" not in refusals:
+                return self.world.server
+            self.world.fail_over()
+        raise SourceRefused("\n".join(map(str, refusals.values())))
 
     def peers(self, process: Process) -> Peers:
         """Return what a process talks to."""
@@ -215,11 +225,18 @@ class _Simulation:
                 clients_of(process, self._network),
             )
 
-        def choose_source(settings: SourceSettings, last: Progress | None) -> CheckedSource:
+        def choose_source(
+            settings: SourceSettings,
+            last: Progress | None,
+            refusals: Mapping[str, SourceRefused],
+        ) -> CheckedSource:
             if process.step(Call.CHOOSE) is Fault.REFUSED:
                 reason = "source scripted: refused"
                 raise SourceUnavailable(reason)
-            server = self.world.server
+            server = self._server_without(refusals)
+            settings = settings.model_copy(
+                update={"host": server.identity.server_uuid, "port": _PORT}
+            )
             place = f"source {server.identity.server_uuid}"
             point = server.earliest if last is None else start_point(last, server.identity, place)
             cut_at, self._cut_at = self._cut_at, None
