@@ -13,7 +13,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from connector.cli.daemon import EXIT_CONFIG, EXIT_DEFINITE, ConfigPath, exit_code_of
+from connector.cli.daemon import (
+    EXIT_CONFIG,
+    EXIT_DEFINITE,
+    EXIT_GAVE_UP,
+    ConfigPath,
+    exit_code_of,
+)
 from connector.cli.failure import fail
 
 if TYPE_CHECKING:
@@ -139,8 +145,11 @@ def show(
 def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """Write what is kept back of a table, or of one key, again, and lift the fence.
 
-    The running pipeline does it; where none runs, the next one does. Exit code 3: something still
-    cannot be written, and stays; or the table is to be copied, because a fence has ended its copy.
+    The running pipeline does it; where none runs, the next one does.
+
+    Exit codes: 0 written, 1 the pipeline has not answered, or Kafka cannot be reached, 2 nothing of
+    it is kept back, 3 something still cannot be written, and stays; or the table is to be copied,
+    because a fence has ended its copy.
     """
 
     def ask() -> None:
@@ -154,14 +163,14 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
             _refuse(f"{what}: nothing of it is kept back; `quarantine list` shows what is")
         arguments = {"database": database, "table": table, "key": key}
         request = write_command(settings.kafka, settings.name, "replay", **arguments)
-        if _wait(settings, wanted, str(request)):
-            _require_copy(settings, config, name)
+        _wait(settings, wanted, str(request))
+        _require_copy(settings, config, name)
 
     exit_code_of(ask)
 
 
-def _wait(settings: Settings, wanted: list[Fence], request: str) -> bool:
-    """Wait for the outcome of a replay, and say it; return whether everything was written."""
+def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
+    """Wait for the outcome of a replay, and say it."""
     console = Console()
     name = wanted[0].name
     # Others of the table may be set meanwhile.
@@ -182,10 +191,12 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> bool:
                 break
             if not taken_up and time.monotonic() - asked > _TAKEN_UP_SECONDS:
                 console.print(
-                    f"no pipeline {settings.name} has taken the request up: it is kept, and done "
-                    "when one runs"
+                    f"no pipeline {settings.name} has taken the request up: it is kept for a week, "
+                    "and done when one runs (binlog-connector run CONFIG)",
+                    markup=False,
+                    soft_wrap=True,
                 )
-                return False
+                raise typer.Exit(EXIT_GAVE_UP)
             if running:
                 status.update(f"{escape(name)}: {sum(fence.rows for fence in running)} to write")
             time.sleep(_LOOK_SECONDS)
@@ -197,7 +208,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> bool:
             markup=False,
             soft_wrap=True,
         )
-        return True
+        return
     for fence in answered:
         what = "" if fence.key is None else f" key {fence.key}:"
         console.print(

@@ -289,6 +289,12 @@ QUARANTINE = Group(
             _COPY_ANEW,
         ),
         Cause(
+            "replay.waits",
+            "no pipeline {pipeline} has taken the request up",
+            ": it is kept for a week, and done when one runs (binlog-connector run CONFIG)",
+            End.COMMAND,
+        ),
+        Cause(
             "replay.copy",
             "{table}: a copy of it has failed, and the rows that it did not write are missing",
             ": `binlog-connector snapshot {config} {table}` copies the table anew",
