@@ -13,20 +13,19 @@ opened with `stop_at_end` has `ended` at the end of the log.
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import ssl
-import threading
 from typing import TYPE_CHECKING, Self
 
 from connector.clock import CLOCK, Clock
 from connector.errors import ProtocolError, SourceUnavailable
 from connector.source.server_errors import server_error
+from connector.source.shared_socket import SharedSocket
 from connector.wire.event_stream import EventStream
 from connector.wire.responses import EofPacket, ErrPacket
 from connector.wire.semi_sync import SemiSyncAck, split_header
 
 if TYPE_CHECKING:
+    import socket
     from types import TracebackType
 
     from connector.source.mysql_server import ServerIdentity
@@ -62,16 +61,12 @@ class ReplicationStream:
         self._stop_at_end = stop_at_end
         self._semi_sync = semi_sync
         self._place = place
-        self._socket = dumping
+        self._socket = SharedSocket(dumping)
         self._read_timeout_seconds = read_timeout_seconds
         # What was received, for whoever takes the events in another way than by `receive`.
         self.events = EventStream(place)
         self._ahead: bytes | None = None  # the next event, where `buffered` had to look for it
         self._last_heard = self._monotonic()
-        self._closed = False
-        # Held while the socket is used, so that its descriptor is not given to someone else
-        # meanwhile; re-entrant, because a signal handler may close within a receive.
-        self._using = threading.RLock()
 
     def receive(self, timeout_seconds: float) -> bytes | None:
         """Return the next event without its OK byte, or None when none came in time.
@@ -113,12 +108,10 @@ class ReplicationStream:
         ask for. Raises SourceUnavailable when the connection broke.
         """
         self.ack_wanted = False
-        with self._using:
-            try:
-                self._socket.settimeout(self._read_timeout_seconds)
-                self._socket.sendall(SemiSyncAck(file, position).encode())
-            except OSError as error:
-                raise self._broken(error) from error
+        try:
+            self._socket.send(SemiSyncAck(file, position).encode(), self._read_timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
 
     def _without_semi_sync_header(self, data: bytes) -> bytes:
         try:
@@ -139,12 +132,7 @@ class ReplicationStream:
 
     def close(self) -> None:
         """End the connection; a receive under way raises SourceUnavailable. Idempotent."""
-        self._closed = True
-        # Wakes the thread that waits. Past TLS: its state belongs to that thread.
-        with contextlib.suppress(OSError):
-            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-        with self._using:
-            self._socket.close()
+        self._socket.close()
 
     def __enter__(self) -> Self:
         return self
@@ -162,18 +150,13 @@ class ReplicationStream:
         return self.events.next_event() if event is None else event
 
     def _receive(self, timeout_seconds: float) -> bool:
-        with self._using:
-            try:
-                if self._closed:
-                    data = b""
-                else:
-                    self._socket.settimeout(timeout_seconds)
-                    data = self._socket.recv(_RECEIVE_BYTES)
-            except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
-                self._check_silence()
-                return False
-            except OSError as error:
-                raise self._broken(error) from error
+        try:
+            data = self._socket.receive(_RECEIVE_BYTES, timeout_seconds)
+        except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
+            self._check_silence()
+            return False
+        except OSError as error:
+            raise self._broken(error) from error
         if not data:
             reason = f"{self._place}: the server closed the connection"
             raise SourceUnavailable(self._closed_reason() or reason)
@@ -196,7 +179,7 @@ class ReplicationStream:
         return SourceUnavailable(self._closed_reason() or reason)
 
     def _closed_reason(self) -> str | None:
-        return f"{self._place}: the stream was closed here" if self._closed else None
+        return f"{self._place}: the stream was closed here" if self._socket.closed else None
 
     def _end(self, said: ErrPacket | EofPacket) -> Exception:
         if isinstance(said, EofPacket):

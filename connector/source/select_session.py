@@ -6,14 +6,12 @@ sql_mode of the server changes how a value prints.
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import threading
 from typing import TYPE_CHECKING, Self
 
 from connector.errors import SourceUnavailable
 from connector.source.mysql_server import MysqlServer
 from connector.source.server_errors import server_error
+from connector.source.shared_socket import SharedSocket
 from connector.wire.result_set import ResultSet
 from connector.wire.text_rows import TextRows
 
@@ -55,11 +53,8 @@ class SelectSession:
         server = MysqlServer.connect(settings)
         self.identity: ServerIdentity = server.identity
         self.place = server.place
-        self._socket = server.detach()
+        self._socket = SharedSocket(server.detach())
         self._timeout_seconds = settings.read_timeout_seconds + statement_seconds
-        self._closed = False
-        # Held while the socket is used, so that its descriptor is not given to someone else.
-        self._using = threading.RLock()
         try:
             self.query(_SETTINGS)
             self.query(_ISOLATION)
@@ -113,12 +108,7 @@ class SelectSession:
 
     def close(self) -> None:
         """End the connection; a statement under way raises SourceUnavailable. Idempotent."""
-        self._closed = True
-        # Wakes the thread that waits. Past TLS: its state belongs to that thread.
-        with contextlib.suppress(OSError):
-            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-        with self._using:
-            self._socket.close()
+        self._socket.close()
 
     def __enter__(self) -> Self:
         return self
@@ -144,34 +134,27 @@ class SelectSession:
             self._receive(result)
 
     def _ask(self, sql: str) -> None:
-        with self._using:
-            if self._closed:
-                raise self._closed_here()
-            try:
-                self._socket.settimeout(self._timeout_seconds)
-                self._socket.sendall(_query_packet(sql))
-            except OSError as error:
-                raise self._broken(error) from error
+        try:
+            self._socket.send(_query_packet(sql), self._timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
 
     def _receive(self, result: ResultSet) -> None:
-        with self._using:
-            if self._closed:
-                raise self._closed_here()
-            try:
-                data = self._socket.recv(_RECEIVE_BYTES)
-            except OSError as error:
-                raise self._broken(error) from error
+        try:
+            data = self._socket.receive(_RECEIVE_BYTES, self._timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
         if not data:
             raise self._ended()
         result.feed(data)
 
     def _ended(self) -> SourceUnavailable:
-        if self._closed:
+        if self._socket.closed:
             return self._closed_here()
         return SourceUnavailable(f"{self.place}: the server closed the connection")
 
     def _broken(self, error: OSError) -> SourceUnavailable:
-        if self._closed:
+        if self._socket.closed:
             return self._closed_here()
         if isinstance(error, TimeoutError):
             reason = (
