@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from connector.clock import CLOCK, Clock
 from connector.commands import CommandListener
@@ -20,18 +20,10 @@ if TYPE_CHECKING:
     from connector.config import KafkaSettings, Settings, SourceSettings
     from connector.envelope.progress import Progress
     from connector.errors import SourceRefused
-    from connector.metrics.figures import Figures
+    from connector.metrics.figures import Figures, Watch
     from connector.resume import Instance
     from connector.snapshot.opening import CopyPeers
     from connector.source_choice import CheckedSource
-
-
-class Watch(Protocol):
-    """Looks at a source from a thread of its own."""
-
-    def close(self) -> None:
-        """Look no more."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

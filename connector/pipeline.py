@@ -15,6 +15,7 @@ TCP makes the source wait.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -229,8 +230,7 @@ class Pipeline:
         with self._naming_refusals():
             self._stream = source.open_stream(settings.name)
         opened.callback(self._stream.close)
-        self._figures.doubt = ""
-        opened.callback(peers.watch_source(source.settings, self._figures).close)
+        self._figures.watch_by(partial(peers.watch_source, source.settings, self._figures))
         self._figures.connected = True
         point = source.point
         self._log.info(

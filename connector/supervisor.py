@@ -20,6 +20,7 @@ import random
 import socket
 import time
 import uuid
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,11 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
 
     opening = partial(refusals.passed_over, open_pipeline)
 
-    with serving(figures, settings.metrics.listen), signals or StopSignals() as stop:
+    with (
+        closing(figures),
+        serving(figures, settings.metrics.listen),
+        signals or StopSignals() as stop,
+    ):
         single_transactions = 0
         rolled_back: set[str] = set()
         outlasted: str | None = None

@@ -7,7 +7,7 @@ needs a lock.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +46,14 @@ class CopyFigures:
     eta_seconds: float | None
 
 
+class Watch(Protocol):
+    """Keeps `Figures.distance` up to date, from a thread of its own, until it is closed."""
+
+    def close(self) -> None:
+        """Look no more."""
+        ...
+
+
 @dataclass(slots=True)
 class Figures:
     """Counts rise from the start of the process on."""
@@ -66,6 +74,24 @@ class Figures:
     # Copies under way by "database.table", and how many keys and tables are fenced.
     copies: Callable[[], Mapping[str, CopyFigures]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
+    _watch: Watch | None = field(default=None, init=False, repr=False)
+
+    def watch_by(self, open_watch: Callable[[], Watch]) -> None:
+        """Have `distance` kept up to date by what `open_watch` opens, until another one is opened.
+
+        It outlives a run of the pipeline: how far the stream is behind, and what the source may
+        drop of its logs, is to be seen while Kafka is away, too.
+        """
+        self.close()
+        # Of the server as it was before: it has been looked at anew.
+        self.doubt = ""
+        self._watch = open_watch()
+
+    def close(self) -> None:
+        """Let go of what keeps `distance` up to date."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
 
     def committed(
         self, progress: Progress, committed_us: int, records: int, transactions: int, size: int

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from local_stack import KafkaBroker
+from tests.integration.conftest import new_stream
 from tests.integration.harness import run_to_end, wait_until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from local_stack import Server
     from tests.integration.conftest import Stream
 
@@ -81,6 +85,38 @@ def test_the_lag_is_not_told_while_the_source_cannot_be_asked(
         wait_until(lambda: figures(port).get("lag_seconds") == 0, connector.output)
         wait_until(lambda: figures(port)["connected"] == 1, connector.output)
         assert connector.terminate() == 0
+
+
+def test_the_lag_moves_while_kafka_is_away(mysql_server: Server, tmp_path: Path) -> None:
+    port = free_port()
+    settings = {
+        "metrics__listen": f"127.0.0.1:{port}",
+        "kafka__request_timeout_seconds": 2,
+        "kafka__transaction_timeout_seconds": 4,
+    }
+    with KafkaBroker(tmp_path / "kafka") as broker:
+        stream = new_stream(mysql_server.endpoint, broker.endpoint, tmp_path)
+        stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+        with stream.connector(**settings) as connector:
+            stream.wait_for_changes(1, connector)
+            wait_until(lambda: figures(port).get("lag_transactions") == 0, connector.output)
+            broker.kill()
+            stream.execute("INSERT INTO t VALUES (2)")
+            # The run has ended, and none can begin.
+            connector.wait_for("interrupted")
+            wait_until(lambda: figures(port)["connected"] == 0, connector.output)
+            wait_until(lambda: figures(port).get("lag_transactions") == 1, connector.output)
+            before = figures(port)["lag_seconds"]
+            wait_until(lambda: figures(port)["lag_seconds"] > before, connector.output)
+            away = figures(port)
+            assert away["connected"] == 0
+            assert away["lag_bytes"] > 0
+            assert away["time_to_purge_seconds"] > 0
+            broker.start()
+            stream.wait_for_changes(2, connector)
+            wait_until(lambda: figures(port).get("lag_transactions") == 0, connector.output)
+            assert connector.terminate() == 0
+        stream.execute(f"DROP DATABASE {stream.database}")
 
 
 def test_what_is_fenced_is_counted_until_it_is_lifted(stream: Stream) -> None:
