@@ -18,6 +18,7 @@ from connector.cli.log_commands import (
     StopDatetime,
     StopPosition,
     Tables,
+    VerifyChecksum,
     selection_options,
 )
 from connector.cli.log_files import events_of_files, exit_codes
@@ -58,13 +59,7 @@ def flashback(
             help="A generated column, which no statement may set; may be repeated.",
         ),
     ] = [],  # noqa: B006 - typer copies it
-    verify_checksum: Annotated[
-        bool,
-        typer.Option(
-            "--verify-checksum/--no-verify-checksum",
-            help="Whether an event with a wrong checksum is an error.",
-        ),
-    ] = True,
+    verify_checksum: VerifyChecksum = True,
 ) -> None:
     """Print the SQL that undoes the row changes of binlogs, newest first.
 

@@ -169,6 +169,13 @@ ServerIds = Annotated[
         rich_help_panel=SELECTION_PANEL,
     ),
 ]
+VerifyChecksum = Annotated[
+    bool,
+    typer.Option(
+        "--verify-checksum/--no-verify-checksum",
+        help="Whether an event with a wrong checksum is an error.",
+    ),
+]
 
 
 def selection_options(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from connector.cli.log_commands import VerifyChecksum  # noqa: TC001 - typer reads it
 from connector.cli.log_files import events_of_files, exit_codes
 
 if TYPE_CHECKING:
@@ -37,13 +38,7 @@ def stat(
     output_format: Annotated[
         StatFormat, typer.Option("--format", help="Tables for people, or one JSON document.")
     ] = StatFormat.TABLE,
-    verify_checksum: Annotated[
-        bool,
-        typer.Option(
-            "--verify-checksum/--no-verify-checksum",
-            help="Whether an event with a wrong checksum is an error.",
-        ),
-    ] = True,
+    verify_checksum: VerifyChecksum = True,
 ) -> None:
     """Count what is in binlogs: events by type, tables by rows, the largest transactions, times.
 
