@@ -219,7 +219,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
 
 def _require_copy(settings: Settings, config: Path, name: str) -> None:
     """Tell where rows of a table are missing that no replay brings."""
-    from connector.quarantine.reading import copy_has_failed  # noqa: PLC0415  # keeps --help fast
+    from connector.snapshot.reading import copy_has_failed  # noqa: PLC0415  # keeps --help fast
 
     if copy_has_failed(settings.kafka, settings.name, name):
         reason = (

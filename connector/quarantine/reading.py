@@ -1,13 +1,12 @@
-"""The fences of a pipeline, and what they ended, read by others than the pipeline."""
+"""The fences of a pipeline, read by others than the pipeline."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.envelope.contract import FENCES_TOPIC_SUFFIX, SNAPSHOT_TOPIC_SUFFIX
+from connector.envelope.contract import FENCES_TOPIC_SUFFIX
 from connector.quarantine.fences import Fence
 from connector.sink.recovery import read_latest
-from connector.snapshot.table_state import TableState
 
 if TYPE_CHECKING:
     from connector.config import KafkaSettings
@@ -21,12 +20,3 @@ def read_fences(settings: KafkaSettings, pipeline: str) -> list[Fence]:
     values = read_latest(settings, FENCES_TOPIC_SUFFIX, pipeline)
     fences = [Fence.decode(value, f"{pipeline}/{name}") for name, value in values.items()]
     return sorted(fences, key=lambda fence: fence.since_seq)
-
-
-def copy_has_failed(settings: KafkaSettings, pipeline: str, name: str) -> bool:
-    """Return whether the last copy of all rows of the table `name` has failed.
-
-    Raises SinkUnavailable or SinkRefused, and DecodeError for a state of another version.
-    """
-    value = read_latest(settings, SNAPSHOT_TOPIC_SUFFIX, pipeline).get(name)
-    return value is not None and TableState.decode(value, f"{pipeline}/{name}").phase == "failed"
