@@ -29,9 +29,9 @@ pytestmark = pytest.mark.server
 def logging_source(request: pytest.FixtureRequest) -> Iterator[Source]:
     """A server whose log is the test's alone, with and without GTIDs."""
     source: Source = request.getfixturevalue(request.param)
-    source.execute("RESET MASTER")
+    # The one without GTIDs is that of other tests as well.
+    source.execute("DROP DATABASE IF EXISTS d", "RESET MASTER")
     yield source
-    # The one without GTIDs goes on to other tests.
     source.execute("DROP DATABASE IF EXISTS d")
 
 
