@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ssl
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 
 from connector.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from connector.config import KafkaSettings
@@ -58,6 +62,8 @@ _REFUSALS: dict[type[errors.KafkaError], str] = {
     errors.RecordListTooLargeError: _TOO_LARGE,
     errors.UnsupportedVersionError: "the brokers are too old: Kafka 2.5 or newer is needed",
 }
+# Of the login, before anything was asked for.
+_LOGIN_REFUSALS = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
 
 
 def client_settings(settings: KafkaSettings) -> dict[str, Any]:
@@ -141,21 +147,63 @@ class _ProducersClient(KafkaNetClient):  # type: ignore[misc]  # the library has
             return False
 
 
+class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library has no types
+    """Connections that give up once every broker has refused the login.
+
+    The originals begin anew until their time is up, and then say that no broker was reached.
+    """
+
+    def __init__(self, selector: NetworkSelector, /, **settings: Any) -> None:
+        """Connect with `selector`, by the settings of a client."""
+        super().__init__(selector, **settings)
+        self._refusals: dict[object, errors.KafkaError] = {}
+
+    def get_connection(self, node_id: object, **arguments: Any) -> Any:
+        """Return the connection to a broker, which may still have to be made."""
+        if len(self._refusals) == len(self.cluster.bootstrap_brokers()):
+            raise next(iter(self._refusals.values()))
+        connection = super().get_connection(node_id, **arguments)
+        if self.cluster.is_bootstrap(node_id):
+            connection.init_future.add_errback(self._take_failure, node_id)
+        return connection
+
+    async def _build_transport(self, *arguments: Any, **named: Any) -> Any:
+        transport = await super()._build_transport(*arguments, **named)
+        # A broker closes the connection as soon as it has refused a login. Of what comes together
+        # with the end, the original keeps the end alone.
+        transport._sock_recv = partial(_received, transport._sock_recv)  # noqa: SLF001
+        return transport
+
+    def _take_failure(self, node_id: object, error: Exception) -> None:
+        if isinstance(error, _LOGIN_REFUSALS):
+            self._refusals[node_id] = error
+
+
+def _received(
+    receive: Callable[[], tuple[bytes, Exception | None]],
+) -> tuple[bytes, Exception | None]:
+    """Receive, and let the end wait for the next time where there is something before it."""
+    data, end = receive()
+    return data, None if data else end
+
+
 def producers_client(**settings: Any) -> KafkaNetClient:
     """Return a network client for a transactional producer."""
-    return _prepared(_ProducersClient(**settings))
+    return _client(_ProducersClient, settings)
 
 
 def _network_client(**settings: Any) -> KafkaNetClient:
-    return _prepared(KafkaNetClient(**settings))
+    return _client(KafkaNetClient, settings)
 
 
-def _prepared(client: KafkaNetClient) -> KafkaNetClient:
+def _client(kind: type[KafkaNetClient], settings: dict[str, Any]) -> KafkaNetClient:
     """Return a client that asks for metadata when they are needed.
 
     The default is not before 100 ms after the last time, which each new client and each new topic
     would wait for; no setting of the clients reaches this one.
     """
+    selector = NetworkSelector(**settings)
+    client = kind(selector, _Connections(selector, **settings), **settings)
     client.cluster.config["retry_backoff_ms"] = _METADATA_BACKOFF_MS
     return client
 

@@ -1,0 +1,99 @@
+"""A broker that refuses the login is told apart from one that is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from connector.config import KafkaSettings
+from connector.errors import SinkRefused, SinkUnavailable
+from connector.sink.kafka import KafkaSink
+from connector.sink.limits import check_limits
+from local_stack import KafkaBroker
+from local_stack.managed_server import HOST, free_port
+from tests.errors.texts import says, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.kafka
+
+PASSWORD = "right"
+LIMITS = "look at its limits"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where a broker wants a login, by PLAIN."""
+
+    address: str
+
+    def settings(self, **changes: Any) -> KafkaSettings:
+        values: dict[str, Any] = {
+            "bootstrap_servers": [self.address],
+            "topic_prefix": "shop",
+            "request_timeout_seconds": 5,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_username": "alice",
+            "sasl_password": PASSWORD,
+        }
+        return KafkaSettings.model_validate(values | changes)
+
+
+@pytest.fixture(scope="module")
+def listener(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listener]:
+    """A broker with one door without a login, for whoever started it, and one with."""
+    directory = tmp_path_factory.mktemp("kafka")
+    ports = {name: free_port() for name in ("port", "controller_port", "login_port")}
+    for name, port in ports.items():
+        (directory / name).write_text(str(port))
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    settings = {
+        "listeners": f"PLAINTEXT://{HOST}:{ports['port']},LOGIN://{HOST}:{ports['login_port']},"
+        f"CONTROLLER://{HOST}:{ports['controller_port']}",
+        "listener.security.protocol.map": (
+            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT"
+        ),
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.login.plain.sasl.jaas.config": f'{login} user_alice="{PASSWORD}";',
+    }
+    with KafkaBroker(directory, settings=settings):
+        yield Listener(f"{HOST}:{ports['login_port']}")
+
+
+def test_the_right_password_is_let_in(listener: Listener) -> None:
+    settings = listener.settings()
+    check_limits(settings)
+    sink = KafkaSink(settings, "a", "instance", 1 << 20)
+    try:
+        assert sink.recover().progress is None
+    finally:
+        sink.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "changes"),
+    [
+        ("kafka.login", {"sasl_password": "wrong"}),
+        ("kafka.mechanism", {"sasl_mechanism": "SCRAM-SHA-256"}),
+    ],
+)
+def test_a_login_that_is_refused_is_the_end(
+    listener: Listener, key: str, changes: dict[str, object]
+) -> None:
+    with pytest.raises(SinkRefused) as caught:
+        check_limits(listener.settings(**changes))
+    assert str(caught.value) == text(key, servers=listener.address, doing=LIMITS)
+
+
+def test_a_broker_that_cannot_be_reached_may_let_us_in(listener: Listener) -> None:
+    servers = [listener.address, f"{HOST}:{free_port()}"]
+    settings = listener.settings(
+        sasl_password="wrong", bootstrap_servers=servers, request_timeout_seconds=1
+    )
+    with pytest.raises(SinkUnavailable) as caught:
+        check_limits(settings)
+    assert says(str(caught.value), "kafka.unavailable", servers=",".join(servers), doing=LIMITS)
