@@ -18,6 +18,7 @@ from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start
 from local_stack.managed_server import free_port
 from tests.errors.texts import says
+from tests.errors.texts import text as cause_text
 from tests.integration.conftest import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, run_to_end
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
+SIZE_OFFSET = 9  # in an event's header
 TABLE = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB"
 
 
@@ -169,6 +171,64 @@ def test_where_no_server_will_do_each_says_why(
     )
     assert second.startswith(f"  source {address(pair.replica)}: the server")
     assert "To go on without the" in second
+
+
+def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
+    pair: ReplicationPair, kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    stream = new_stream(pair.source.endpoint, kafka_broker.endpoint, tmp_path)
+    stream.execute(TABLE)
+    both = {"source__failover_hosts": [address(pair.replica)]}
+    with stream.connector(**both) as connector:
+        insert(stream, 0)
+        stream.wait_for_changes(10, connector)
+        assert connector.terminate() == 0
+        insert(stream, 10)
+        pair.wait_for_replica()
+        damage(pair, pair.source)
+        connector.start()
+        stream.wait_for_changes(20, connector)
+        (switched,) = logged(connector, "another server goes on with the stream")
+        assert switched["source"] == address(pair.replica)
+        (passed,) = logged(connector, "passed over a source")
+        assert says(str(passed["reason"]), "dump.damaged", place=f"source {address(pair.source)}")
+        # The source itself goes on, and the replica with it.
+        insert(stream, 20)
+        stream.wait_for_changes(30, connector)
+        assert connector.terminate() == 0
+        # Where each of them refuses, that is the end.
+        pair.on_source("FLUSH BINARY LOGS")
+        pair.on_replica("FLUSH BINARY LOGS")
+        insert(stream, 30)
+        pair.wait_for_replica()
+        damage(pair, pair.source)
+        damage(pair, pair.replica)
+        connector.start()
+        assert connector.wait() == 3
+        head, *lines = connector.output().rpartition("error: ")[2].strip().splitlines()
+    assert head == cause_text("failover.none", first="", second="").splitlines()[0]
+    # The one that was read last stands first.
+    for line, server in zip(lines, (pair.source, pair.replica), strict=True):
+        assert says(line.strip(), "dump.damaged", place=f"source {address(server)}")
+    changes = stream.changes()
+    assert_each_once_in_order(changes, len(changes))
+    assert 30 <= len(changes) < 36
+
+
+def damage(
+    pair: ReplicationPair, server: local_stack.MysqlServer | local_stack.MariadbServer
+) -> None:
+    """Let the size of an event be 0 that stands in the middle of the last ten transactions."""
+    file, end = pair.ask(server, "SHOW BINARY LOGS")[-1][:2]
+    begins = [
+        event[1]
+        for event in pair.ask(server, f"SHOW BINLOG EVENTS IN '{file}'")
+        if event[2] in ("Gtid", "Anonymous_Gtid")
+    ]
+    assert end > begins[-5]
+    with (server.directory / "data" / file).open("r+b") as log:
+        log.seek(begins[-5] + SIZE_OFFSET)
+        log.write(bytes(4))
 
 
 def purge(
