@@ -33,6 +33,9 @@ _SETTINGS = (
     "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
     "autocommit = 1, sql_select_limit = DEFAULT"
 )
+# MySQL 8.0.30: whether keys that the server has made (sql_generate_invisible_primary_key) are shown.
+# The log has them.
+_SHOWS_MADE_KEYS = "show_gipk_in_create_table_and_information_schema"
 # Whatever the server's default is: nothing that is not committed, and one view in a transaction.
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 
@@ -58,6 +61,9 @@ class SelectSession:
         try:
             self.query(_SETTINGS)
             self.query(_ISOLATION)
+            name = _SHOWS_MADE_KEYS
+            if self.query(f"SHOW VARIABLES WHERE Variable_name = '{name}' AND Value = 'OFF'"):
+                self.query(f"SET SESSION {name} = ON")
         except BaseException:
             self.close()
             raise

@@ -398,6 +398,19 @@ def test_each_shape_that_mysql_has_alone(mysql_place: Place) -> None:
     compare_shapes(mysql_place, ("(b INT, c INT)",))
 
 
+def test_a_key_that_the_server_has_made_is_read_also_where_it_is_not_shown(
+    newest_mysql: Source,
+) -> None:
+    shown = "SET GLOBAL show_gipk_in_create_table_and_information_schema ="
+    newest_mysql.execute(f"{shown} OFF")
+    try:
+        for place in place_on(newest_mysql):
+            place.run("SET SESSION sql_generate_invisible_primary_key = ON")
+            compare_shapes(place, ("(b INT, c INT)",))
+    finally:
+        newest_mysql.execute(f"{shown} ON")
+
+
 def test_each_shape_that_mariadb_has_alone(mariadb_place: Place) -> None:
     compare_shapes(mariadb_place, SHAPES_OF_MARIADB)
 
