@@ -33,8 +33,7 @@ _SETTINGS = (
     "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
     "autocommit = 1, sql_select_limit = DEFAULT"
 )
-# MySQL 8.0.30: whether keys that the server has made (sql_generate_invisible_primary_key) are shown.
-# The log has them.
+# MySQL 8.0.30: whether keys of sql_generate_invisible_primary_key are shown; the log has them.
 _SHOWS_MADE_KEYS = "show_gipk_in_create_table_and_information_schema"
 # Whatever the server's default is: nothing that is not committed, and one view in a transaction.
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
