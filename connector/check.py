@@ -9,25 +9,31 @@ from kafka.errors import KafkaError
 from rich.table import Table
 from rich.text import Text
 
+from connector.changes.table_filter import SYSTEM_DATABASES, TableFilter
 from connector.errors import ConfigError, ConnectorError
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.limits import check_limits
-from connector.source.finding import Severity
+from connector.source.finding import Finding, Severity
 from connector.source.hosts import address_of, candidates
 from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import check_source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
 
     from connector.config import KafkaSettings, Settings, SourceSettings
-    from connector.source.finding import Finding
 
 _MARKS = {
     Severity.ERROR: Text("missing", style="bold red"),
     Severity.WARNING: Text("advice", style="yellow"),
 }
 _GOOD = Text("ok", style="green")
+_TABLES = """
+    SELECT table_schema AS db, table_name AS name FROM information_schema.tables
+    WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
+"""
 
 
 def check_pipeline(settings: Settings, console: Console) -> bool:
@@ -63,7 +69,7 @@ def _check_source(settings: SourceSettings, console: Console) -> bool:
     """Print every finding of one server and return whether it can be read."""
     with MysqlServer.connect(settings) as server:
         identity = server.identity
-        findings = check_source(server, settings)
+        findings = [*check_source(server, settings), *_check_tables(server, settings)]
     console.print(
         f"Source {address_of(settings)}: {identity.flavour} {identity.version}", markup=False
     )
@@ -73,6 +79,29 @@ def _check_source(settings: SourceSettings, console: Console) -> bool:
             console.print(f"{finding.name}:", style="bold", end=" ")
             console.print(finding.fix, markup=False, soft_wrap=True)
     return all(finding.ok or finding.severity is not Severity.ERROR for finding in findings)
+
+
+def _check_tables(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+    """Yield a finding for each pattern: one that matches nothing may be written wrongly.
+
+    An account without rights on tables sees none, and may follow them all the same.
+    """
+    names = [(str(row["db"]), str(row["name"])) for row in server.query(_TABLES)]
+    if all(database in SYSTEM_DATABASES for database, _ in names):
+        return
+    lower_case = server.variable("lower_case_table_names") == "1"
+    for pattern in settings.tables:
+        wanted = TableFilter([pattern], settings.exclude_tables)
+        count = sum(wanted.follows(*name) for name in names)
+        yield Finding(
+            "source.tables",
+            f"{pattern}: {count} {'table' if count == 1 else 'tables'}",
+            "a table",
+            count > 0,
+            f"{pattern} matches no table that there is now, and that the account may see"
+            + ("; this server has names in lower case" if lower_case else ""),
+            Severity.WARNING,
+        )
 
 
 def _table(findings: list[Finding]) -> Table:

@@ -84,6 +84,11 @@ def open_copies(
     if settings.source.start == _START:
         with peers.select(source.settings) as session:
             found = followed_tables(session, tables)
+        if not found:
+            log.warning(
+                "no table is followed yet: source.tables matches none that the account may see",
+                tables=settings.source.tables,
+            )
         for database, table in found:
             if copies.state(database, table) is None:
                 copies.copy(database, table, "start")

@@ -190,3 +190,24 @@ def test_check_says_ready_when_everything_is_there(stream: Stream) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "ready"
+
+
+def test_patterns_that_match_no_table_are_told(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    tables = [f"{stream.database}.*", f"{stream.database}.T"]
+    config = stream.config(source__tables=tables, source__start="snapshot")
+    done = subprocess.run(
+        [sys.executable, "-m", "connector", "check", str(config)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (told,) = [line for line in done.stdout.splitlines() if line.startswith("source.tables:")]
+    assert told == (
+        f"source.tables: {stream.database}.T matches no table that there is now, and that the "
+        "account may see"
+    )
+    with stream.connector(source__tables=tables[1:], source__start="snapshot") as connector:
+        connector.wait_for("no table is followed yet")
+        assert connector.terminate() == 0
