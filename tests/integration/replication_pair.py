@@ -21,6 +21,7 @@ class ReplicationPair(ABC):
     """A source and its replica, which may change places."""
 
     reset: str  # the statement that lets a history begin anew
+    status: str  # the one that shows how replication stands
 
     def __init__(
         self, source: MysqlServer | MariadbServer, replica: MysqlServer | MariadbServer
@@ -65,9 +66,17 @@ class ReplicationPair(ABC):
     def gtids(self, server: MysqlServer | MariadbServer) -> GtidSet | MariadbGtidSet:
         """Return what is in the server's log."""
 
-    @abstractmethod
-    def replication_status(self) -> list[tuple[Any, ...]]:
-        """Return what the replica says of itself."""
+    def replication_status(self) -> dict[str, Any]:
+        """Return what the replica says of itself, without what it has nothing to say of."""
+        with connect(self.replica.endpoint) as connection, connection.cursor() as cursor:
+            cursor.execute(self.status)
+            names = [column[0] for column in cursor.description or ()]
+            return {
+                name: value
+                for row in cursor.fetchall()
+                for name, value in zip(names, row, strict=True)
+                if value not in ("", None)
+            }
 
     def _has_caught_up(self) -> bool:
         theirs, ours = self.gtids(self.source), self.gtids(self.replica)
@@ -82,6 +91,7 @@ class MysqlPair(ReplicationPair):
     """MySQL 9.7 with GTIDs and auto position."""
 
     reset = "RESET BINARY LOGS AND GTIDS"
+    status = "SHOW REPLICA STATUS"
 
     def follow(self) -> None:
         source = self.source.endpoint
@@ -106,14 +116,12 @@ class MysqlPair(ReplicationPair):
         ((text,),) = self.ask(server, "SELECT @@GLOBAL.gtid_executed")
         return GtidSet.parse(text)
 
-    def replication_status(self) -> list[tuple[Any, ...]]:
-        return self.on_replica("SHOW REPLICA STATUS")
-
 
 class MariadbPair(ReplicationPair):
     """MariaDB 11.8, whose replica goes on from its gtid_slave_pos."""
 
     reset = "RESET MASTER"
+    status = "SHOW SLAVE STATUS"
 
     def follow(self) -> None:
         source = self.source.endpoint
@@ -136,9 +144,6 @@ class MariadbPair(ReplicationPair):
     def gtids(self, server: MysqlServer | MariadbServer) -> MariadbGtidSet:
         ((text,),) = self.ask(server, "SELECT @@GLOBAL.gtid_binlog_pos")
         return MariadbGtidSet.parse(text)
-
-    def replication_status(self) -> list[tuple[Any, ...]]:
-        return self.on_replica("SHOW SLAVE STATUS")
 
 
 @contextmanager
