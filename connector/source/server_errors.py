@@ -91,6 +91,11 @@ _NOT_THERE = (
     "this server does not have what was read last: point the pipeline at the server that has it, "
     "or give it a new name and start over"
 )
+# Bytes at a place inside of an event are taken for a length, too.
+_PACKET = (
+    "SET GLOBAL max_allowed_packet = 1073741824 on the server; where it is that already, no event "
+    "starts at the position"
+)
 # The texts of 1236, in any letter case: pattern to the fix, the first that fits. MySQL says master
 # and slave up to 8.0.25, and MariaDB still does.
 _DUMP_FAILURES = (
@@ -102,7 +107,7 @@ _DUMP_FAILURES = (
         "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and start over",
     ),
     (r"start replication from (position|impossible)", "choose a position inside the file"),
-    (r"max_allowed_packet", "SET GLOBAL max_allowed_packet = 1073741824 on the server"),
+    (r"max_allowed_packet", _PACKET),
     (
         r"checksum|crc|bogus data|truncated|corrupt|binlog entry",
         "the binlog file is damaged, or no event starts at the position: look with mysqlbinlog",

@@ -239,7 +239,11 @@ DUMP = Group(
         ),
         _dump("gtid_mode", f"SET GLOBAL gtid_mode back to ON, or {_OVER}"),
         _dump("position", "choose a position inside the file"),
-        _dump("packet", "SET GLOBAL max_allowed_packet = 1073741824 on the server"),
+        _dump(
+            "packet",
+            "SET GLOBAL max_allowed_packet = 1073741824 on the server; where it is that already, "
+            "no event starts at the position",
+        ),
         _dump(
             "damaged",
             "the binlog file is damaged, or no event starts at the position: look with mysqlbinlog",
