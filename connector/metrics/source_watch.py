@@ -140,9 +140,9 @@ class SourceWatch:
         elif log.now - self._still_since >= _STILL_SECONDS:
             self._still_since = log.now
             structlog.get_logger().warning(
-                "the source has more, and nothing is delivered",
+                "the source has more, and nothing is delivered: look whether the brokers answer; "
+                "a large transaction takes its time",
                 lag_seconds=round(now.seconds),
                 lag_bytes=now.bytes,
                 lag_transactions=now.transactions,
-                look="whether the brokers answer; a large transaction of the source takes its time",
             )

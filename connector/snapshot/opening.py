@@ -86,7 +86,8 @@ def open_copies(
             found = followed_tables(session, tables)
         if not found:
             log.warning(
-                "no table is followed yet: source.tables matches none that the account may see",
+                "no table is followed yet: source.tables matches none that the account may see: "
+                "look at the names in it, and at the grants",
                 tables=settings.source.tables,
             )
         for database, table in found:

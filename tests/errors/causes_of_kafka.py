@@ -77,6 +77,12 @@ BROKERS = Group(
             ": lower it",
         ),
         Cause(
+            "kafka.still",
+            "the source has more, and nothing is delivered",
+            ": look whether the brokers answer; a large transaction takes its time",
+            End.LOGGED,
+        ),
+        Cause(
             "kafka.topic_size",
             "topics take smaller records than kafka.record_bytes_max: one that is larger will stop "
             "the stream",

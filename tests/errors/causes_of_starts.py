@@ -19,6 +19,12 @@ POINTS = Group(
             "",
         ),
         Cause(
+            "start.no_tables",
+            "no table is followed yet: source.tables matches none that the account may see",
+            ": look at the names in it, and at the grants",
+            End.LOGGED,
+        ),
+        Cause(
             "start.zone",
             "source.start timestamp:{time} is not a time with its zone",
             ": write it like timestamp:2026-11-21T10:00:00Z",

@@ -209,5 +209,5 @@ def test_patterns_that_match_no_table_are_told(stream: Stream) -> None:
         "account may see"
     )
     with stream.connector(source__tables=tables[1:], source__start="snapshot") as connector:
-        connector.wait_for("no table is followed yet")
+        connector.wait_for(cause_text("start.no_tables"))
         assert connector.terminate() == 0
