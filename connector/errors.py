@@ -45,6 +45,10 @@ class SourceUnavailable(TransientError):
     """The source cannot be reached, or the connection to it broke."""
 
     number = 0  # of the server's error, where it said so
+    # Of a server that lags, the server_uuids of those that it may receive what it lacks from, where
+    # they are all that may send it; and what to say where they do not have it any more.
+    awaits: frozenset[str] = frozenset()
+    otherwise = ""
 
 
 class SinkUnavailable(TransientError):
@@ -87,6 +91,8 @@ class SourceRefused(DefiniteError):
     collides = False  # with another reader that has our server_id
     # HOST:PORT of the server that does not go on sending its log, where another one may.
     address = ""
+    # server_uuid of the server, where its logs are not those any more that were read.
+    reset_server = ""
 
 
 class SinkRefused(DefiniteError):

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from connector.source.replication_stream import ReplicationStream
     from connector.source.start_point import StartPoint
 
+_ALL_RESET = (
+    "\n  A reset was seen. If the logs of all were reset, no server will ever have what was read: "
+    "give the pipeline a new name and start over"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedSource:
@@ -155,15 +160,36 @@ def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress)
         raise SourceRefused(reason) from error
 
 
+def _without_hope(
+    problem: SourceUnavailable | SourceRefused, reset: set[str]
+) -> SourceUnavailable | SourceRefused:
+    """Return what to say of a server, where those with a UUID in `reset` do not send any more."""
+    if isinstance(problem, SourceUnavailable) and problem.awaits and problem.awaits <= reset:
+        return SourceRefused(problem.otherwise)
+    return problem
+
+
+def _may_be_reset(problem: SourceUnavailable | SourceRefused) -> bool:
+    return isinstance(problem, SourceRefused) or bool(problem.otherwise)
+
+
 def _none_fits(
     problems: list[SourceUnavailable | SourceRefused],
 ) -> SourceUnavailable | SourceRefused:
     if len(problems) == 1:
         return problems[0]
+    reset = {
+        problem.reset_server
+        for problem in problems
+        if isinstance(problem, SourceRefused) and problem.reset_server
+    }
+    problems = [_without_hope(problem, reset) for problem in problems]
     hopeful = any(isinstance(problem, SourceUnavailable) for problem in problems)
     head = (
         "source: no server of source.host and source.failover_hosts can go on with the stream"
         f"{' now' if hopeful else ''}:"
     )
     text = "\n  ".join([head, *(str(problem) for problem in problems)])
+    if reset and hopeful and all(map(_may_be_reset, problems)):
+        text += _ALL_RESET
     return SourceUnavailable(text) if hopeful else SourceRefused(text)

@@ -10,16 +10,24 @@ from structlog.testing import capture_logs
 
 from connector.envelope.progress import Progress
 from connector.errors import SourceRefused, SourceUnavailable
+from connector.gtid import GtidSet
 from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start
 from connector.source_choice import choose_source
 from local_stack.managed_server import free_port
 from tests.errors.texts import text
+from tests.integration.harness import wait_until
+from tests.integration.replication_pair import mariadb_pair, mysql_pair
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
     import local_stack
     from connector.config import SourceSettings
+    from tests.integration.replication_pair import ReplicationPair
 
 pytestmark = pytest.mark.server
 
@@ -126,6 +134,49 @@ def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Sou
         f"  {second.place}: the stream was read from mysql, this is mariadb: give the pipeline a "
         "new name and set source.start"
     )
+
+
+@pytest.mark.parametrize("pair_of", [mysql_pair, mariadb_pair], ids=["mysql", "mariadb"])
+def test_a_reset_of_all_is_the_end_where_it_can_be_proven(
+    pair_of: Callable[[Path], AbstractContextManager[ReplicationPair]], tmp_path: Path
+) -> None:
+    with pair_of(tmp_path) as pair:
+        source, replica = source_of(pair.source), Source(pair.replica, "")
+        last = progress(source)
+        pair.wait_for_replica()
+        pair.begin_anew()
+        source.execute("CREATE DATABASE d")
+        pair.wait_for_replica()
+        both = settings(source, address(replica))
+        there = pair.gtids(pair.replica)
+        lacking = last.gtid_set
+        if isinstance(there, GtidSet):
+            lacking = str(GtidSet.parse(str(last.gtid_set)) - there)
+        first = text("failover.reset", place=source.place, gtids=lacking)
+        said = {"place": replica.place, "gtids": lacking}
+        if source.is_mariadb:
+            # It tells nobody without one more grant from whom it receives.
+            with pytest.raises(SourceUnavailable) as hoped:
+                choose_source(both, last)
+            second = text("failover.lags", **said)
+            assert str(hoped.value) == text("failover.none_now_reset", first=first, second=second)
+        else:
+            wait_until(lambda: is_refused(both, last), lambda: str(pair.replication_status()))
+            with pytest.raises(SourceRefused) as refused:
+                choose_source(both, last)
+            second = text("failover.sources_reset", **said)
+            assert str(refused.value) == text("failover.none", first=first, second=second)
+
+
+def is_refused(several: SourceSettings, last: Progress) -> bool:
+    """Return whether the replica says by now that it has committed what it has received."""
+    try:
+        choose_source(several, last)
+    except SourceRefused:
+        return True
+    except SourceUnavailable:
+        return False
+    raise AssertionError
 
 
 def test_another_server_than_the_one_that_was_checked_is_told(first: Source) -> None:

@@ -6,9 +6,10 @@ position that its log has not come to. What is wrong is told apart by its cause:
 
 - the server *lags*: it may still receive what it lacks. That passes, so it is waited for;
 - it has *purged* what was not read;
-- its logs were *reset*, or its data put back: it lacks transactions of its own, or its files are
-  not those that were read. Also where it has committed so much since that no number is missing.
-  Where they are, it is but about to finish commits that it has sent: that passes, too;
+- its logs were *reset*, or its data put back: it lacks transactions of its own, or such as it has
+  received, or its files are not those that were read. Also where it has committed so much since
+  that no number is missing. Where they are, it is but about to finish commits that it has sent:
+  that passes, too;
 - it has *diverged*, or belongs to another topology.
 
 The last three are definite. Nothing is ever skipped over.
@@ -27,7 +28,7 @@ from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.source.binary_logs import binary_logs, no_event
 from connector.source.log_search import log_head
 from connector.source.start_point import StartPoint, shown
-from connector.source.topology import replicates
+from connector.source.topology import channels, replicates
 from connector.wire.commands import FIRST_POSITION
 
 if TYPE_CHECKING:
@@ -119,10 +120,12 @@ def _is_place_known(server: MysqlServer, point: StartPoint, logs: dict[str, int]
 
 
 def _reset(server: MysqlServer, point: StartPoint, found: str) -> SourceRefused:
-    return SourceRefused(
+    error = SourceRefused(
         f"{server.place}: the logs were reset since {point.file}:{point.position} was read: "
         f"{found}. What was written since cannot be told from what was read: {_START_OVER}"
     )
+    error.reset_server = server.identity.server_uuid
+    return error
 
 
 def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) -> None:
@@ -137,7 +140,7 @@ def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) ->
     if ahead := gtids - executed:
         if ahead.has_server(UUID(server.identity.server_uuid)):
             raise _lacks_its_own(server, ahead, same_files=same_files)
-        raise _lacks(server, ahead)
+        raise _lacks_mysql(server, ahead)
 
 
 def _validate_mariadb_gtids(
@@ -155,10 +158,11 @@ def _validate_mariadb_gtids(
             "logs longer with expire_logs_days"
         )
         raise SourceRefused(reason)
+    # A replica that was made from a backup logs what comes behind the place of the backup. What it
+    # receives now is logged before it counts here, so this is asked first.
+    received = _gtids(server, "gtid_slave_pos")
     # Of each domain and server the last one.
     written = _gtids(server, "gtid_binlog_state")
-    # A replica that was made from a backup logs what comes behind the place of the backup.
-    received = _gtids(server, "gtid_slave_pos")
     domains = {gtid.domain_id for gtid in written}
     kept, ahead = MariadbGtidSet(), MariadbGtidSet()
     for gtid in gtids:
@@ -184,7 +188,15 @@ def _validate_mariadb_gtids(
     if ahead:
         if any(gtid.server_id == server.identity.server_id for gtid in ahead):
             raise _lacks_its_own(server, ahead, same_files=same_files)
-        raise _lacks(server, ahead)
+        gone = MariadbGtidSet.of(
+            gtid
+            for gtid in ahead
+            if any(
+                last.domain_id == gtid.domain_id and last.sequence >= gtid.sequence
+                for last in received
+            )
+        )
+        raise _lost(server, gone) if gone else _lacks(server, ahead)
     return kept
 
 
@@ -204,11 +216,37 @@ def _lacks_its_own(
             f"{shown(ahead)}. They are waited for: if that lasts, look for sessions that wait for "
             "the acknowledgement of a semi-synchronous replica"
         )
-    return SourceRefused(
+    error = SourceRefused(
         f"{server.place}: the server's logs were reset, or its data was put back: it lacks "
         f"transactions of its own that were already read: {shown(ahead)}. What was written since "
         f"cannot be told from what was read: {_START_OVER}, or point it at a server that has them"
     )
+    error.reset_server = server.identity.server_uuid
+    return error
+
+
+def _lost(server: MysqlServer, gone: GtidSet | MariadbGtidSet) -> SourceRefused:
+    error = SourceRefused(
+        f"{server.place}: the server has received transactions that were already read, but its "
+        f"logs do not have them: {shown(gone)}. They were reset, or its data was put back or "
+        f"copied: {_START_OVER}, or point it at a server that has them"
+    )
+    error.reset_server = server.identity.server_uuid
+    return error
+
+
+def _lacks_mysql(server: MysqlServer, ahead: GtidSet) -> SourceRefused | SourceUnavailable:
+    found = channels(server)
+    done = [channel for channel in found if channel.is_done]
+    # Once more: what the channels have committed meanwhile.
+    executed = GtidSet.parse(server.global_value("gtid_executed") or "")
+    for channel in done:
+        if gone := (ahead - executed) - (ahead - channel.received):
+            return _lost(server, gone)
+    error = _lacks(server, ahead)
+    if isinstance(error, SourceUnavailable) and len(done) == len(found):
+        error.awaits = frozenset(channel.source_uuid for channel in found)
+    return error
 
 
 def _lacks(
@@ -219,10 +257,15 @@ def _lacks(
         f"{shown(ahead)}"
     )
     if replicates(server):
-        return SourceUnavailable(
+        error = SourceUnavailable(
             f"{said}. It is a replica that lags, and is waited for: look at SHOW REPLICA STATUS, "
             "or name a server that has them in source.failover_hosts"
         )
+        error.otherwise = (
+            f"{said}. It is a replica of servers whose logs were reset, so it will not receive "
+            f"them: point the pipeline at a server that has them, or {_START_OVER}"
+        )
+        return error
     return SourceRefused(
         f"{said}. It is no replica, so it will not receive them: it belongs to another topology, "
         "its logs were reset, or they were lost when it took over: point the pipeline at a server "

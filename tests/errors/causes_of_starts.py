@@ -110,6 +110,14 @@ FAILOVER = Group(
             End.RETRIED,
         ),
         Cause(
+            "failover.none_now_reset",
+            "source: no server of source.host and source.failover_hosts can go on with the stream "
+            "now:\n  {first}\n  {second}\n  A reset was seen. If the logs of all were reset, no "
+            "server will ever have what was read",
+            f": {_OVER}",
+            End.RETRIED,
+        ),
+        Cause(
             "failover.none",
             "source: no server of source.host and source.failover_hosts can go on with the "
             "stream:\n  {first}\n  {second}",
@@ -148,6 +156,18 @@ FAILOVER = Group(
             "{place}: the server's logs were reset, or its data was put back: it lacks "
             "transactions of its own that were already read: {gtids}",
             f"{_GONE}: {_OVER}, or point it at a server that has them",
+        ),
+        Cause(
+            "failover.lost",
+            "{place}: the server has received transactions that were already read, but its logs do "
+            "not have them: {gtids}. They were reset, or its data was put back or copied",
+            f": {_OVER}, or point it at a server that has them",
+        ),
+        Cause(
+            "failover.sources_reset",
+            "{place}: the server does not have transactions that were already read: {gtids}. It is "
+            "a replica of servers whose logs were reset, so it will not receive them",
+            f": point the pipeline at a server that has them, or {_OVER}",
         ),
         Cause(
             "failover.reset_file",

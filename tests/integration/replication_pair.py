@@ -59,6 +59,10 @@ class ReplicationPair(ABC):
         """Let the replica catch up."""
 
     @abstractmethod
+    def begin_anew(self) -> None:
+        """Let the history of both begin anew."""
+
+    @abstractmethod
     def promote(self) -> None:
         """Make the replica a source that is nobody's replica."""
 
@@ -109,6 +113,11 @@ class MysqlPair(ReplicationPair):
     def start_replication(self) -> None:
         self.on_replica("START REPLICA")
 
+    def begin_anew(self) -> None:
+        self.on_replica("STOP REPLICA", "RESET REPLICA", self.reset)
+        self.on_source(self.reset)
+        self.start_replication()
+
     def promote(self) -> None:
         self.on_replica("STOP REPLICA", "RESET REPLICA ALL")
 
@@ -137,6 +146,11 @@ class MariadbPair(ReplicationPair):
 
     def start_replication(self) -> None:
         self.on_replica("START SLAVE")
+
+    def begin_anew(self) -> None:
+        self.on_replica("STOP SLAVE", self.reset, "SET GLOBAL gtid_slave_pos = ''")
+        self.on_source(self.reset)
+        self.start_replication()
 
     def promote(self) -> None:
         self.on_replica("STOP SLAVE", "RESET SLAVE ALL")

@@ -20,12 +20,15 @@ from connector.source.log_search import log_head
 from connector.source.mysql_server import MysqlServer
 from connector.source.start import resolve_start
 from connector.source.start_validation import validate_start
+from connector.source.topology import channels
+from tests.errors.texts import text
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from connector.source.start_point import StartPoint
@@ -196,6 +199,31 @@ def test_a_mariadb_that_lacks_transactions_of_its_own_was_reset(own_mariadb: Sou
         f"transactions of its own that were already read: {point.gtid_set}. What was written since "
         f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
     )
+
+
+@pytest.mark.parametrize("pair_of", [mysql_pair, mariadb_pair], ids=["mysql", "mariadb"])
+def test_a_replica_that_lacks_what_it_has_received_was_reset(
+    pair_of: Callable[[Path], AbstractContextManager[ReplicationPair]], tmp_path: Path
+) -> None:
+    with pair_of(tmp_path) as pair:
+        source, replica = source_of(pair.source), Source(pair.replica, "")
+        replica.user = source.user
+        point = replace(latest(source), file="", file_created=0)
+        source.execute("CREATE DATABASE d")
+        pair.wait_for_replica()
+        wait_until(lambda: has_committed(replica), lambda: str(pair.replication_status()))
+        replica.execute(pair.reset)
+        assert refusal(replica, point) == text(
+            "failover.lost", place=replica.place, gtids=point.gtid_set
+        )
+
+
+def has_committed(replica: Source) -> bool:
+    """Return whether a replica says that it has committed what it has received."""
+    if replica.is_mariadb:
+        return True
+    with MysqlServer.connect(replica.settings()) as server:
+        return all(channel.is_done for channel in channels(server))
 
 
 def test_a_reset_shows_though_no_transaction_is_missing(resettable: Source) -> None:

@@ -13,6 +13,7 @@ from connector.source.mysql_server import MysqlServer
 from connector.source.preflight import check_source
 from connector.source.start import resolve_start
 from connector.source.start_validation import validate_start
+from connector.source.topology import Channel, channels
 from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.source.conftest import Source, source_of
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
+# CHANGE MASTER, RESET SLAVE and the like.
+RENAMED_SINCE = (8, 0, 23)
 XID = 16
 GTID_TYPES = {33, 42, 162}
 
@@ -130,3 +133,18 @@ def test_domains_of_a_mariadb_are_each_resumed(own_mariadb: Source) -> None:
     assert [gtid.domain_id for gtid in middle.gtid_set] == [0, 5]
     with open_stream(own_mariadb.settings(), middle, replica_name="p") as stream:
         assert sum(t in GTID_TYPES for t in read_transactions(stream, 2)) == 2
+
+
+def test_a_replica_without_a_connection_yet_has_received_nothing(versioned: Source) -> None:
+    if versioned.is_mariadb:
+        pytest.skip("it is asked for gtid_slave_pos instead")
+    with MysqlServer.connect(versioned.settings()) as server:
+        assert channels(server) == []
+        modern = server.identity.version_number >= RENAMED_SINCE
+    name, option = ("REPLICATION SOURCE", "SOURCE") if modern else ("MASTER", "MASTER")
+    versioned.execute(f"CHANGE {name} TO {option}_HOST = '127.0.0.1', {option}_PORT = 1")
+    try:
+        with MysqlServer.connect(versioned.settings()) as server:
+            assert channels(server) == [Channel("", GtidSet(), is_done=False)]
+    finally:
+        versioned.execute("RESET REPLICA ALL" if modern else "RESET SLAVE ALL")
