@@ -246,12 +246,18 @@ class Copying:
             assert readers is not None
             planned = copy.planned
             if copy.gone_at is not None:
-                if position is not None and position >= copy.gone_at:
+                if position is None or position < copy.gone_at:
+                    continue
+                if copy.watched.changes != copy.asked_at:
+                    # It was dropped and created again since.
+                    copy.gone_at = None
+                else:
                     # No statement has dropped it: it is there, and not to be seen.
                     self._failed(copy, SourceRefused(copy.gone_reason))
             elif planned is None:
                 if not copy.is_asked:
                     copy.is_asked = True
+                    copy.asked_at = copy.watched.changes
                     readers.submit(PlanJob(copy.number, copy.state.database, copy.state.table))
             elif position is not None and position >= planned.end:
                 # Before, a window would gather the keys of all that the stream has to catch up.

@@ -32,6 +32,7 @@ from connector.snapshot.plan import plan, table_exists
 from connector.snapshot.throttle import Throttle
 from connector.snapshot.watermark import log_end, read_behind
 from connector.source.selected_table import SelectedTable
+from connector.source.table_definition import TableMissing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -129,7 +130,9 @@ class Reader:
         except SourceRefused as error:
             name = job.table if isinstance(job, PlanJob) else job.table.schema.table
             database = job.database if isinstance(job, PlanJob) else job.table.schema.database
-            if error.number in _CHANGED or (not error.number and not _exists(session, job)):
+            # A table that was missing may have been created again since.
+            changed = error.number in _CHANGED or isinstance(error, TableMissing)
+            if changed or (not error.number and not _exists(session, job)):
                 gone = not _exists(session, job)
                 yield TableChanged(job, log_end(session), gone, str(error))
                 return

@@ -43,6 +43,7 @@ class TableCopy:
         self.is_asked = False  # for a plan
         self.gone_at: LogPosition | None = None  # where the log ended when the table was not there
         self.gone_reason = ""
+        self.asked_at = 0  # changes of the watched table, when the plan was asked for
         self.changed = 0  # times that the table was another one, since rows were written
         self._settings = settings
         self._limit = 1

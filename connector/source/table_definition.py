@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     Row = dict[str, str | None]
 
 
+class TableMissing(SourceRefused):
+    """There is no such table now that the account may read."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
     """The columns of a table, in the order of the log, and its key."""
@@ -88,8 +92,8 @@ class TableDefinition:
 def read_definition(session: SelectSession, database: str, table: str) -> TableDefinition:
     """Ask the server what a table looks like.
 
-    Raises SourceRefused when there is no such table that the account may read, UnsupportedChange
-    where rows of a SELECT cannot have the columns that the log has.
+    Raises TableMissing when there is no such table that the account may read, SourceRefused for a
+    view, UnsupportedChange where rows of a SELECT cannot have the columns that the log has.
     """
     name = f"{database}.{table}"
     where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
@@ -100,7 +104,7 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
             f"{session.place}: table {name} does not exist, or the account may not read it: "
             f"GRANT SELECT ON {database}.* TO the account of source.user"
         )
-        raise SourceRefused(reason)
+        raise TableMissing(reason)
     if "VIEW" in (kinds[0]["type"] or ""):
         reason = (
             f"{session.place}: {name} is a view, whose rows are not in the log: name the tables "
