@@ -112,6 +112,10 @@ class Reader:
                 return
             else:
                 return
+            finally:
+                if isinstance(job, PassJob):
+                    # Unless it was taken to its end, what it saw is all that the session would see.
+                    self.close()
 
     def close(self) -> None:
         """End the connection."""
