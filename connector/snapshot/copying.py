@@ -228,7 +228,7 @@ class Copying:
         except (UnsupportedChange, RecordTooLarge) as error:
             self._failed(table_pass.copy, error)
             return
-        if outcome == "changed":
+        if outcome == "in vain":
             self.drop(table_pass.copy)
         elif outcome == "complete":
             self._pass = None

@@ -82,13 +82,18 @@ class CopyOutput:
 
         It holds between two transactions; within one, it is a little ahead.
         """
-        standing, read = self._standing, self._decoder.place
-        delivered = self._log_position(standing.file, standing.position)
+        read = self._decoder.place
+        delivered = self.transaction_end
         # Events between transactions move what is read, not where the stream stands.
         came = self._log_position(read.file, read.position)
         if delivered is None or came is None:
             return delivered or came
         return max(delivered, came)
+
+    @property
+    def transaction_end(self) -> LogPosition | None:
+        """Where the last transaction ends; None where that is not known."""
+        return self._log_position(self._standing.file, self._standing.position)
 
     @property
     def delivered(self) -> Delivered:

@@ -61,9 +61,10 @@ class TablePass:
             self._readers.go_on()
         self._chunks.clear()
 
-    def step(self) -> Literal["going on", "changed", "complete"]:
+    def step(self) -> Literal["going on", "in vain", "complete"]:
         """Write what was read, where the stream stands at its place.
 
+        In vain where the table is another one by then, or the stream has passed by the place.
         Raises as `CopyOutput.put_chunk` does.
         """
         copy, output = self.copy, self._output
@@ -72,7 +73,11 @@ class TablePass:
             if position is None or self._place is None or position < self._place:
                 return "going on"
             if copy.watched.changes != self._changes:
-                return "changed"
+                return "in vain"
+            delivered = output.transaction_end
+            if delivered is not None and delivered > self._place:
+                # The place is the beginning of a file, which is no transaction's end.
+                return "in vain"
             self._stage = "writing"
             copy.state.rows = copy.state.kept_back = 0
             if not copy.state.where:
