@@ -110,6 +110,9 @@ class ScriptedSocket(socket.socket):
         count = 1 if self._by_event else self._process.world.random.choice((1, 3, 40))
         packets = []
         for _, data in zip(range(count), self._events, strict=False):
+            if not data:
+                # The server has nothing more for now.
+                break
             type_code = data[_TYPE_OFFSET]
             if type_code == EventType.ROTATE_EVENT:
                 self._file = data[_NAME_OFFSET:_CHECKSUM_START]

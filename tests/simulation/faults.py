@@ -28,6 +28,7 @@ class Call(StrEnum):
     OPEN = "open"  # a connection that asks for a dump
     RECEIVE = "receive"
     SLEEP = "sleep"
+    SELECT = "select"  # a statement of a session that copies, or its login
 
 
 class Fault(StrEnum):
@@ -73,6 +74,7 @@ APPLICABLE: dict[Call, tuple[Fault, ...]] = {
         Fault.HEARTBEAT,
     ),
     Call.SLEEP: (Fault.KILL, Fault.STOP),
+    Call.SELECT: (*_ANYWHERE, *_REQUEST, *_REQUEST),
 }
 
 

@@ -41,6 +41,7 @@ from tests.simulation.story import (
     Compressed,
     Create,
     Drop,
+    Exchange,
     OnePhase,
     Outcome,
     PartlyRolledBack,
@@ -63,7 +64,7 @@ Flavour = Literal["mysql", "mariadb"]
 FIRST_POSITION = 4
 # Whoever committed first, which every server of a topology keeps.
 ORIGIN = UUID("11111111-2222-3333-4444-555555555555")
-_ORIGIN_ID = 1
+ORIGIN_ID = 1
 _COMMITTED_US = 1_700_000_000_000_000
 _IGNORABLE = 0x80
 _STATEMENT_END = 1
@@ -173,11 +174,12 @@ class LogWriter:
         match step:
             case Truncate() | Statement():
                 self._standalone(step.text)
-            case AddColumn() | Drop() | Create():
+            case AddColumn() | Exchange() | Drop() | Create():
                 self._standalone(step.text)
                 self._definitions[step.table] += 1
-                self._added[step.table] += 1
-                if not isinstance(step, AddColumn):
+                if isinstance(step, AddColumn):
+                    self._added[step.table] += 1
+                elif not isinstance(step, Exchange):
                     del self._added[step.table]
             case Unlogged():
                 self._begin()
@@ -310,7 +312,7 @@ class LogWriter:
         number = self._groups
         committed_us = _COMMITTED_US + number * 1000
         if self.flavour == "mariadb":
-            gtid = MariadbGtid(0, _ORIGIN_ID, number)
+            gtid = MariadbGtid(0, ORIGIN_ID, number)
             self._gtid = gtid
             body = MariadbGtidEvent(gtid, mariadb_flags, None, xid, rest=bytes(6)).encode()
             self._put(EventType.GTID_EVENT, body)
@@ -336,7 +338,7 @@ class LogWriter:
                 log_pos=self.files[-1].end + size,
                 flags=flags,
                 timestamp=1_700_000_000 + self._groups,
-                server_id=_ORIGIN_ID,
+                server_id=ORIGIN_ID,
             )
         )
 

@@ -64,6 +64,34 @@ SETTINGS = Settings.model_validate(
 )
 
 
+class Beside:
+    """What works beside the stream, in one world: nothing."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Run every process with `settings`."""
+        self.settings = settings
+
+    def settings_of(self, process: Process) -> Settings:
+        """Return what a process is started with."""
+        del process
+        return self.settings
+
+    def copying(self, process: Process) -> CopyPeers:
+        """Return how a process reads tables."""
+        del process
+        return COPY_PEERS
+
+    def requests(self, process: Process, offset: int) -> SimpleQueue[tuple[int, dict[str, Any]]]:
+        """Return where requests to a process come from, which begin at `offset`."""
+        del process, offset
+        return SimpleQueue()
+
+    def finished(self, world: World) -> bool:
+        """Return whether nothing is left to be done."""
+        del world
+        return True
+
+
 def prepare(
     servers: Sequence[ScriptedServer],
     plan: Plan,
@@ -72,14 +100,17 @@ def prepare(
     cut_at: int | None = None,
     by_event: bool = False,
     settings: Settings = SETTINGS,
+    beside: Beside | None = None,
 ) -> World:
     """Return a world that `finish` runs, in which processes end once all is delivered.
 
     The first connection breaks behind `cut_at` bytes; with `by_event`, events come one by one.
+    What works `beside` the stream has settings of its own.
     """
-    simulation = _Simulation(servers, plan, seed, settings, cut_at=cut_at, by_event=by_event)
+    beside = beside or Beside(settings)
+    simulation = _Simulation(servers, plan, seed, beside, cut_at=cut_at, by_event=by_event)
     world = simulation.world
-    world.finished = lambda: _at_end(world)
+    world.finished = lambda: _at_end(world) and beside.finished(world)
     return world
 
 
@@ -106,9 +137,18 @@ def simulate(
     cut_at: int | None = None,
     by_event: bool = False,
     settings: Settings = SETTINGS,
+    beside: Beside | None = None,
 ) -> World:
     """Prepare a world and finish it; see both."""
-    world = prepare(servers, plan, seed=seed, cut_at=cut_at, by_event=by_event, settings=settings)
+    world = prepare(
+        servers,
+        plan,
+        seed=seed,
+        cut_at=cut_at,
+        by_event=by_event,
+        settings=settings,
+        beside=beside,
+    )
     finish(world)
     return world
 
@@ -126,7 +166,8 @@ def run_once(
     Without faults and without a supervisor: what the pipeline ends with, it ends with. With
     `by_event`, events come one by one.
     """
-    simulation = _Simulation(servers, Undisturbed(), seed, SETTINGS, cut_at=None, by_event=by_event)
+    beside = Beside(SETTINGS)
+    simulation = _Simulation(servers, Undisturbed(), seed, beside, cut_at=None, by_event=by_event)
     world = simulation.world
     process = Process(world, 0, lambda _: None)
     peers = replace(simulation.peers(process), copying=copying)
@@ -140,9 +181,9 @@ def run_once(
     return world.broker
 
 
-class _NoListener:
-    def __init__(self) -> None:
-        self.requests: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
+class _Listener:
+    def __init__(self, requests: SimpleQueue[tuple[int, dict[str, Any]]]) -> None:
+        self.requests = requests
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -185,7 +226,7 @@ class _Simulation:
         servers: Sequence[ScriptedServer],
         plan: Plan,
         seed: int,
-        settings: Settings,
+        beside: Beside,
         *,
         cut_at: int | None,
         by_event: bool,
@@ -195,10 +236,10 @@ class _Simulation:
         self._network = Network(self.world)
         self._cut_at = cut_at
         self._by_event = by_event
-        self._settings = settings
+        self._beside = beside
 
     def _run(self, process: Process) -> None:
-        supervise(self._settings, self.peers(process), process.stop)
+        supervise(self._beside.settings_of(process), self.peers(process), process.stop)
 
     def _server_without(self, refusals: Mapping[str, SourceRefused]) -> ScriptedServer:
         """Return the source, which is another server where this one has refused."""
@@ -239,6 +280,7 @@ class _Simulation:
             )
             place = f"source {server.identity.server_uuid}"
             point = server.earliest if last is None else start_point(last, server.identity, place)
+            server.chosen(point)
             cut_at, self._cut_at = self._cut_at, None
             return _ScriptedSource(
                 settings,
@@ -258,11 +300,12 @@ class _Simulation:
             del settings, figures
             return _NoWatch()
 
-        def listen(settings: KafkaSettings, pipeline: str, offset: int) -> _NoListener:
-            del settings, pipeline, offset
-            return _NoListener()
+        def listen(settings: KafkaSettings, pipeline: str, offset: int) -> _Listener:
+            del settings, pipeline
+            return _Listener(self._beside.requests(process, offset))
 
-        return Peers(open_sink, choose_source, watch_source, clock, listen=listen)
+        copying = self._beside.copying(process)
+        return Peers(open_sink, choose_source, watch_source, clock, copying, listen)
 
 
 def committed_progress(broker: Broker) -> list[Progress]:

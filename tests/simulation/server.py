@@ -54,6 +54,9 @@ class ScriptedServer:
             gtids = None
         return StartPoint(self.identity.flavour, gtids, first.name, FIRST_POSITION)
 
+    def chosen(self, point: StartPoint) -> None:
+        """Take note of a replica that goes on behind `point`, which this server has."""
+
     def dump(self, point: StartPoint) -> Iterator[bytes]:
         """Yield everything behind `point`, and what servers make up for replicas."""
         gtids = point.gtid_set

@@ -160,6 +160,29 @@ class AddColumn(Step):
 
 
 @dataclass(frozen=True)
+class Exchange(Step):
+    """EXCHANGE PARTITION, which brings rows without writing them; `ids` are replaced, or new."""
+
+    table: str
+    ids: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The statement."""
+        return f"ALTER TABLE {self.table} EXCHANGE PARTITION p0 WITH TABLE other"
+
+    @property
+    def rows(self) -> dict[int, str]:
+        """The rows that it brings, by id."""
+        return {row_id: f"{self.table} {row_id} exchanged" for row_id in self.ids}
+
+    @property
+    def published(self) -> list[Published]:
+        """The statement."""
+        return [Published("", None, "", self.text)]
+
+
+@dataclass(frozen=True)
 class Drop(Step):
     """DROP TABLE of one that has had rows."""
 

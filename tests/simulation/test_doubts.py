@@ -6,7 +6,6 @@ A server whose logs are reset does not have it any more.
 from __future__ import annotations
 
 import json
-from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +13,8 @@ import pytest
 from connector.gtid import GtidSet
 from connector.metrics.figures import Figures
 from connector.snapshot.opening import CopyPeers
-from connector.snapshot.readers import Readers
 from connector.source.select_session import SelectSession
+from tests.simulation.copying import NoReaders
 from tests.simulation.log_writer import LogWriter
 from tests.simulation.run import PREFIX, committed_progress, run_once
 from tests.simulation.server import ScriptedServer
@@ -24,9 +23,6 @@ from tests.simulation.story import Change, Statement, Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.config import SnapshotSettings, SourceSettings
-    from connector.snapshot.jobs import Job
-    from connector.source.identity import ServerIdentity
     from connector.source.start_point import StartPoint
 
 SERVER = "00000000-0000-0000-0000-000000000001"
@@ -47,22 +43,6 @@ class Doubted(ScriptedServer):
 
 def orders(row_id: int) -> Transaction:
     return Transaction((Change("orders", "c", row_id, "text"),))
-
-
-class SlowReaders(Readers):
-    """Readers that have no answer yet."""
-
-    def __init__(
-        self, source: SourceSettings, settings: SnapshotSettings, identity: ServerIdentity
-    ) -> None:
-        del source, settings, identity
-        self.results = SimpleQueue()
-
-    def submit(self, job: Job) -> None:
-        """Read nothing."""
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
 
 
 @pytest.mark.parametrize("transactions", [1, 3])
@@ -97,7 +77,7 @@ def test_a_table_that_is_to_be_copied_anew_is_kept_in_mind_when_the_next_file_is
     writer.rotate()
     writer.files[-1].previous = executed
     server = ScriptedServer(SERVER, "mysql", writer.files, executed, writer.end)
-    copying = CopyPeers(SelectSession, SlowReaders)
+    copying = CopyPeers(SelectSession, NoReaders)
     broker = run_once([server], Figures("pipe"), seed=seed, copying=copying)
     assert committed_progress(broker)[-1].gtid_set == covered
     (state,) = broker.visible((f"{PREFIX}.snapshot", 0))

@@ -1,0 +1,195 @@
+"""What consumers see of tables that were copied, compared with what the source had.
+
+Of every transaction that was committed: whoever applies the records in their order has the rows of
+the source behind the progress that came with them; all of them where a copy is complete, none that
+are outdated or gone elsewhere. So a row of a copy can never come behind a newer change of its key.
+And the copies leave the records of the stream as they are, to the byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from connector.envelope.contract import HEADER_OP, HEADER_SCHEMA, HEADER_SEQ, OP_TRUNCATE, row_topic
+from connector.envelope.progress import Progress, progress_topic
+from connector.snapshot.table_state import snapshot_topic
+from tests.simulation.run import NAME, PREFIX
+from tests.simulation.story import DATABASE, KEYLESS
+from tests.simulation.table_history import TableContent
+
+if TYPE_CHECKING:
+    from connector.envelope.record import Record
+    from tests.simulation.broker import Broker, Place, Transaction
+    from tests.simulation.log_writer import LogWriter
+    from tests.simulation.table_history import Rows, TableHistory
+
+_TOPICS = f"{PREFIX}.{DATABASE}."
+
+
+@dataclass
+class _Folded:
+    """What the records of a table lead to."""
+
+    rows: Rows = field(default_factory=dict)
+    phase: str = ""
+    # Rows of copies since all rows were gone, by id; and copies of a part that began meanwhile.
+    copied: Counter[int] = field(default_factory=Counter)
+    parts: int = 0
+
+
+class CopyVerdict:
+    """Folds what was committed, transaction by transaction."""
+
+    def __init__(self, history: TableHistory, writers: dict[str, LogWriter]) -> None:
+        """Compare with `history`; `writers` are those of the servers, by UUID."""
+        self._history = history
+        self._writers = writers
+        self._tables: dict[str, _Folded] = defaultdict(_Folded)
+        self._groups = 0
+        self.copied = 0  # rows of copies that were seen
+        self.begun = 0  # copies
+
+    def check(self, broker: Broker, tables: tuple[str, ...]) -> None:
+        """Check everything that was committed; `tables` are those that have to be there then."""
+        seen: dict[Place, list[Record]] = defaultdict(list)
+        for transaction in broker.committed:
+            for place, record in transaction.records:
+                seen[place].append(record)
+            self._take(transaction)
+            self._check_tables()
+        for topic, partitions in broker.topics.items():
+            for number in range(len(partitions)):
+                place = topic, number
+                assert broker.visible(place) == seen.get(place, []), f"{place}: not as committed"
+                if topic.startswith(_TOPICS):
+                    check_rising(seen.get(place, []))
+        assert self._groups == len(self._history.behind) - 1
+        for table in tables:
+            content = self._history.behind[-1][table]
+            folded = self._tables[table]
+            assert folded.phase in ("complete", "failed") or not content.exists, table
+            assert folded.rows == content.rows, table
+
+    def _take(self, transaction: Transaction) -> None:
+        states = [
+            record for (topic, _), record in transaction.records if topic == snapshot_topic(PREFIX)
+        ]
+        for record in states:
+            self._count(record)
+        # Between partitions sequences tell the order: all rows are gone that come before a `t`.
+        rows = [
+            (sequence_of(record), topic.removeprefix(_TOPICS), record)
+            for (topic, _), record in transaction.records
+            if topic.startswith(_TOPICS)
+        ]
+        for _, table, record in sorted(rows, key=lambda row: row[0]):
+            self._fold(table, self._tables[table], record)
+        for record in states:
+            self._take_state(record)
+        for (topic, _), record in transaction.records:
+            if topic == progress_topic(PREFIX):
+                assert record.value is not None
+                self._take_progress(Progress.decode(record.value, "progress"))
+
+    def _count(self, record: Record) -> None:
+        """Count a copy that begins."""
+        table, request, phase = _state(record)
+        if phase == "waiting":
+            self.begun += 1
+            self._tables[table].parts += bool(request)
+
+    def _take_state(self, record: Record) -> None:
+        table, request, phase = _state(record)
+        if not request:
+            self._tables[table].phase = phase
+
+    def _take_progress(self, progress: Progress) -> None:
+        if progress.file:
+            # Behind a failover, until the first transaction, the place is not known.
+            writer = self._writers[progress.server_uuid]
+            self._groups = writer.groups_before[progress.file, progress.position]
+
+    def _fold(self, table: str, folded: _Folded, record: Record) -> None:
+        if record.value is None:
+            return
+        value = json.loads(record.value)
+        op, rows = value["op"], folded.rows
+        if op == "t":
+            rows.clear()
+            folded.copied.clear()
+            return
+        before, after = value["before"], value["after"]
+        if (op in "ud" and table == KEYLESS) or op == "d":
+            rows.pop(before["id"], None)
+        if op == "d":
+            return
+        row_id = after["id"]
+        if op == "r":
+            self.copied += 1
+            folded.copied[row_id] += 1
+            again = folded.copied[row_id] - 1
+            assert again <= folded.parts, f"row {row_id} of {table} was copied before"
+        rows[row_id] = after["text"]
+
+    def _check_tables(self) -> None:
+        behind = self._history.behind[self._groups]
+        for table, folded in self._tables.items():
+            content = behind.get(table, TableContent({}))
+            wanted = content.rows
+            outdated = {i: text for i, text in folded.rows.items() if wanted.get(i) != text}
+            assert not outdated, f"{table} behind group {self._groups}: {outdated}"
+            if folded.phase == "complete":
+                missing = {i: text for i, text in wanted.items() if i not in folded.rows}
+                assert not missing, f"{table} behind group {self._groups}: no {missing}"
+
+
+def _state(record: Record) -> tuple[str, str, str]:
+    """Return the table, the request of a copy of a part, and the phase."""
+    assert record.key is not None
+    table, _, request = record.key.decode().removeprefix(f"{NAME}/{DATABASE}.").partition("/")
+    return table, request, "" if record.value is None else json.loads(record.value)["phase"]
+
+
+def sequence_of(record: Record) -> bytes:
+    """Return where a record of a row stands in the order of changes."""
+    return dict(record.headers)[HEADER_SEQ]
+
+
+def check_rising(records: list[Record]) -> None:
+    """Check that sequences rise; a tombstone has that of its delete."""
+    last = b""
+    for record in records:
+        sequence = sequence_of(record)
+        assert sequence > last or (record.value is None and sequence == last), sequence
+        last = sequence
+
+
+def streamed(broker: Broker, *, of: tuple[str, ...]) -> dict[Place, list[Record]]:
+    """Return what is visible of the rows of tables `of` that comes from the stream."""
+    topics = [row_topic(PREFIX, DATABASE, table) for table in of]
+    return {
+        (topic, number): [
+            _without_schema(record)
+            for record in broker.visible((topic, number))
+            if record.value is None or b'"snapshot":"false"' in record.value
+        ]
+        for topic in topics
+        if topic in broker.topics
+        for number in range(len(broker.topics[topic]))
+    }
+
+
+def _without_schema(record: Record) -> Record:
+    """Return the record; one that says that all rows are gone without the newest column list.
+
+    A copy may have written a newer one.
+    """
+    headers = dict(record.headers)
+    if headers.get(HEADER_OP) != OP_TRUNCATE.encode():
+        return record
+    return record._replace(
+        headers=[header for header in record.headers if header[0] != HEADER_SCHEMA]
+    )

@@ -1,0 +1,292 @@
+"""What copies tables in a simulated run: readers that no thread drives, and requests to copy."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from threading import Event
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from connector.envelope.progress import Progress, progress_topic
+from connector.errors import SourceUnavailable
+from connector.snapshot.jobs import PassChunk, PassReady
+from connector.snapshot.opening import CopyPeers
+from connector.snapshot.reader import Pause, Reader
+from connector.snapshot.readers import Readers
+from connector.snapshot.table_state import snapshot_topic
+from connector.source.select_session import SelectSession
+from tests.simulation.faults import Call
+from tests.simulation.live_server import LiveServer
+from tests.simulation.run import PREFIX, SETTINGS, Beside
+from tests.simulation.select_session import ScriptedSession
+from tests.simulation.story import DATABASE
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from connector.config import Settings, SnapshotSettings, SourceSettings
+    from connector.snapshot.jobs import Job, Result
+    from connector.source.identity import ServerIdentity
+    from tests.simulation.world import Process, World
+
+CONNECTIONS = 2
+
+
+def copying_settings(
+    tables: Sequence[str], *, chunk_rows: int, start: str = "snapshot"
+) -> Settings:
+    """Return the settings of a pipeline that copies, chunk by chunk of so many rows."""
+    source = SETTINGS.source.model_copy(
+        update={"tables": [f"{DATABASE}.{table}" for table in tables], "start": start}
+    )
+    # Chunks of a pass are cut at fewer bytes than anybody may configure.
+    snapshot = SETTINGS.snapshot.model_copy(
+        update={"connections": CONNECTIONS, "chunk_rows": chunk_rows, "chunk_bytes_max": 400}
+    )
+    return SETTINGS.model_copy(update={"source": source, "snapshot": snapshot})
+
+
+class Request(NamedTuple):
+    """A request to copy tables that a user makes at a step of the run, or later."""
+
+    step: int
+    tables: tuple[str, ...]
+    where: str = ""
+
+
+class Copied(Beside):
+    """Runs copies in one world; each process after the first one has `later` settings."""
+
+    def __init__(
+        self, settings: Settings, later: Settings | None = None, requests: Sequence[Request] = ()
+    ) -> None:
+        super().__init__(settings)
+        self._later = later
+        self._requests = requests
+        # What the transactions that were committed say, as far as they were looked at.
+        self._looked_at = 0
+        self._phases: dict[bytes, str] = {}
+        self._requests_taken = 0
+
+    def settings_of(self, process: Process) -> Settings:
+        """Return what a process is started with."""
+        return self._later if self._later is not None and process.number else self.settings
+
+    def copying(self, process: Process) -> CopyPeers:
+        """Return readers of the server that is the source."""
+        world = process.world
+
+        def select(settings: SourceSettings) -> ScriptedSession:
+            del settings
+            return ScriptedSession(process, live(world))
+
+        def read(
+            source: SourceSettings, settings: SnapshotSettings, identity: ServerIdentity
+        ) -> SteppedReaders:
+            del source
+            return SteppedReaders(process, settings, identity)
+
+        return CopyPeers(select, read)
+
+    def requests(self, process: Process, offset: int) -> SimpleQueue[tuple[int, dict[str, Any]]]:
+        """Return the requests from `offset` on, each once it is made."""
+        return _Requests(process, self._requests, offset)
+
+    def finished(self, world: World) -> bool:
+        """Return whether all requests were taken up, and no copy is under way."""
+        self._look(world)
+        if self._later is not None and len(world.processes) == 1:
+            return False
+        return self._requests_taken == len(self._requests) and not any(
+            phase in ("waiting", "copying") for phase in self._phases.values()
+        )
+
+    def _look(self, world: World) -> None:
+        committed = world.broker.committed
+        for transaction in committed[self._looked_at :]:
+            for (topic, _), record in transaction.records:
+                if topic == snapshot_topic(PREFIX):
+                    assert record.key is not None
+                    value = record.value
+                    self._phases[record.key] = json.loads(value)["phase"] if value else ""
+                elif topic == progress_topic(PREFIX) and record.value is not None:
+                    progress = Progress.decode(record.value, "progress")
+                    self._requests_taken = progress.commands_offset
+        self._looked_at = len(committed)
+
+
+def live(world: World) -> LiveServer:
+    """Return the server that is the source."""
+    assert isinstance(world.server, LiveServer)
+    return world.server
+
+
+class _Requests(SimpleQueue[tuple[int, dict[str, Any]]]):
+    def __init__(self, process: Process, requests: Sequence[Request], offset: int) -> None:
+        super().__init__()
+        self._world = process.world
+        self._waiting = list(enumerate(requests))[offset:]
+
+    def empty(self) -> bool:
+        """Return whether none has come."""
+        return not self._waiting or self._world.steps < self._waiting[0][1].step
+
+    def get_nowait(self) -> tuple[int, dict[str, Any]]:
+        """Return the next one; raises Empty."""
+        if self.empty():
+            raise Empty
+        offset, request = self._waiting.pop(0)
+        tables = [[DATABASE, table] for table in request.tables]
+        return offset, {"command": "snapshot", "tables": tables, "where": request.where}
+
+
+class _Closing(Event):
+    """Ends waits at once; the world's time goes by."""
+
+    def __init__(self, process: Process) -> None:
+        super().__init__()
+        self._process = process
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Let time go by."""
+        self._process.step(Call.SLEEP)
+        self._process.world.pass_time(timeout or 0.0)
+        return self.is_set()
+
+
+class _Worker:
+    """What a thread of `Readers` is."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.job: Job | None = None
+        self.answers: Generator[Result | Pause] | None = None
+        self.waits = False  # for `go_on`
+        self.not_before = 0.0
+
+    def end_job(self) -> None:
+        """Let go of the job at hand."""
+        if self.answers is not None:
+            self.answers.close()
+        self.job = self.answers = None
+        self.waits = False
+
+
+class SteppedReaders(Readers):
+    """Does jobs while somebody looks for results, in an order and at a pace that chance decides."""
+
+    def __init__(
+        self, process: Process, settings: SnapshotSettings, identity: ServerIdentity
+    ) -> None:
+        self.results = _Results(self)
+        self._process = process
+        self._random = process.world.random
+        self._uuid = identity.server_uuid
+        self._closing = _Closing(process)
+        self._waiting: list[Job] = []
+        self._permits = 0
+        self._cancelled = set()
+        self._workers = [
+            _Worker(Reader(self._open_session, settings, self._closing))
+            for _ in range(settings.connections)
+        ]
+
+    def submit(self, job: Job) -> None:
+        """Do `job`, behind those that were submitted before."""
+        self._waiting.append(job)
+
+    def go_on(self) -> None:
+        """Let a reader that reads a table at once do the next step."""
+        self._permits += 1
+
+    def close(self) -> None:
+        """End the connections."""
+        self._closing.set()
+        for worker in self._workers:
+            worker.end_job()
+            worker.reader.close()
+
+    def work(self) -> None:
+        """Do a little of what is to be done."""
+        for _ in range(self._random.choice((0, 0, 1, 1, 2, 4))):
+            worker = self._random.choice(self._workers)
+            if worker.job is None:
+                if not self._waiting:
+                    continue
+                worker.job = self._waiting.pop(0)
+                worker.answers = worker.reader.answers(worker.job)
+            self._go_on_with(worker)
+
+    def _go_on_with(self, worker: _Worker) -> None:
+        assert worker.job is not None
+        assert worker.answers is not None
+        if worker.not_before > self._process.world.now:
+            return
+        if worker.waits:
+            if not self._permits:
+                return
+            self._permits -= 1
+            worker.waits = False
+            if worker.job.copy in self._cancelled:
+                worker.end_job()
+                return
+        answer = next(worker.answers, None)
+        if answer is None:
+            worker.end_job()
+        elif isinstance(answer, Pause):
+            worker.not_before = self._process.world.now + answer.seconds
+        else:
+            self.results.put(answer)
+            worker.waits = isinstance(answer, (PassReady, PassChunk))
+
+    @contextmanager
+    def _open_session(self) -> Iterator[ScriptedSession]:
+        server = live(self._process.world)
+        if server.identity.server_uuid != self._uuid:
+            reason = "source scripted: it is gone"
+            raise SourceUnavailable(reason)
+        session = ScriptedSession(self._process, server)
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+class _Results(SimpleQueue["Result"]):
+    def __init__(self, readers: SteppedReaders) -> None:
+        super().__init__()
+        self._readers = readers
+
+    def get_nowait(self) -> Result:
+        """Let the readers work, and return the next result; raises Empty."""
+        self._readers.work()
+        return super().get_nowait()
+
+
+class NoReaders(Readers):
+    """Readers that have no answer."""
+
+    def __init__(
+        self, source: SourceSettings, settings: SnapshotSettings, identity: ServerIdentity
+    ) -> None:
+        del source, settings, identity
+        self.results = SimpleQueue()
+
+    def submit(self, job: Job) -> None:
+        """Read nothing."""
+
+    def cancel(self, copy: int) -> None:
+        """There is nothing to give up."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class Uncopied(Beside):
+    """The stream alone: what is to be copied waits."""
+
+    def copying(self, process: Process) -> CopyPeers:
+        """Return what reads nothing."""
+        del process
+        return CopyPeers(SelectSession, NoReaders)
