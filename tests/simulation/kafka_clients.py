@@ -87,6 +87,7 @@ class _Queued:
     batch: RecordBatch
     sequence: int
     sent: bool = False
+    was_sent: bool = False  # also where it has to be sent again; then an abort waits for it
 
 
 class SimulatedProducer:
@@ -163,7 +164,7 @@ class SimulatedProducer:
         """Abort; what was not sent is not sent any more."""
         fault = self._process.step(Call.ABORT)
         for queue in self._queues.values():
-            queue[:] = [queued for queued in queue if queued.sent]
+            queue[:] = [queued for queued in queue if queued.was_sent]
         self._failure = None
         if self._added:
             self._end(fault, commit=False)
@@ -212,7 +213,7 @@ class SimulatedProducer:
         if unsent and (self._network.idle or random.random() < 0.5):
             queue = random.choice(unsent)
             queued = next(q for q in queue if not q.sent)
-            queued.sent = True
+            queued.sent = queued.was_sent = True
             self._network.send(lambda: self._arrive(queued))
         elif self._network.idle or random.random() * 500 < self._process.world.plan.lossy_percent:
             # Nothing came back for a while: whatever is missing is sent again.
