@@ -28,6 +28,25 @@ def test_the_version_is_the_packages() -> None:
     assert (done.exit_code, done.output) == (0, expected)
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+def test_libraries_are_not_taken_down_under_threads_that_use_them(threads: int) -> None:
+    program = f"""
+import atexit, sys, threading
+from connector.cli import main
+for _ in range({threads}):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+atexit.register(print, "taken down")
+sys.argv[1:] = ["quarantine", "list", "/absent.toml"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: /absent.toml: cannot read the configuration")
+    assert done.stdout == ("" if threads else "taken down\n")
+
+
 def test_help_lists_the_commands() -> None:
     output = CliRunner().invoke(app, ["--help"]).output
     for command in ("run", "check", "snapshot", "demo", "dump", "stat", "flashback"):

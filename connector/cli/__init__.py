@@ -5,6 +5,9 @@ One module a command; what a command needs is imported when it runs, so that `--
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from importlib.metadata import version
 from typing import Annotated
 
@@ -42,7 +45,16 @@ app.add_typer(quarantine, name="quarantine")
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        if threading.active_count() > 1 and isinstance(end.code, int):
+            # They wait for servers, and may be inside of OpenSSL when an orderly end takes it down:
+            # that is a segmentation fault.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(end.code)
+        raise
 
 
 def _print_version(wanted: bool) -> None:
