@@ -232,7 +232,9 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
         os.kill(kafka_broker.pid, signal.SIGCONT)
     with pytest.raises(SinkUnavailable):
         sink.commit(PROGRESS)
+    sink.abandon()
     sink.close()
+    wait_until_settled(kafka_broker.endpoint, prefix)
     assert open_sink().recover() == Recovered(None, {}, {}, {})
     assert keys(kafka_broker, prefix) == []
 
@@ -248,6 +250,7 @@ def test_a_sink_is_closed_although_its_broker_stands_still(
     try:
         publish(sink, prefix, range(5, 300), size=1000)
         sink.target.flush()
+        sink.abandon()
         sink.close()
         assert sink.in_flight_bytes == 0
     finally:

@@ -23,7 +23,7 @@ from connector.sink.kafka import KafkaSink
 from connector.sink.recovery import Recovered, read_progress, recover
 from local_stack.managed_server import free_port
 from tests.errors.texts import says
-from tests.integration.harness import read_committed, wait_until_settled
+from tests.integration.harness import read_committed, wait_until, wait_until_settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +120,20 @@ def test_records_become_visible_with_their_progress(
     sink.commit(progress("a", 900))
     assert delivered(settings, kafka_broker) == list(range(50))
     assert sink.recover() == Recovered(progress("a", 900), {}, {}, {})
+
+
+def test_what_is_abandoned_holds_back_nobody(
+    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+) -> None:
+    sink = open_sink("a")
+    sink.abandon()  # without a transaction
+    publish(sink, settings, 1)
+    sink.target.flush()
+    wait_until(lambda: sink.in_flight_bytes == 0, lambda: "the batch is not acknowledged")
+    sink.abandon()
+    sink.close()
+    # Long before the transaction's time is up.
+    assert delivered(settings, kafka_broker) == []
 
 
 def test_what_was_aborted_is_never_seen(
