@@ -244,7 +244,9 @@ _UNIQUE_ID = "give each replica and each pipeline a source.server_id of its own"
 
 DUMP = Group(
     "What a server says to a dump",
-    "Number 1236 is all that MySQL has for it; its text picks what to do.",
+    "Number 1236 is all that MySQL has for it; its text picks what to do. Where there are "
+    "`source.failover_hosts`, these are asked first, and the text is one line of the error; but "
+    "another reader with the same server_id is the end.",
     (
         _dump("server_id", _UNIQUE_ID),
         Cause("server.4052", "{place}: error 4052: {said}", f": {_UNIQUE_ID}"),
