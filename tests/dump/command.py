@@ -1,8 +1,11 @@
-"""The dump command, run in this process."""
+"""The dump command, run in this process or in one of its own."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,3 +50,18 @@ def dumped_json(*arguments: object) -> Dumped:
     done = dump("--format", "json", *arguments)
     assert (done.code, done.errors) == (0, "")
     return done
+
+
+def start_dump(*arguments: object) -> subprocess.Popen[bytes]:
+    """Start `binlog-connector dump` with these arguments, to be ended by Ctrl-C.
+
+    Its lines are not counted: what counts them takes a lock for each new function, and where Ctrl-C
+    comes between taking it and letting go of it, the process waits for itself.
+    """
+    counting = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
+    return subprocess.Popen(
+        [sys.executable, "-m", "connector", "dump", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={name: value for name, value in os.environ.items() if name not in counting},
+    )

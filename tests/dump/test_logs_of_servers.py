@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from local_stack import connect
-from tests.dump.command import Dumped, dump, dumped_json
+from tests.dump.command import Dumped, dump, dumped_json, start_dump
 from tests.dump.shop import SHOP
 
 if TYPE_CHECKING:
@@ -124,13 +122,9 @@ def test_a_server_that_does_not_answer_ends_with_1(shop: Shop) -> None:
 
 
 def test_a_server_is_followed_until_ctrl_c(shop: Shop) -> None:
-    process = subprocess.Popen(
-        [
-            sys.executable, "-m", "connector", "dump", "--format", "json", "--stop-never",
-            "--source", shop.url, "--table", f"{SHOP}.people", shop.second.name,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    process = start_dump(
+        "--format", "json", "--stop-never",
+        "--source", shop.url, "--table", f"{SHOP}.people", shop.second.name,
     )  # fmt: skip
     assert process.stdout is not None
 

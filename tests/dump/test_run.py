@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from tests.dump.command import dump, dumped_json
+from tests.dump.command import dump, dumped_json, start_dump
 from tests.dump.shop import SHOP
 
 if TYPE_CHECKING:
@@ -411,16 +409,8 @@ def test_a_log_is_not_written_over(shop: Shop, tmp_path: Path) -> None:
     assert log.read_bytes() == data
 
 
-def start(*arguments: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "connector", "dump", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
 def test_a_pipe_that_nobody_reads_ends_the_dump_quietly(shop: Shop) -> None:
-    process = start(*[shop.first] * 300)
+    process = start_dump(*[shop.first] * 300)
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.readline()
@@ -435,7 +425,7 @@ def test_a_file_is_followed_until_ctrl_c(shop: Shop, tmp_path: Path) -> None:
     path = tmp_path / shop.first.name
     middle = events[len(events) // 2]["log_pos"]
     path.write_bytes(data[:middle])
-    process = start("--format", "json", "--stop-never", path)
+    process = start_dump("--format", "json", "--stop-never", path)
     assert process.stdout is not None
     assert process.stderr is not None
     lines = [process.stdout.readline() for _ in range(len(events) // 2)]
