@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # A pipeline that runs takes a request up at the end of the source transaction that it delivers.
 _TAKEN_UP_SECONDS = 15.0
+# A copy that goes on tells more often: a SELECT may take half of that by default.
+_SILENT_SECONDS = 60.0
 
 
 def snapshot(
@@ -84,10 +86,12 @@ def _show(settings: Settings, watch: StateWatch, asked: Asked) -> int:
     states: dict[tuple[str, str], TableState] = {}
     tasks: dict[tuple[str, str], TaskID] = {}
     deadline = time.monotonic() + _TAKEN_UP_SECONDS
+    heard = time.monotonic()
     console = Console()
     with Progress(*columns, console=console) as display:
         while not _are_over(asked, states):
             for state in watch.changed(asked):
+                heard = time.monotonic()
                 name = (state.database, state.table)
                 if name not in tasks:
                     tasks[name] = display.add_task(state.name, total=None, speed="")
@@ -107,6 +111,14 @@ def _show(settings: Settings, watch: StateWatch, asked: Asked) -> int:
                     markup=False,
                 )
                 return EXIT_GAVE_UP
+            if states and time.monotonic() - heard > _SILENT_SECONDS:
+                heard = time.monotonic()
+                errors.print(
+                    f"pipeline {settings.name} has told nothing of the copy for "
+                    f"{_SILENT_SECONDS:g} seconds: look at its log whether it pauses, delivers a "
+                    "large transaction, or does not run; the copy goes on when it does",
+                    markup=False,
+                )
     for state in states.values():
         if state.phase == "failed":
             errors.print("error:", style="bold red", end=" ")

@@ -228,6 +228,13 @@ COPIES = Group(
             " (binlog-connector run CONFIG)",
             End.COMMAND,
         ),
+        Cause(
+            "snapshot.silent",
+            "pipeline {pipeline} has told nothing of the copy for {seconds} seconds",
+            ": look at its log whether it pauses, delivers a large transaction, or does not run; "
+            "the copy goes on when it does",
+            End.LOGGED,
+        ),
     ),
 )
 

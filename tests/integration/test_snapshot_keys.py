@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
 
+from connector.cli import app
 from local_stack import connect
+from tests.errors.texts import text
 from tests.integration.harness import read_committed, wait_until
 from tests.integration.test_snapshot import run_snapshot, states, wait_for_copies
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Stream
+
+# The command, not the module, has the name in its package.
+snapshot = sys.modules["connector.cli.snapshot"]
 
 ROWS = 300
 CHUNKED = {"source__start": "snapshot", "snapshot__chunk_rows": 37}
@@ -133,4 +142,35 @@ def test_reading_pauses_while_the_source_is_busy(stream: Stream) -> None:
         stream.execute("UPDATE gate SET busy = 0")
         wait_for_copies(stream, connector, f"{stream.database}.plain")
         wait_until(lambda: len(stream.changes()) >= 4, connector.output)
+        assert connector.terminate() == 0
+
+
+def test_the_command_tells_of_a_copy_that_does_not_go_on(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream.execute(
+        "CREATE TABLE gate (busy INT PRIMARY KEY)",
+        "INSERT INTO gate VALUES (1)",
+        "CREATE TABLE plain (id INT PRIMARY KEY)",
+        "INSERT INTO plain VALUES (1), (2), (3)",
+    )
+    table = f"{stream.database}.plain"
+    pause = {"snapshot__pause_query": f"SELECT busy FROM {stream.database}.gate"}
+    monkeypatch.setattr(snapshot, "_SILENT_SECONDS", 1.0)
+    with stream.connector(source__tables=[table], **pause) as connector:
+        connector.wait_for("streaming")
+
+        def go_on() -> None:
+            connector.wait_for("snapshot.pause_query returns 1")
+            time.sleep(3.0)
+            stream.execute("UPDATE gate SET busy = 0")
+
+        opener = threading.Thread(target=go_on)
+        opener.start()
+        done = CliRunner().invoke(app, ["snapshot", str(connector.config), table])
+        opener.join()
+        assert done.exit_code == 0, done.output
+        assert f"{table}: 3 rows" in done.stdout
+        told = text("snapshot.silent", pipeline=stream.prefix, seconds=1)
+        assert told in done.stderr
         assert connector.terminate() == 0
