@@ -20,6 +20,7 @@ _DAMAGED = b"\xff" + (1236).to_bytes(2, "little") + b"#HY000bogus data in log ev
 _HEARTBEAT_SECONDS = 10.0
 _PACKET_MAX = 2**24 - 1
 _TYPE_OFFSET = 4
+_PLACE = slice(13, 17)
 _NAME_OFFSET, _CHECKSUM_START = 27, -4
 # A server waits for more only between groups.
 _GROUP_BEGINS = (
@@ -57,6 +58,9 @@ class ScriptedSocket(socket.socket):
         self._cut_at = cut_at
         self._by_event = by_event
         self._file = b""
+        self._sent_to = 0
+        # Where the log has not ended, but goes on later.
+        self._has_all_for_now = False
         self._waiting = b""
         self._number = 1
         self._silent_seconds = 0.0
@@ -110,9 +114,10 @@ class ScriptedSocket(socket.socket):
         count = 1 if self._by_event else self._process.world.random.choice((1, 3, 40))
         packets = []
         for _, data in zip(range(count), self._events, strict=False):
+            self._has_all_for_now = not data
             if not data:
-                # The server has nothing more for now.
                 break
+            self._sent_to = int.from_bytes(data[_PLACE], "little") or self._sent_to
             type_code = data[_TYPE_OFFSET]
             if type_code == EventType.ROTATE_EVENT:
                 self._file = data[_NAME_OFFSET:_CHECKSUM_START]
@@ -136,7 +141,10 @@ class ScriptedSocket(socket.socket):
             self._process.stop.requested = True
         if not self._waiting and self._silent_seconds >= _HEARTBEAT_SECONDS:
             self._silent_seconds = 0.0
-            self._waiting = self._packet(b"\0" + self._server.heartbeat())
+            heartbeat = self._server.heartbeat()
+            if self._has_all_for_now:
+                heartbeat = event(EventType.HEARTBEAT_LOG_EVENT, self._file, log_pos=self._sent_to)
+            self._waiting = self._packet(b"\0" + heartbeat)
         raise TimeoutError
 
     def _packet(self, payload: bytes) -> bytes:

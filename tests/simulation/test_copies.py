@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,17 +21,34 @@ from tests.simulation.copying import Copied, Request, Uncopied, copying_settings
 from tests.simulation.faults import Call, Fault, Seeded, Undisturbed
 from tests.simulation.live_server import LiveServer
 from tests.simulation.run import simulate
-from tests.simulation.story import TABLES
+from tests.simulation.story import (
+    KEYLESS,
+    OTHER_TABLE,
+    TABLES,
+    Change,
+    Create,
+    Drop,
+    Rotation,
+    Story,
+    Transaction,
+    Truncate,
+)
 from tests.simulation.table_history import TableHistory
 from tests.simulation.verdict import scenario
 
 if TYPE_CHECKING:
+    from tests.simulation.broker import Broker
+    from tests.simulation.faults import Plan
     from tests.simulation.log_writer import Flavour
+    from tests.simulation.story import Step
+    from tests.simulation.table_history import Rows
+    from tests.simulation.verdict import Scenario
     from tests.simulation.world import World
 
 STORIES = int(os.environ.get("STORIES", "30"))
 SCHEDULES_OF_A_STORY = 4
 SEED = os.environ.get("SEED")
+RARE_SCHEDULES = 25
 ADDED = "ships"
 
 
@@ -46,6 +65,45 @@ KINDS = (
     Kind("two servers", (Fault.FAILOVER, Fault.FAILOVER), standby=True),
     Kind("a table is added", adds_table=True),
 )
+
+
+SERVERS: tuple[tuple[Flavour, bool], ...] = (("mysql", True), ("mariadb", True), ("mysql", False))
+# What copies have met too rarely for schedules of random stories to find it soon.
+ROWS = {
+    table: {row_id: f"{table} {row_id} initial" for row_id in range(1, 7)}
+    for table in (*ALL_TABLES, OTHER_TABLE)
+}
+
+
+def change(table: str, row_id: int) -> Transaction:
+    return Transaction((Change(table, "u", row_id, f"{table} {row_id} changed"),))
+
+
+FIRST = Transaction(tuple(Change(table, "c", 50, f"{table} 50") for table in ALL_TABLES))
+RARE = {
+    "a table is dropped and created again": (
+        FIRST,
+        *(step for table in TABLES for step in (Drop(table), Create(table))),
+        *(Transaction((Change(table, "c", 60, f"{table} 60"),)) for table in TABLES),
+    ),
+    "a table without a key is truncated": (
+        FIRST,
+        *(
+            step
+            for row_id in range(1, 6)
+            for step in (
+                change("orders", row_id),
+                Transaction((Change(KEYLESS, "c", 50 + row_id, f"{KEYLESS} {row_id}"),)),
+                change("items", row_id),
+                Truncate(KEYLESS, known=True),
+            )
+        ),
+    ),
+    "the log goes on in other files": (
+        FIRST,
+        *(step for row_id in range(1, 7) for step in (Rotation(), change(KEYLESS, row_id))),
+    ),
+}
 
 
 class StoppedAt(Seeded):
@@ -73,19 +131,51 @@ def requests(random: Random, tables: tuple[str, ...]) -> list[Request]:
     return made
 
 
+@dataclass
+class Told:
+    """A story that is copied, in the logs of its servers."""
+
+    chosen: Scenario
+    history: TableHistory
+    plain: Broker  # what comes of it without copies
+
+    def simulate(
+        self, plan: Plan, random: Random, *, seed: int, by_event: bool, beside: Copied
+    ) -> tuple[World, CopyVerdict]:
+        """Copy while the stream goes on, and check what comes of it."""
+        chosen = self.chosen
+        servers = [
+            LiveServer(server, writer, self.history, random)
+            for server, writer in zip(chosen.servers, chosen.writers, strict=True)
+        ]
+        world = simulate(servers, plan, seed=seed, by_event=by_event, beside=beside)
+        writers = {
+            server.identity.server_uuid: writer
+            for server, writer in zip(servers, chosen.writers, strict=True)
+        }
+        verdict = CopyVerdict(self.history, writers)
+        verdict.check(world.broker, ALL_TABLES)
+        if len(servers) == 1:
+            tables = tuple(name.partition(".")[2] for name in beside.settings.source.tables)
+            assert streamed(world.broker, of=tables) == streamed(self.plain, of=tables)
+        return world, verdict
+
+
+def tell(
+    initial: dict[str, Rows], story: Story, flavour: Flavour, *, gtid: bool, standby: bool = False
+) -> Told:
+    chosen = scenario(story, flavour, gtid=gtid, standby=standby)
+    settings = copying_settings(ALL_TABLES, chunk_rows=1, start="earliest")
+    plain = simulate(chosen.servers, Undisturbed(), beside=Uncopied(settings)).broker
+    return Told(chosen, TableHistory(initial, story.groups), plain)
+
+
 def run(kind: Kind, seed: int, happened: Counter[str]) -> list[tuple[World, CopyVerdict]]:
     random = Random(f"copies: {kind.name} {seed}")
-    kinds: tuple[tuple[Flavour, bool], ...] = (("mysql", True), ("mariadb", True), ("mysql", False))
-    flavour, gtid = random.choice(kinds[:2] if kind.standby else kinds)
+    flavour, gtid = random.choice(SERVERS[:2] if kind.standby else SERVERS)
     initial, story = copied_story(random, random.randint(4, 16))
-    chosen = scenario(story, flavour, gtid=gtid, standby=kind.standby)
-    history = TableHistory(initial, story.groups)
+    told = tell(initial, story, flavour, gtid=gtid, standby=kind.standby)
     before = tuple(table for table in ALL_TABLES if table != ADDED or not kind.adds_table)
-    plain = simulate(
-        chosen.servers,
-        Undisturbed(),
-        beside=Uncopied(copying_settings(ALL_TABLES, chunk_rows=1, start="earliest")),
-    ).broker
     runs = []
     for number in range(SCHEDULES_OF_A_STORY):
         plan = StoppedAt(random, last_step=random.choice((150, 400, 900)), extra=kind.extra)
@@ -96,22 +186,9 @@ def run(kind: Kind, seed: int, happened: Counter[str]) -> list[tuple[World, Copy
             later = copying_settings(ALL_TABLES, chunk_rows=rows)
         settings = copying_settings(before, chunk_rows=rows)
         beside = Copied(settings, later, requests(random, before))
-        servers = [
-            LiveServer(server, writer, history, random)
-            for server, writer in zip(chosen.servers, chosen.writers, strict=True)
-        ]
         by_event = random.random() < 0.7
-        world = simulate(servers, plan, seed=number, by_event=by_event, beside=beside)
-        writers = {
-            server.identity.server_uuid: writer
-            for server, writer in zip(chosen.servers, chosen.writers, strict=True)
-        }
-        verdict = CopyVerdict(history, writers)
-        verdict.check(world.broker, ALL_TABLES)
-        if not kind.standby:
-            assert streamed(world.broker, of=before) == streamed(plain, of=before)
+        runs.append(told.simulate(plan, random, seed=number, by_event=by_event, beside=beside))
         happened.update(plan.happened)
-        runs.append((world, verdict))
     return runs
 
 
@@ -134,3 +211,18 @@ def test_tables_are_copied_whatever_happens(kind: Kind) -> None:
         f"{happened.total()} faults of {len(happened)} kinds"
     )
     assert happened.total() >= len(seeds())
+
+
+@pytest.mark.parametrize("flavour_gtid", SERVERS, ids=str)
+@pytest.mark.parametrize("steps", RARE.values(), ids=RARE)
+def test_what_copies_meet_rarely(
+    steps: tuple[Step, ...], flavour_gtid: tuple[Flavour, bool]
+) -> None:
+    flavour, gtid = flavour_gtid
+    told = tell(ROWS, Story(steps), flavour, gtid=gtid)
+    beside = partial(Copied, copying_settings(ALL_TABLES, chunk_rows=2))
+    for seed in range(RARE_SCHEDULES):
+        random = Random(seed)
+        told.simulate(
+            Undisturbed(), random, seed=seed, by_event=random.random() < 0.7, beside=beside()
+        )
