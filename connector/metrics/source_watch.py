@@ -67,6 +67,8 @@ class SourceWatch:
                         self.look(read_source_log(server))
                         self._closed.wait(self._pause_seconds)
             except ConnectorError as error:
+                if self._closed.is_set():
+                    return
                 structlog.get_logger().debug("the source's log cannot be watched", error=str(error))
                 # An old answer would look like a stream that keeps up.
                 self._figures.distance = None
