@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # In how many of the moments in which it looks the log has grown.
 _PACES = (0.02, 0.05, 0.15, 0.5, 1.0)
+# In how many of them the engine commits some of what is in the log.
+_COMMITS = (0.05, 0.3, 1.0)
 _THROWN_OUT = 0.02
 
 _HEADER_PLACE = slice(13, 17)
@@ -45,7 +47,7 @@ class LiveServer(ScriptedServer):
     ) -> None:
         """Begin with an empty log; `server` has what `writer` wrote.
 
-        Chance decides how fast others write.
+        Chance decides how fast others write, and how soon that is visible.
         """
         flavour = server.identity.flavour
         super().__init__(
@@ -58,6 +60,7 @@ class LiveServer(ScriptedServer):
         self.locks: dict[ScriptedSession, str] = {}
         self._random = random
         self._pace = random.choice(_PACES)
+        self._commits = random.choice(_COMMITS)
         self._groups_before = writer.groups_before
         # Where the log ends, by the groups in it; behind a rotation that is the next file.
         self._ends: dict[int, list[LogEnd]] = {}
@@ -111,7 +114,8 @@ class LiveServer(ScriptedServer):
         """Let time go by: others write, and what is in the log becomes visible."""
         if self._random.random() < self._pace:
             self._write_up_to(self.logged + self._random.choice((1, 1, 2)))
-        self.show(self._random.randint(self.visible, self.logged))
+        if self._random.random() < self._commits:
+            self.show(self._random.randint(self.visible, self.logged))
 
     def show(self, groups: int) -> None:
         """Let at least so many of the groups in the log be visible."""
