@@ -16,12 +16,12 @@ from connector.envelope.anchored_tables import AnchoredTables
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.progress import Progress
-from connector.event_source import EventSource
 from connector.resume import Instance, Standing, added_columns
 from connector.sink.record_batch import BatchingTarget
 from connector.source.dump_request import open_stream
 from connector.source_choice import choose_source
-from tests.integration.restarts import Batches
+from connector.wire.event_stream import EventStream
+from tests.integration.restarts import Batches, feed_event
 
 if TYPE_CHECKING:
     from connector.envelope.record import Record
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 
 NOW_US = 1_700_000_000_000_000
 PREFIX = "p"
-
-
-class _OneEvent(EventSource):
-    def __init__(self) -> None:
-        self.data: bytes | None = None
-
-    def next_event(self) -> bytes | None:
-        data, self.data = self.data, None
-        return data
 
 
 class AnchoredStream:
@@ -108,18 +99,19 @@ class AnchoredStream:
             online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
         )
         before = len(self.records)
-        one = _OneEvent()
+        events = EventStream("source")
         received = 0
         with open_stream(
             self._settings, source.point, replica_name="anchored", stop_at_end=True
         ) as dump:
             self._commit(stream, target, batches)
             while not dump.ended and received != events_max:
-                one.data = dump.receive(5.0)
-                if one.data is None:
+                data = dump.receive(5.0)
+                if data is None:
                     continue
                 received += 1
-                stream.run(one, 1 << 40, NOW_US)
+                feed_event(events, received, data)
+                stream.run(events, 1 << 40, NOW_US)
                 if stream.waiting and not stream.in_transaction:
                     self._commit(stream, target, batches)
         self.gone += encoder.anchored.gone

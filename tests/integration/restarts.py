@@ -102,8 +102,7 @@ class CrashingStream:
         )
         events = EventStream("source")
         for number, data in enumerate(self._events(source), 1):
-            packet = (len(data) + 1).to_bytes(3, "little") + bytes([number & 0xFF, 0]) + data
-            events.feed(packet)
+            feed_event(events, number, data)
             stream.run(events, 1 << 40, NOW_US)
             if stream.waiting and not stream.in_transaction:
                 self._commit(stream, target, batches)
@@ -126,6 +125,11 @@ class CrashingStream:
         assert record.value is not None
         self.progress = Progress.decode(record.value, "progress")
         self.states.append((list(self.committed), self.progress))
+
+
+def feed_event(events: EventStream, number: int, data: bytes) -> None:
+    """Feed an event, the `number`th of a dump, as the server sent it: in a packet of its own."""
+    events.feed((len(data) + 1).to_bytes(3, "little") + bytes([number & 0xFF, 0]) + data)
 
 
 def shown(records: list[Record]) -> list[tuple[str, bytes | None, bytes | None, str]]:
