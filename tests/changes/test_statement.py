@@ -196,6 +196,12 @@ def test_what_else_is_created_is_told(
         ("ALTER TABLE t CONVERT TABLE u TO PARTITION p DEFAULT", "CONVERT TABLE"),
         ("ALTER IGNORE TABLE t ADD UNIQUE (x)", "IGNORE"),
         ("ALTER ONLINE IGNORE TABLE t ADD UNIQUE (x)", "IGNORE"),
+        ("ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (x)", "PRIMARY KEY"),
+        ("ALTER TABLE t ADD x INT AUTO_INCREMENT PRIMARY KEY FIRST", "PRIMARY KEY"),
+        (
+            "ALTER TABLE t ADD KEY (x), COMMENT 'PRIMARY KEY', ADD `primary` INT KEY_BLOCK_SIZE=1",
+            "",
+        ),
         ("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", ""),
         ("ALTER TABLE t ADD PARTITION (PARTITION p1 VALUES LESS THAN (9))", ""),
         ("ALTER TABLE t DROP COLUMN x", ""),

@@ -80,6 +80,28 @@ def test_rows_of_a_partition_that_is_dropped_go(either_stream: Stream) -> None:
         wait_for(stream, connector, {"t": [2, 11]})
 
 
+def test_rows_come_under_a_key_that_was_changed(either_stream: Stream) -> None:
+    stream = either_stream
+    topic = f"{stream.prefix}.{stream.database}.t"
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, code INT NOT NULL)",
+        "INSERT INTO t VALUES (1, 10), (2, 20)",
+        "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (code)",
+        "INSERT INTO t VALUES (2, 30)",
+    )
+
+    def keyed() -> dict[int, int]:
+        records = [r for r in read_committed(stream.broker, stream.prefix) if r.topic == topic]
+        gone = max((r.seq for r in records if r.value and r.op == "t"), default="")
+        rows = [r for r in records if r.value and r.seq > gone]
+        return {r.key["code"]: r.value["after"]["id"] for r in rows if "code" in r.key}
+
+    with stream.connector() as connector:
+        wait_until(lambda: keyed() == {10: 1, 20: 2, 30: 2}, connector.output)
+        stream.execute("UPDATE t SET id = 7 WHERE code = 10")
+        wait_until(lambda: keyed() == {10: 7, 20: 2, 30: 2}, connector.output)
+
+
 def test_a_table_whose_columns_cannot_be_named_is_copied(
     kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:
