@@ -208,7 +208,9 @@ class SnapshotRecord(TypedDict):
     reason: str  # why it was begun
     request: int  # offset of the latest request in `<prefix>.commands`; -1 without one
     where: str  # SQL condition of a copy of some rows; "" for all rows
-    key: list[str]  # columns that the parts are ordered by; empty where one SELECT reads all
+    # Name, type and collation of the columns that the parts are ordered by; empty where one SELECT
+    # reads all.
+    key: list[str]
     ranges: list[SnapshotRange]
     rows: int  # written so far
     kept_back: int  # that went into quarantine, because they cannot be carried

@@ -163,10 +163,10 @@ class Copying:
             )
             self._failed(copy, SourceRefused(reason))
             return
-        key = [column.name for column in planned.table.key_columns] if planned.ranges else []
+        key = [column.declared for column in planned.table.key_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
-                # What was written is under other keys.
+                # What was written is under other keys, or was read in another order of them.
                 self._output.put_rows_gone(state.database, state.table)
             state.phase = "copying"
             state.key = key

@@ -40,6 +40,7 @@ class KeyColumn:
     type: str  # as in the schema
     charset: str  # of text: the server's own name
     packed_type: str  # MariaDB's UUID, INET4 or INET6, else ""
+    declared: str  # name, type and collation: with others, the same keys may have another order
 
     def literal(self, cell: bytes) -> str:
         """Return the SQL of a value, given by its cell in `Chunk.last_key`."""
@@ -132,4 +133,7 @@ def _key_column(column: SchemaColumn, row: Row, definition: TableDefinition) -> 
         type=column["type"],
         charset=row["charset"] or "",
         packed_type=kind.upper() if kind in PACKED_TYPES else "",
+        declared=" ".join(
+            filter(None, (column["name"], row["definition"] or kind, row["collation"]))
+        ),
     )

@@ -288,6 +288,32 @@ def test_what_happens_to_tables_meanwhile(either_stream: Stream) -> None:
     assert not [r for r in seen if r.topic.endswith(".created") and r.op == "r"]
 
 
+def test_a_key_that_sorts_otherwise_when_the_copy_goes_on_is_read_from_its_beginning(
+    either_stream: Stream,
+) -> None:
+    stream = either_stream
+    stream.execute(
+        "CREATE TABLE words (id VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY)"
+    )
+    words = [f"{letter}{n}" for letter in "Za" for n in range(2500)]
+    stream.execute(f"INSERT INTO words VALUES {', '.join(f'({word!r})' for word in words)}")
+    name = f"{stream.database}.words"
+    slow = SMALL_CHUNKS | {"snapshot__chunk_rows": 1, "snapshot__connections": 1}
+    with stream.connector(**slow) as connector:
+        wait_until(lambda: states(stream).get(name, {}).get("rows", 0) > 0, connector.output)
+        connector.kill()
+    assert states(stream)[name]["phase"] == "copying"
+    # Z stood before a, and what comes behind Z now is nothing.
+    stream.execute(
+        "ALTER TABLE words "
+        "MODIFY id VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL"
+    )
+    with stream.connector(**SMALL_CHUNKS) as connector:
+        wait_for_copies(stream, connector, name)
+        topics_equal_the_source(stream, connector, "words")
+        assert connector.terminate() == 0
+
+
 def topics_equal_with_defaults(stream: Stream, connector: ConnectorProcess, *tables: str) -> None:
     """Like `topics_equal_the_source`, where rows of before an ALTER lack the added column."""
     seen: list[Seen] = []

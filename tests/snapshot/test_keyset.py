@@ -12,7 +12,13 @@ from connector.source.selected_table import KeyColumn, SelectedTable
 
 def key(name: str, kind: str = "int", *, ordered: bool = True) -> KeyColumn:
     return KeyColumn(
-        name, f"`{name}`", ordered=ordered, type=kind, charset="utf8mb4", packed_type=""
+        name,
+        f"`{name}`",
+        ordered=ordered,
+        type=kind,
+        charset="utf8mb4",
+        packed_type="",
+        declared=f"{name} {kind}",
     )
 
 
