@@ -66,7 +66,7 @@ STREAM = Group(
         ),
         Cause(
             "stream.undone",
-            "transaction {transaction} was rolled back behind its rows",
+            "transaction {transaction} was rolled back after its rows were sent",
             "",
             End.RETRIED,
         ),
