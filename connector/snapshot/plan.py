@@ -34,10 +34,6 @@ _STATISTICS = """
 """
 
 
-# For how long MySQL 8 and newer keep what they say of tables, in seconds.
-_STATISTICS_KEPT = "information_schema_stats_expiry"
-
-
 def followed_tables(session: SelectSession, tables: TableFilter) -> list[tuple[str, str]]:
     """Return (database, table) of all that `tables` follows and the account may see.
 
@@ -67,7 +63,6 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
         except ConfigError as error:
             reason = f"copy of table {table.name}: {error}"
             raise ConfigError(reason) from error
-    _ask_fresh(session)
     (statistics,) = session.query(
         _STATISTICS.format(database=sql_text(job.database), table=sql_text(job.table))
     ) or ({},)
@@ -112,12 +107,6 @@ def table_exists(session: SelectSession, database: str, table: str) -> bool:
 def sql_text(value: str) -> str:
     """Return a string as SQL has it, whatever its characters are."""
     return f"_utf8mb4 X'{value.encode().hex()}'"
-
-
-def _ask_fresh(session: SelectSession) -> None:
-    """Have the engine asked for numbers of rows: MySQL 8 and newer keep them for a day."""
-    if session.query(f"SHOW VARIABLES LIKE '{_STATISTICS_KEPT}'"):
-        session.query(f"SET SESSION {_STATISTICS_KEPT} = 0")
 
 
 def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
