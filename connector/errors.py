@@ -111,7 +111,9 @@ class UnsupportedChange(DefiniteError):
     """The source changed something that this version cannot carry without loss.
 
     Where it is known, `database` and `table` say what was changed, `table` None of more than one,
-    and `event` has the bytes of the event that did it.
+    and `event` has the bytes of the event that did it. `kept_back` says the same for a change that
+    goes into quarantine, without what to do where the stream ends, and without a last full stop: it
+    is set where the change cannot be written again, so that its table has to be copied.
     """
 
     def __init__(
@@ -121,12 +123,14 @@ class UnsupportedChange(DefiniteError):
         database: str | None = None,
         table: str | None = None,
         event: bytes | None = None,
+        kept_back: str = "",
     ) -> None:
         """State the whole message."""
         super().__init__(reason)
         self.database = database
         self.table = table
         self.event = event
+        self.kept_back = kept_back
 
 
 class LocalStackError(DefiniteError):

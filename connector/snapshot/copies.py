@@ -145,8 +145,8 @@ class Copies:
 
     def _take_back(self, state: TableState) -> None:
         """Write that what consumers have of a table is gone, since all of it comes anew."""
-        self._lift_fences(state.database, state.table)
         self._output.put_rows_gone(state.database, state.table)
+        self._lift_fences(state.database, state.table)
 
     def _copy(self, state: TableState) -> TableCopy:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)

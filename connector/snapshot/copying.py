@@ -171,7 +171,11 @@ class Copying:
             return
         if copy.takes_back:
             copy.takes_back = False
-            self._take_back(state)
+            try:
+                self._take_back(state)
+            except UnsupportedChange as error:
+                self._failed(copy, error)
+                return
         key = [column.declared for column in planned.table.key_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
