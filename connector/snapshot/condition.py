@@ -15,7 +15,7 @@ from sqlglot.dialects.mysql import MySQL
 from sqlglot.expressions import Condition as AnyCondition
 from sqlglot.tokens import Token, TokenType
 
-from connector.snapshot.condition_sql import FUNCTIONS, Printer, refuse
+from connector.snapshot.condition_sql import FUNCTIONS, TWO_WAYS, Printer, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,7 @@ _WORD = re.compile(r"[^\W\d][\w$]*")
 # Control characters have no place in a condition, but for those that separate words.
 _CONTROL = re.compile(r"[^\S \t\r\n]|[\x00-\x08\x0e-\x1f\x7f]|[\ud800-\udfff]")
 _SHOWN_CHARACTERS = 20
+_NOT_ONE = "is not one expression: look at its operators and parentheses"
 
 
 class _Parser(MySQL.Parser):
@@ -68,8 +69,11 @@ class Condition:
         # Whether there are such columns is asked when the table is known.
         printer = Printer(None)
         printer.whole(tree)
+        # The parser leaves nothing out, and groups nothing that the text does not.
         if printer.words != sum(token.token_type in _WORDS for token in tokens):
-            refuse("is not one expression: look at its operators and parentheses")
+            refuse(_NOT_ONE)
+        if printer.parentheses != sum(token.token_type is TokenType.L_PAREN for token in tokens):
+            refuse(TWO_WAYS)
         return cls(tree)
 
     def sql(self, database: str, table: str, columns: Sequence[str]) -> str:
@@ -159,7 +163,7 @@ def _parsed(text: str, tokens: list[Token]) -> Expr:
     try:
         (tree,) = _Parser(dialect=MySQL()).parse_into(AnyCondition, tokens, text)
     except Exception:  # noqa: BLE001 - whatever the library makes of a hostile text
-        refuse("is not one expression: look at its operators and parentheses")
+        refuse(_NOT_ONE)
     if tree is None:
         refuse("is empty")
     return tree

@@ -78,6 +78,7 @@ _LEVELS: Final[dict[type[exp.Expr], int]] = {
 # What the parser notes of a division, which says nothing of MySQL's.
 _NOTES: Final = {exp.Div: frozenset({"typed", "safe"})}
 
+TWO_WAYS: Final = "can be read in two ways: put parentheses around its parts"
 _OTHER = "holds something else than comparisons of columns and constants"
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _HEX = re.compile(r"([0-9A-Fa-f]{2})*")
@@ -97,8 +98,9 @@ class Printer:
     def __init__(self, table: Table | None) -> None:
         """Print for `table`; None takes every column."""
         self._table = table
-        # Names, functions and constants that were printed.
+        # Names, functions and constants that were printed, and parentheses of the tree.
         self.words = 0
+        self.parentheses = 0
 
     def whole(self, tree: exp.Expr) -> str:
         """Return a condition. Raises ConfigError for what none may hold."""
@@ -107,11 +109,12 @@ class Printer:
     def _text(self, node: exp.Expr, least: int) -> str:
         """Return a node that stands where the grammar has what is of a level at least."""
         if _level(node) < least:
-            refuse("can be read in two ways: put parentheses around its parts")
+            refuse(TWO_WAYS)
         rule = _BINARY.get(type(node))
         if rule is not None:
             return f"({self._chain(node, rule.level)})"
         if isinstance(node, exp.Paren):
+            self.parentheses += 1
             return self._text(_parts(node, "this")[0], _EXPR)
         if isinstance(node, exp.Not):
             return f"(NOT {self._text(_parts(node, 'this')[0], _NOT)})"
@@ -145,6 +148,7 @@ class Printer:
             return f"({self._text(left, _BOOL_PRI)} IS {self._constant(right)})"
         if isinstance(node, exp.In):
             _require(node, "this", "expressions")
+            self.parentheses += 1
             listed = ", ".join(self._text(each, _EXPR) for each in node.expressions)
             return f"({self._text(node.this, _BIT_EXPR)} IN ({listed}))"
         if isinstance(node, exp.Between):
@@ -172,6 +176,7 @@ class Printer:
     def _call(self, node: exp.Anonymous) -> str:
         _require(node, "this", "expressions")
         self.words += 1
+        self.parentheses += 1
         name = node.name.upper()
         if name not in FUNCTIONS:
             refuse("calls a function that it may not")
