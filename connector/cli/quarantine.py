@@ -118,8 +118,7 @@ def show(
         database = None if what.isdigit() else _database_fence(settings, what)
         if database is not None and not as_json:
             typer.echo(
-                f"{what}: all of database {database.database} is kept back since {database.since}: "
-                f"{database.reason}"
+                f"{what}: all of database {database.database} is kept back: {database.reason}"
             )
         for offset, record, event in read_all(settings.kafka, settings.name):
             if offset != int(what) if what.isdigit() else not _is_of(record, what, key, database):

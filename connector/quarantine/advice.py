@@ -7,6 +7,7 @@ stream goes on, and what is left to do is to lift the fence.
 from __future__ import annotations
 
 from connector.errors import ConnectorError, UnsupportedChange
+from connector.quarantine.fences import ALL_TABLES
 
 
 def reason_of(error: ConnectorError, database: str, table: str) -> str:
@@ -14,7 +15,12 @@ def reason_of(error: ConnectorError, database: str, table: str) -> str:
     if not isinstance(error, UnsupportedChange) or not error.kept_back:
         return str(error)
     name = f"{database}.{table}"
+    copied = (
+        "the tables of the database anew, and lifts the fence for each"
+        if table == ALL_TABLES
+        else "the table anew and lifts the fence"
+    )
     return (
         f"{error.kept_back}; `binlog-connector quarantine show CONFIG {name}` shows what is kept "
-        f"back, `binlog-connector snapshot CONFIG {name}` copies the table anew and lifts the fence"
+        f"back, `binlog-connector snapshot CONFIG {name}` copies {copied}"
     )

@@ -117,6 +117,9 @@ def _checked_tokens(text: str) -> list[Token]:
 
 def _checked_token(token: Token, written: str, *, called: bool) -> Token:
     """Return a token that has no other meaning than the parser is to give it."""
+    if token.token_type is TokenType.HEX_STRING and written.startswith("0"):
+        # It is a number to one server, and a string to the other.
+        refuse(f"holds {_shown(written)}: write X'…'")
     if written in _SYMBOLS or token.token_type in _LITERALS:
         return token
     if token.token_type is TokenType.IDENTIFIER:

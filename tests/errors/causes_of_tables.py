@@ -291,8 +291,10 @@ QUARANTINE = Group(
             "quarantine.statement",
             "{event}: {what}, logged as a statement, cannot be carried without loss (transaction "
             "{transaction}): a session ran with binlog_format=STATEMENT or MIXED",
-            ": SET GLOBAL binlog_format=ROW, and take the right to change it from the application; "
-            + _KEPT_BACK,
+            ": SET GLOBAL binlog_format=ROW, and take the right to change it from the "
+            "application; `binlog-connector quarantine show CONFIG {table}` shows what is kept "
+            "back, `binlog-connector snapshot CONFIG {table}` copies the tables of the database "
+            "anew, and lifts the fence for each",
             End.LOGGED,
         ),
         Cause(
@@ -312,8 +314,8 @@ QUARANTINE = Group(
         ),
         Cause(
             "quarantine.database",
-            "{table}: all of database {database} is kept back since {event}: {reason}",
-            "",
+            "{what}: all of database {database} is kept back",
+            ": {reason}",
             End.LOGGED,
         ),
         Cause(
