@@ -40,82 +40,17 @@ MODES = (
     "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,HIGH_NOT_PRECEDENCE,IGNORE_SPACE",
 )
 
-ATOMS = st.sampled_from(
-    [
-        "id",
-        "n",
-        "s",
-        "t.id",
-        "`été`",
-        "d",
-        "0",
-        "1",
-        "7",
-        "2.5",
-        ".5",
-        "1e1",
-        "NULL",
-        "TRUE",
-        "FALSE",
-        "'a'",
-        "'é'",
-        "'it''s'",
-        '"A"',
-        "'%'",
-        "'2026-01-01'",
-        "X'41'",
-        "''",
-    ]
-)
-OPERATORS = st.sampled_from(
-    [
-        "=",
-        "<=>",
-        "<>",
-        "!=",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "+",
-        "-",
-        "*",
-        "/",
-        "%",
-        "DIV",
-        "MOD",
-        "|",
-        "&",
-        "^",
-        "AND",
-        "&&",
-        "OR",
-        "XOR",
-        "and",
-        "or",
-    ]
-)
-FORMS = st.sampled_from(
-    [
-        "{} IS NULL",
-        "{} IS NOT NULL",
-        "{} IS TRUE",
-        "{} IS NOT FALSE",
-        "{} LIKE 'a%'",
-        "NOT {}",
-        "- {}",
-        "-{}",
-        "+{}",
-        "({})",
-        "\n    {} NOT LIKE '|%' ESCAPE '|'",
-        "({})",
-        "COALESCE({}, 1)",
-        "LOWER({})",
-        "ABS( {} )",
-        "HEX({})",
-        "YEAR({})",
-    ]
-)
+NAMES = ["id", "n", "s", "t.id", "`été`", "d", "NULL", "TRUE", "FALSE"]
+NUMBERS = ["0", "1", "7", "2.5", ".5", "1e1"]
+TEXTS = ["'a'", "'é'", "'it''s'", '"A"', "'%'", "'2026-01-01'", "X'41'", "''"]
+ATOMS = st.sampled_from([*NAMES, *NUMBERS, *TEXTS])
+COMPARISONS = ["=", "<=>", "<>", "!=", "<", "<=", ">", ">="]
+SUMS = ["+", "-", "*", "/", "%", "DIV", "MOD", "|", "&", "^"]
+OPERATORS = st.sampled_from([*COMPARISONS, *SUMS, "AND", "&&", "OR", "XOR", "and", "or"])
+TESTS = ["{} IS NULL", "{} IS NOT NULL", "{} IS TRUE", "{} IS NOT FALSE", "{} LIKE 'a%'"]
+PREFIXES = ["NOT {}", "- {}", "-{}", "+{}", "({})", "({})", "{} NOT LIKE '|%' ESCAPE '|'"]
+CALLS = ["COALESCE({}, 1)", "LOWER({})", "ABS( {} )", "HEX({})", "YEAR({})"]
+FORMS = st.sampled_from([*TESTS, *PREFIXES, *CALLS])
 
 
 def larger(smaller: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
