@@ -305,14 +305,6 @@ QUARANTINE = Group(
             End.LOGGED,
         ),
         Cause(
-            "quarantine.unnamed",
-            "{event}: the log does not name the columns of table {table}, and those that the "
-            "server shows have other types",
-            ": SET GLOBAL binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer); "
-            + _KEPT_BACK,
-            End.LOGGED,
-        ),
-        Cause(
             "quarantine.database",
             "{what}: all of database {database} is kept back",
             ": {reason}",
@@ -322,7 +314,8 @@ QUARANTINE = Group(
             "replay.database",
             "{what}: all of database {database} is kept back since {event}, because of a "
             "statement, and which rows it changed is not in the log",
-            ": `binlog-connector snapshot CONFIG {what}` copies the table anew and lifts the fence",
+            ": `binlog-connector snapshot CONFIG {table}` copies the table anew and lifts the "
+            "fence",
             End.CONFIGURATION,
         ),
         Cause(
