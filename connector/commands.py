@@ -3,16 +3,18 @@
 The pipeline alone may write to its topics, so others ask it to. A request is a record with the
 pipeline's name as its key::
 
-    {"command": "snapshot", …}
+    {"command": "snapshot", "asked_by": {"user": …, "host": …, "program": …, "pid": …}, …}
 
-Its offset is its number. Which requests were taken up is part of the progress record, which is
-committed together with what a request led to: each is done once, also by a pipeline that was not
-running when it was made.
+Its offset is its number. Whoever may write to the topic can make any request, and can say anything
+of who asked, so nothing in a request is trusted: what is not as it should be is refused with a line
+in the log, and the stream goes on.
+
+Which requests were taken up is part of the progress record, which is committed together with what a
+request led to: each is done once, also by a pipeline that was not running when it was made.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,6 +24,14 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.envelope.contract import COMMANDS_TOPIC_SUFFIX, control_topic
+from connector.request import (
+    COMMAND,
+    RequestRefused,
+    asked_by,
+    new_request,
+    read_request,
+    shown,
+)
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
 
@@ -39,7 +49,6 @@ _FETCH_WAIT_MS = 5000
 _MS = 1000
 _RETRY_SECONDS = 5.0
 _PATIENCE_SECONDS = 0.2
-_COMMAND = "command"
 
 
 def commands_topic(prefix: str) -> str:
@@ -50,11 +59,11 @@ def commands_topic(prefix: str) -> str:
 def write_command(settings: KafkaSettings, pipeline: str, command: str, **arguments: object) -> int:
     """Ask `pipeline` to do something; return the number of the request.
 
-    Raises SinkUnavailable or SinkRefused.
+    Raises ConfigError for a request that is too large, SinkUnavailable or SinkRefused.
     """
+    value = new_request(command, arguments)
     topic = commands_topic(settings.topic_prefix)
     TopicCreator(settings).ensure(topic)
-    value = json.dumps({_COMMAND: command} | arguments, ensure_ascii=False).encode()
     try:
         producer = KafkaProducer(**client_settings(settings), acks="all")
         try:
@@ -134,10 +143,11 @@ class CommandListener:
 
     def _take(self, offset: int, value: bytes | None) -> None:
         try:
-            request = json.loads(value or b"")
-            request[_COMMAND]
-        except (ValueError, TypeError, KeyError):
-            self._log.error("a request cannot be read", topic=self._topic, offset=offset)
+            request = read_request(value)
+        except RequestRefused as error:
+            self._log.error(
+                "a request is refused", topic=self._topic, offset=offset, reason=str(error)
+            )
             return
         self.requests.put((offset, request))
 
@@ -173,14 +183,24 @@ class Commands:
                 offset, request = self._listener.requests.get_nowait()
             except Empty:
                 return
-            log = structlog.get_logger()
-            handler = self._handlers.get(request[_COMMAND])
-            if handler is None:
-                log.error("a request is not known", command=str(request[_COMMAND]), offset=offset)
-            else:
-                log.info("a request", command=str(request[_COMMAND]), offset=offset)
-                handler(offset, request)
+            self._do(offset, request)
             self._standing.commands_offset = offset + 1
+
+    def _do(self, offset: int, request: Mapping[str, Any]) -> None:
+        command = request[COMMAND]
+        log = structlog.get_logger().bind(
+            command=shown(command), offset=offset, asked_by=asked_by(request)
+        )
+        handler = self._handlers.get(command)
+        if handler is None:
+            log.error("a request is not known")
+            return
+        log.info("a request")
+        try:
+            handler(offset, request)
+        except RequestRefused as error:
+            # No traceback: what came is at fault, not this code.
+            log.error("a request is refused", reason=str(error))  # noqa: TRY400
 
     def committed(self) -> None:
         """Nothing waits for that: a request is done when it is committed that it was."""

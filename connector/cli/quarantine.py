@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from connector.config import Settings
+    from connector.envelope.contract import QuarantineRecord
     from connector.quarantine.fences import Fence
 
 quarantine = typer.Typer(
@@ -114,14 +115,13 @@ def show(
 
         settings = _settings(config)
         shown = 0
+        database = None if what.isdigit() else _database_fence(settings, what)
+        if database is not None and not as_json:
+            typer.echo(
+                f"{what}: all of database {database.database} is kept back: {database.reason}"
+            )
         for offset, record, event in read_all(settings.kafka, settings.name):
-            if what.isdigit():
-                wanted = offset == int(what)
-            else:
-                wanted = f"{record['database']}.{record['table']}" == what and (
-                    key is None or any(key in row["keys"] for row in record["rows"])
-                )
-            if not wanted:
+            if offset != int(what) if what.isdigit() else not _is_of(record, what, key, database):
                 continue
             if as_json:
                 typer.echo(json.dumps({"offset": offset, **record}, ensure_ascii=False))
@@ -132,13 +132,22 @@ def show(
             shown += 1
             if shown == limit:
                 break
-        if not shown:
+        if not shown and database is None:
             _refuse(
                 f"{what}: nothing of it is in the quarantine of pipeline {settings.name}; "
                 "`quarantine list` shows what is kept back"
             )
 
     exit_code_of(report)
+
+
+def _is_of(record: QuarantineRecord, name: str, key: str | None, database: Fence | None) -> bool:
+    """Return whether a record is of a table, or of the fence of its whole database."""
+    of = f"{record['database']}.{record['table']}"
+    if database is not None and of == database.name:
+        # The statement may have changed each table, and each key.
+        return int(record["seq"]) >= int(database.since_seq)
+    return of == name and (key is None or any(key in row["keys"] for row in record["rows"]))
 
 
 @quarantine.command()
@@ -160,6 +169,14 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
         wanted = _wanted(settings, name, key)
         if not wanted:
             what = name if key is None else f"{name}, key {key}"
+            fence = _database_fence(settings, name)
+            if fence is not None:
+                _refuse(
+                    f"{what}: all of database {fence.database} is kept back since {fence.since}, "
+                    "because of a statement, and which rows it changed is not in the log: "
+                    f"`binlog-connector snapshot CONFIG {name}` copies the table anew and lifts "
+                    "the fence"
+                )
             _refuse(f"{what}: nothing of it is kept back; `quarantine list` shows what is")
         arguments = {"database": database, "table": table, "key": key}
         request = write_command(settings.kafka, settings.name, "replay", **arguments)
@@ -231,6 +248,17 @@ def _require_copy(settings: Settings, config: Path, name: str) -> None:
 
 def _wanted(settings: Settings, name: str, key: str | None) -> list[Fence]:
     return [fence for fence in _fences(settings) if fence.name == name and key in (None, fence.key)]
+
+
+def _database_fence(settings: Settings, name: str) -> Fence | None:
+    """Return the fence of the whole database of a table, where it holds for the table."""
+    from connector.quarantine.fences import ALL_TABLES  # noqa: PLC0415  # keeps --help fast
+
+    database, _, table = name.partition(".")
+    for fence in _fences(settings):
+        if (fence.database, fence.table) == (database, ALL_TABLES) and table not in fence.exempt:
+            return fence
+    return None
 
 
 def _fences(settings: Settings) -> list[Fence]:

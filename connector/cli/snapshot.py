@@ -44,7 +44,10 @@ def snapshot(
         typer.Argument(metavar="TABLE…", help="shop.orders, or a pattern such as shop.*"),
     ],
     where: Annotated[
-        str, typer.Option(help="SQL condition: only these rows are copied, over what is there.")
+        str,
+        typer.Option(
+            help="SQL condition on the columns: only these rows are copied, over what is there."
+        ),
     ] = "",
 ) -> None:
     """Copy tables anew while the stream goes on, and show how far that is.
@@ -53,14 +56,20 @@ def snapshot(
     back first, and fences of the tables are lifted.
 
     Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
-    pattern matches nothing, 3 a table cannot be copied.
+    pattern matches nothing or --where is no condition, 3 a table cannot be copied.
     """
 
     def ask_and_show() -> None:
         from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
-        from connector.snapshot.asking import StateWatch, ask  # noqa: PLC0415  # keeps --help fast
+        from connector.snapshot.asking import (  # noqa: PLC0415  # keeps --help fast
+            StateWatch,
+            ask,
+            require_condition,
+        )
 
         settings = load_settings(config)
+        if where:
+            require_condition(where)
         with StateWatch(settings) as watch:
             asked = ask(settings, tables, where)
             try:
@@ -143,8 +152,8 @@ def _are_over(asked: Asked, states: dict[tuple[str, str], TableState]) -> bool:
 def _total(state: TableState) -> int | None:
     if not state.under_way:
         return state.rows
-    # The server's own estimate can be too low.
-    return max(state.estimated_rows, state.rows) or None
+    # An estimate that is passed tells no longer how many there are.
+    return state.estimated_rows if state.estimated_rows > state.rows else None
 
 
 def _speed(state: TableState) -> str:

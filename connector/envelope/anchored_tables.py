@@ -147,7 +147,7 @@ class AnchoredTables:
                 return None
             completed = self._complete(table_map, anchor)
             if completed is None:
-                raise UnsupportedChange(_misfit(name, change.event))
+                raise _misfit(name, change.event)
         else:
             completed = self._complete(table_map, anchor)
             if completed is None:
@@ -261,10 +261,14 @@ def _without_history(column: SchemaColumn) -> dict[str, object]:
     return {name: value for name, value in column.items() if name not in _HISTORY}
 
 
-def _misfit(name: str, event: Event) -> str:
-    return (
+def _misfit(name: str, event: Event) -> UnsupportedChange:
+    what = (
         f"{event.file}:{event.position}: the log does not name the columns of table {name}, and "
         "those that the server shows have other types: SET GLOBAL binlog_row_metadata=FULL (MySQL "
-        "8.0.1, MariaDB 10.5 or newer), and continue behind the rows that were logged without "
-        "names: give the pipeline a new name and set source.start; or exclude the table"
+        "8.0.1, MariaDB 10.5 or newer)"
     )
+    reason = (
+        f"{what}, and continue behind the rows that were logged without names: give the pipeline a "
+        "new name and set source.start; or exclude the table"
+    )
+    return UnsupportedChange(reason, kept_back=what)

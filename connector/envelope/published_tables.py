@@ -83,4 +83,6 @@ class PublishedTables:
 
 def placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
     """Return an error that says in which event, and of which table, it is."""
-    return UnsupportedChange(f"{event.file}:{event.position}: table {table}: {error}")
+    place = f"{event.file}:{event.position}: table {table}"
+    kept_back = f"{place}: {error.kept_back}" if error.kept_back else ""
+    return UnsupportedChange(f"{place}: {error}", kept_back=kept_back)

@@ -64,9 +64,9 @@ class RowEncoder:
         return f"{{{','.join(parts)}}}".encode()
 
     def _refuse_absent(self, name: str) -> None:
-        reason = (
+        what = (
             f"a row was logged without column {name[:-1]}: a session ran with "
-            "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
-            "pipeline a new name with source.start behind these rows"
+            "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL"
         )
-        raise UnsupportedChange(reason)
+        reason = f"{what}, and give the pipeline a new name with source.start behind these rows"
+        raise UnsupportedChange(reason, kept_back=what)

@@ -196,7 +196,9 @@ class UnsupportedChange(DefiniteError):
     """The source changed something that this version cannot carry without loss.
 
     `database` and `table` say what was changed if that is known, `table` None if more than one;
-    `event` has the bytes of the event that did it.
+    `event` has the bytes of the event that did it. `kept_back` says the same for a change that goes
+    into quarantine and cannot be written again, so that its table has to be copied. `passable` says
+    that a pipeline may continue after its transaction once what it changed was repaired.
     """
 
     def __init__(
@@ -207,6 +209,8 @@ class UnsupportedChange(DefiniteError):
         database: str | None = None,
         table: str | None = None,
         event: bytes | None = None,
+        kept_back: str = "",
+        passable: bool = False,
         **facts: object,
     ) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
@@ -214,6 +218,8 @@ class UnsupportedChange(DefiniteError):
         self.database = database
         self.table = table
         self.event = event
+        self.kept_back = kept_back
+        self.passable = passable
 
 
 class LocalStackError(DefiniteError):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from connector.envelope.event_encoder import HALVES, US_PER_MS
 from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange
+from connector.quarantine.advice import reason_of
 from connector.quarantine.record import COPIED, GONE, ROWS, ChangeReader, places_of
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Replay:
                 try:
                     self._encoder.repeat(change, row, number, place, now_us)
                 except (UnsupportedChange, EventError, RecordTooLarge) as error:
-                    self._fail(fences, str(error))
+                    self._fail(fences, reason_of(error, self._database, self._table))
                     continue
                 for fence in fences:
                     fence.replayed_seq = _sequence(record, number)
@@ -169,7 +170,7 @@ class Replay:
             change = self._changes.gone(record, event)
             self._encoder.repeat_gone(change, self._standing.between(HALVES), now_us)
         except (UnsupportedChange, DecodeError) as error:
-            self._fail(fences, str(error))
+            self._fail(fences, reason_of(error, self._database, self._table))
             return
         self._count_event(record)
 

@@ -14,11 +14,13 @@ from connector.commands import write_command
 from connector.errors import ConfigError, SourceRefused, SourceUnavailable
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
-from connector.snapshot.plan import followed_tables
+from connector.snapshot.condition import Condition
+from connector.snapshot.plan import followed_tables, where_of
 from connector.snapshot.table_state import TableState, snapshot_topic
 from connector.source.hosts import candidates
 from connector.source.select_session import SelectSession
-from connector.source.table_definition import quoted_identifier
+from connector.source.selected_table import SelectedTable
+from connector.source.table_definition import quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,8 +129,9 @@ class StateWatch:
 def ask(settings: Settings, patterns: Sequence[str], where: str) -> Asked:
     """Ask the pipeline to copy the tables that match `patterns`, rows that meet `where` alone.
 
-    Raises ConfigError for a pattern that matches nothing, SourceRefused for a table that may not be
-    read and a condition that the server does not take, and what connecting raises.
+    Raises ConfigError for a pattern that matches nothing and for what is no condition,
+    SourceRefused for a table that may not be read and a condition that the server does not take,
+    and what connecting raises.
     """
     with _session(settings) as session:
         found = _matching(session, settings, patterns)
@@ -142,6 +145,15 @@ def ask(settings: Settings, patterns: Sequence[str], where: str) -> Asked:
         where=where,
     )
     return Asked(offset, found, where)
+
+
+def require_condition(where: str) -> None:
+    """Raise ConfigError for what is no condition, whatever the table is."""
+    try:
+        Condition.parse(where)
+    except ConfigError as error:
+        reason = f"--where: {error}"
+        raise ConfigError(reason) from error
 
 
 def _session(settings: Settings) -> SelectSession:
@@ -185,21 +197,29 @@ def _matching(
 
 
 def _require_readable(session: SelectSession, database: str, table: str, where: str) -> None:
-    name = f"{quoted_identifier(database)}.{quoted_identifier(table)}"
-    condition = f" WHERE ({where})" if where else ""
+    name = quoted_name(database, table)
+    rows = f"SELECT 1 FROM {name}"  # noqa: S608 - quoted names
     try:
-        session.query(f"SELECT 1 FROM {name}{condition} LIMIT 0")  # noqa: S608 - the user's own condition
+        session.query(f"{rows} LIMIT 0")
     except SourceRefused as error:
-        if error.number in (1142, 1143):  # SELECT denied on a table, on a column
-            reason = (
-                f"{session.place}: table {database}.{table}: the account may not read it: "
-                f"GRANT SELECT ON {name} TO the account of source.user"
-            )
-        elif where:
-            said = str(error).partition(": error ")[2].rpartition(": ")[0]
-            reason = (
-                f"{database}.{table}: --where is not taken by the server: error {said}: correct it"
-            )
-        else:
+        if error.number not in (1142, 1143):  # SELECT denied on a table, on a column
             raise
+        reason = (
+            f"{session.place}: table {database}.{table}: the account may not read it: "
+            f"GRANT SELECT ON {name} TO the account of source.user"
+        )
+        raise SourceRefused(reason) from error
+    if not where:
+        return
+    try:
+        condition = where_of(SelectedTable.describe(session, database, table), where)
+        session.query(f"{rows} WHERE {condition} LIMIT 0")
+    except ConfigError as error:
+        reason = f"{database}.{table}: --where: {error}"
+        raise ConfigError(reason) from error
+    except SourceRefused as error:
+        said = str(error).partition(": error ")[2].rpartition(": ")[0]
+        if not said:
+            raise
+        reason = f"{database}.{table}: --where is not taken by the server: error {said}: correct it"
         raise SourceRefused(reason) from error

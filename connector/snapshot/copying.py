@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.readers import Readers
     from connector.snapshot.table_copy import TableCopy
+    from connector.snapshot.table_state import TableState
     from connector.snapshot.watermark import LogPosition
 
 # Before a table that is read at once is tried again.
@@ -51,15 +52,20 @@ class Copying:
         output: CopyOutput,
         open_readers: Callable[[], Readers],
         settings: SnapshotSettings,
+        take_back: Callable[[TableState], None],
         completed: Callable[[TableCopy], None],
         failed: Callable[[TableCopy, Exception], None],
     ) -> None:
-        """Write to `output`; `completed` and `failed` are to end a copy."""
+        """Write to `output`; `completed` and `failed` are to end a copy.
+
+        `take_back` is called before the rows of a copy that takes back what consumers have.
+        """
         self.copies: list[TableCopy] = []
         self._log = structlog.get_logger()
         self._output = output
         self._open_readers = open_readers
         self._settings = settings
+        self._take_back = take_back
         self._completed = completed
         self._failed = failed
         self._readers: Readers | None = None
@@ -163,6 +169,13 @@ class Copying:
             )
             self._failed(copy, SourceRefused(reason))
             return
+        if copy.takes_back:
+            copy.takes_back = False
+            try:
+                self._take_back(state)
+            except UnsupportedChange as error:
+                self._failed(copy, error)
+                return
         key = [column.declared for column in planned.table.key_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
@@ -173,7 +186,8 @@ class Copying:
             state.ranges = planned.ranges
             state.rows = state.kept_back = 0
             state.started_at_ms = self._output.now_ms
-        state.estimated_rows = planned.estimated_rows
+        # How many rows a condition chooses, nobody knows before they are read.
+        state.estimated_rows = 0 if state.where else planned.estimated_rows
         copy.plan(planned)
         self._output.put_state(state)
 
@@ -258,7 +272,8 @@ class Copying:
                 if not copy.is_asked:
                     copy.is_asked = True
                     copy.asked_at = copy.watched.changes
-                    readers.submit(PlanJob(copy.number, copy.state.database, copy.state.table))
+                    state = copy.state
+                    readers.submit(PlanJob(copy.number, state.database, state.table, state.where))
             elif position is not None and position >= planned.end:
                 # Before, a window would gather the keys of all that the stream has to catch up.
                 self._ask_for_rows(copy, readers)

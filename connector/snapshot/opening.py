@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from connector.errors import ConfigError
+from connector.request import RequestRefused, arguments_of, table_name
+from connector.snapshot.condition import CHARACTERS_MAX, Condition
 from connector.snapshot.copies import Copies
 from connector.snapshot.plan import followed_tables
 from connector.snapshot.readers import Readers
@@ -102,22 +105,34 @@ def request_copy(
     """Copy the tables of a request: `{"tables": [[database, table], …], "where": …}`.
 
     One that is none of the followed `tables` fails: they may be others than when it was asked for.
+    So do all with a condition that is none. Raises RequestRefused for what is no such request.
     """
-    where = request.get("where") or ""
-    try:
-        names = [(str(database), str(table)) for database, table in request["tables"]]
-    except (KeyError, TypeError, ValueError):
-        structlog.get_logger().error("a request cannot be read", offset=offset)
-        return
-    for database, table in names:
+    arguments = arguments_of(request, "tables", "where")
+    where = arguments.get("where", "")
+    listed = arguments.get("tables")
+    if not isinstance(where, str) or len(where) > CHARACTERS_MAX:
+        reason = f"where is not a text of {CHARACTERS_MAX} characters at most"
+        raise RequestRefused(reason)
+    if not isinstance(listed, list) or not all(
+        isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
+    ):
+        reason = "tables is not a list of pairs of names"
+        raise RequestRefused(reason)
+    refused = ""
+    if where:
+        try:
+            Condition.parse(where)
+        except ConfigError as error:
+            refused = str(error)
+    # Each once, and nothing is done where one of them is no name.
+    for database, table in dict.fromkeys(table_name(*names) for names in listed):
         reason = f"request {offset}"
-        if tables.follows(database, table):
-            copies.copy(database, table, reason, request=offset, where=str(where))
+        if not tables.follows(database, table):
+            error = "it is not followed: add it to source.tables, and restart the pipeline"
+        elif refused:
+            error = refused
         else:
-            error = (
-                f"copy of table {database}.{table}: it is not followed: add it to source.tables, "
-                "and restart the pipeline"
-            )
-            copies.refuse(
-                TableState(database, table, "failed", reason, offset, str(where), error=error)
-            )
+            copies.copy(database, table, reason, request=offset, where=where)
+            continue
+        error = f"copy of table {database}.{table}: {error}"
+        copies.refuse(TableState(database, table, "failed", reason, offset, where, error=error))

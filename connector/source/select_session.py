@@ -33,8 +33,13 @@ _SETTINGS = (
     "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
     "autocommit = 1, sql_select_limit = DEFAULT"
 )
-# MySQL 8.0.30: whether keys of sql_generate_invisible_primary_key are shown; the log has them.
-_SHOWS_MADE_KEYS = "show_gipk_in_create_table_and_information_schema"
+# What only some servers have.
+_SOME_SETTINGS = {
+    # MySQL 8.0.30: whether keys of sql_generate_invisible_primary_key are shown; the log has them.
+    "show_gipk_in_create_table_and_information_schema": "ON",
+    # MySQL 8.0: for how many seconds numbers of rows are kept, a day by default. 0 asks the engine.
+    "information_schema_stats_expiry": "0",
+}
 # Whatever the server's default is: nothing that is not committed, and one view in a transaction.
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 
@@ -60,9 +65,11 @@ class SelectSession:
         try:
             self.query(_SETTINGS)
             self.query(_ISOLATION)
-            name = _SHOWS_MADE_KEYS
-            if self.query(f"SHOW VARIABLES WHERE Variable_name = '{name}' AND Value = 'OFF'"):
-                self.query(f"SET SESSION {name} = ON")
+            names = ", ".join(f"'{name}'" for name in _SOME_SETTINGS)
+            for row in self.query(f"SHOW VARIABLES WHERE Variable_name IN ({names})"):
+                name = row["Variable_name"] or ""
+                if row["Value"] != _SOME_SETTINGS[name]:
+                    self.query(f"SET SESSION {name} = {_SOME_SETTINGS[name]}")
         except BaseException:
             self.close()
             raise

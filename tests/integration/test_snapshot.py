@@ -232,10 +232,15 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
         2,
         f"error: {text('snapshot.not_followed', pattern='mysql.user')}\n",
     )
-    code, said = refusal(config, f"{stream.database}.orders", "--where", "absent = 1")
-    assert code == 3
-    where = "1054: Unknown column 'absent' in 'where clause'"
     orders = f"{stream.database}.orders"
+    why = f"names a column that {orders} does not have, absent"
+    assert refusal(config, orders, "--where", "absent = 1") == (
+        2,
+        f"error: {text('snapshot.condition_of_table', table=orders, why=why)}\n",
+    )
+    code, said = refusal(config, orders, "--where", "LOWER(id, id)")
+    assert code == 3
+    where = "1582: Incorrect parameter count in the call to native function 'LOWER'"
     assert said == f"error: {text('snapshot.where', table=orders, said=where)}\n"
     assert refusal(config, f"{stream.database}.orders") == (
         1,

@@ -126,6 +126,8 @@ class ScriptedSession(SelectSession):
             return []
         if " FROM information_schema.collations " in sql:
             return [{"name": "utf8mb4_general_ci", "id": "45"}]
+        if " AS found FROM " in sql:
+            return [{"found": _text(found)} for (found,) in self._selected(sql)]
         if sql.startswith("SELECT MIN("):
             (low_high,) = self._selected(sql)
             return [dict(zip(("low", "high"), map(_text, low_high), strict=True))]
