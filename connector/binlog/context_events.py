@@ -202,6 +202,6 @@ def _text(raw: bytes, collation: int) -> str | bytes:
     if charset is None or charset == _BINARY:
         return raw
     try:
-        return character_decoder(charset)(raw)
+        return character_decoder(charset, exact=True)(raw)
     except DecodeError:
         return raw

@@ -16,6 +16,14 @@ from connector.binlog.rows_event import RowsEvent
 from connector.binlog.values import ABSENT, EnumIndex, Geometry
 from connector.errors import EventError
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.binlog.character_sweep import (
+    ASIAN,
+    SINGLE_BYTE,
+    charsets_of,
+    fill_sequences,
+    misread,
+    texts_of,
+)
 from tests.binlog.source_log import SourceLog
 from tests.binlog.test_values_of_real_servers import BYTES, FLOATS, GEOMETRIES, INTEGERS, TEXTS
 
@@ -485,3 +493,15 @@ def test_values_of_every_sql_type_in_a_json_document(log: SourceLog) -> None:
     log.execute(f"INSERT INTO t VALUES (2, CONCAT('{'[' * 100}', '{']' * 100}'))")
     _, images = logged(log)
     assert as_printed(log, images) == selected(log, "CAST(v AS CHAR)")
+
+
+def test_every_code_of_every_character_set_is_what_select_gives(log: SourceLog) -> None:
+    fill_sequences(log)
+    for charset in charsets_of(log, [*SINGLE_BYTE, *ASIAN]):
+        texts = texts_of(log, charset)
+        assert len(texts) >= (128 if charset in SINGLE_BYTE else 8000), charset
+        assert misread(charset, texts) == {}, charset
+        # What one text holds is what each of its codes is.
+        codes = Random(charset).sample(sorted(texts), 128)
+        expected = b"".join(texts[code] for code in codes).decode()
+        assert misread(charset, {b"".join(codes): expected.encode()}) == {}, charset
