@@ -192,6 +192,9 @@ class ColumnText:
         return f"SRID {value.srid} X'{value.wkb.hex()}'"
 
     def _integer_text(self, value: int) -> str:
+        if self._kind == "set":
+            # Byte by byte as stored, the lowest first, each from its highest bit on.
+            value = int.from_bytes(value.to_bytes(self._bits // 8, "little"), "big")
         if self._kind in ("bit", "set"):
             return f"b'{value:0{self._bits}b}'"
         if self._kind == "year":

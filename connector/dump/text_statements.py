@@ -57,6 +57,8 @@ def _facts(body: QueryEvent) -> str:
 
 
 def _statement(session: SessionText, event: Event, body: QueryEvent) -> list[str]:
+    if session.comments_statement:
+        return [*session.settings(event.header, body), *commented(body.query, "### ")]
     return [*session.settings(event.header, body), *body.query.split("\n"), END]
 
 
