@@ -34,6 +34,7 @@ from connector.binlog.event_types import (
 )
 from connector.binlog.header import HEADER_LENGTH, EventHeader
 from connector.binlog.heartbeat_event import is_heartbeat
+from connector.binlog.old_temporal_rows import misfit
 from connector.binlog.partial_row_data import PartialRowDataEvent, RowsEventAssembler
 from connector.binlog.payload_decoder import PayloadDecoder
 from connector.binlog.rows_event import RowsEvent
@@ -242,7 +243,7 @@ class BodyDecoder:
             return RowsEvent.dummy(head, kind, origin)
         if _COMPRESSED_ROWS_START <= type_code <= _COMPRESSED_ROWS_END:
             body = decompress_rows(body, update=kind is UPDATE)
-        return RowsEvent.decode(
+        rows = RowsEvent.decode(
             body,
             head,
             kind,
@@ -251,6 +252,11 @@ class BodyDecoder:
             partial=type_code == PARTIAL_UPDATE_ROWS,
             pre_ga=_VERSIONS[type_code] == 0,
         )
+        if self._mariadb:
+            reason = misfit(rows)
+            if reason is not None:
+                rows.refused = reason
+        return rows
 
     def _decode_fragment(self, event: Event, body: PayloadReader) -> PartialRowDataEvent:
         fragment = PartialRowDataEvent.decode(body)

@@ -1,8 +1,11 @@
-"""Bytes in one of MySQL's character sets become text, as the server converts them.
+"""Bytes in one of MySQL's character sets become text, as the server's SELECT converts them.
 
 Python's codec of the character set does it where both agree for every character. Single-byte sets
 that differ have tables. Of multi-byte sets, a few characters that differ are replaced afterwards,
 and those that the codec lacks are added where it stops.
+
+A code that is well-formed and stands for no character is `?`, of a few codes U+FFFD. So is it in
+every SELECT.
 
 https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
 """
@@ -10,9 +13,10 @@ https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
 from __future__ import annotations
 
 import codecs
+import re
 from typing import TYPE_CHECKING
 
-from connector.binlog.character_tables import EXTRA_CHARACTERS, TABLES
+from connector.binlog.character_tables import BIG5_LACKS, CODES, EXTRA_CHARACTERS, TABLES
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -76,23 +80,49 @@ _REPLACEMENTS: dict[str, dict[int, str]] = {
 # A character that Python's codec reads otherwise has another one's bytes, which it reads alike. No
 # other character of EUC-JP holds the byte 8F.
 _SYNONYMS = {"eucjpms": (b"\x8f\xa2\xb7", b"\xa1\xc1")}
-_EXTRA_LENGTHS = (2, 3)
+
+# How a byte sequence that Python's codec does not read is treated.
+_SELECT = "select"  # a code without a character is what SELECT gives, another sequence an error
+_EXACT = "strict"  # both are errors
+_LENIENT = "backslashreplace"
+
+_SINGLE_BYTE_CODE = re.compile(rb".", re.DOTALL)
+_CODES = {charset: re.compile(code) for charset, code in CODES.items()}
+_WELL_FORMED = {charset: re.compile(rb"(?:%s)*+" % code) for charset, code in CODES.items()}
+
+# What a SELECT gives for a code without a character, where it is no question mark.
+_UNKNOWN = "\ufffd"
+_UNASSIGNED: dict[tuple[str, bytes], str] = {
+    **{("tis620", bytes([byte])): _UNKNOWN for byte in b"\xa0\xdb\xdc\xdd\xde\xfc\xfd\xfe\xff"},
+    # The server takes the two bytes one by one.
+    ("eucjpms", b"\x8e\xa0"): "??",
+    ("ujis", b"\x8e\xa0"): "??",
+}
+
+_BIG5_LACKING = re.compile(BIG5_LACKS)
+_BIG5_CODES = re.compile(rb"(%s)|%s" % (BIG5_LACKS, CODES["big5"]))
+# Python reads each of these bytes as a character; the server reads none of them alone.
+_CP932_FOREIGN = re.compile("[\x80\uf8f0-\uf8f3]")
 
 
-def character_decoder(charset: str) -> Callable[[bytes], str]:
+def character_decoder(charset: str, *, exact: bool = False) -> Callable[[bytes], str]:
     """Return the function that decodes one character set, by MySQL's name.
 
-    The function raises DecodeError for bytes that are not of the character set.
+    The function raises DecodeError for bytes that are not of the character set. With `exact`, it
+    does so as well for a code that stands for no character, so that no two values have one text.
     """
-    table = TABLES.get(charset)
-    convert = _converter(charset, "strict") if table is None else _table_converter(table, "strict")
+    convert = _converter(charset, _EXACT if exact else _SELECT)
 
     def decode(data: bytes) -> str:
         try:
-            return convert(data)
+            text = convert(data)
         except UnicodeDecodeError as error:
-            reason = f"byte {error.start} of the value is not {charset}"
-            raise DecodeError(reason) from None
+            raise _not_of(charset, data, error.start) from None
+        if charset == "cp932" and _CP932_FOREIGN.search(text):
+            raise _not_of(charset, data, 0)
+        if exact and charset == "big5" and (place := text.find(_UNKNOWN)) >= 0:
+            raise _not_of(charset, data, len(text[:place].encode("big5", "replace")))
+        return text
 
     return decode
 
@@ -101,18 +131,31 @@ def decode_leniently(data: bytes, charset: str) -> str:
     r"""Return `data` as text, with each byte that is not of the character set as `\xNN`."""
     if charset == "binary":
         charset = "utf8mb4"
-    table = TABLES.get(charset)
-    errors = "backslashreplace"
-    convert = _converter(charset, errors) if table is None else _table_converter(table, errors)
-    return convert(data)
+    return _converter(charset, _LENIENT)(data)
+
+
+def _not_of(charset: str, data: bytes, start: int) -> DecodeError:
+    well_formed = _WELL_FORMED.get(charset)
+    match = None if well_formed is None else well_formed.match(data)
+    if match is not None and match.end() < len(data):
+        start = match.end()
+    return DecodeError(f"byte {start} of the value is not {charset}")
 
 
 def _converter(charset: str, errors: str) -> Callable[[bytes], str]:
-    if charset == "ucs2" and errors == "strict":
+    """Return what decodes `charset`; it raises UnicodeDecodeError unless `errors` is lenient."""
+    if charset == "ucs2" and errors != _LENIENT:
         return _ucs2
-    codec = _CODECS[charset]
-    if charset in EXTRA_CHARACTERS:
+    table = TABLES.get(charset)
+    codec = "" if table is not None else _CODECS[charset]
+    if charset == "binary" or codec.startswith("utf_"):
+        errors = _EXACT if errors == _SELECT else errors
+    else:
         errors = _handler_name(charset, errors)
+    if table is not None:
+        return lambda data: codecs.charmap_decode(data, errors, table)[0]
+    if charset == "big5":
+        return lambda data: _big5(data, errors)
     replacements = _REPLACEMENTS.get(charset)
     if replacements is None:
         return lambda data: data.decode(codec, errors)
@@ -130,8 +173,18 @@ def _ucs2(data: bytes) -> str:
     return text
 
 
-def _table_converter(table: str, errors: str) -> Callable[[bytes], str]:
-    return lambda data: codecs.charmap_decode(data, errors, table)[0]
+def _big5(data: bytes, errors: str) -> str:
+    """Decode Big5, whose codes without a character Python reads as those of other codes."""
+    if _BIG5_LACKING.search(data) is None:
+        return data.decode("big5", errors)
+    parts: list[str] = []
+    start = 0
+    for code in _BIG5_CODES.finditer(data):
+        if code[1] is not None:  # the bytes are a code, not the halves of two
+            parts += (data[start : code.start()].decode("big5", errors), _UNKNOWN)
+            start = code.end()
+    parts.append(data[start:].decode("big5", errors))
+    return "".join(parts)
 
 
 def _handler_name(charset: str, errors: str) -> str:
@@ -140,20 +193,25 @@ def _handler_name(charset: str, errors: str) -> str:
 
 def _register_handler(charset: str, errors: str) -> None:
     """Let the codec of `charset` ask for the characters that it lacks."""
-    extra = EXTRA_CHARACTERS[charset]
-    refuse = codecs.lookup_error(errors)
+    extra = EXTRA_CHARACTERS.get(charset, {})
+    code = _CODES.get(charset, _SINGLE_BYTE_CODE)
+    select = errors == _SELECT
+    refuse = codecs.lookup_error(_EXACT if select else errors)
 
     def handle(error: UnicodeError) -> tuple[str | bytes, int]:
         assert isinstance(error, UnicodeDecodeError)
-        for length in _EXTRA_LENGTHS:
-            character = extra.get(error.object[error.start : error.start + length])
+        match = code.match(error.object, error.start)
+        if match is not None:
+            character = extra.get(match[0])
+            if character is None and select:
+                character = _UNASSIGNED.get((charset, match[0]), "?")
             if character is not None:
-                return character, error.start + length
+                return character, match.end()
         return refuse(error)
 
     codecs.register_error(_handler_name(charset, errors), handle)
 
 
-for _charset in EXTRA_CHARACTERS:
-    for _errors in ("strict", "backslashreplace"):
+for _charset in (*TABLES, *_CODECS):
+    for _errors in (_SELECT, _EXACT, _LENIENT):
         _register_handler(_charset, _errors)

@@ -1,9 +1,11 @@
-"""Single-byte character sets as tables: the text of each byte, where Python has no equal codec.
+"""What Python's codecs and the server's character sets do not have in common.
 
-Of multi-byte sets, the characters that Python's codec lacks.
+Single-byte sets are tables with the text of each byte. A hole, U+FFFE, is a byte to which the
+server assigns no character. Multi-byte sets have the characters that Python's codec lacks, those
+that the server lacks, and the form of a code.
 
-A hole, U+FFFE, is a byte that stands for nothing. Where the server leaves a byte open and Python's
-codec does not, Python's mapping is kept.
+MySQL 5.7 to 9.7 and MariaDB 10.5 to 11.8 agree on all of this. They differ only in what they let a
+client store: ASCII above 7F, the code 8EA0 of EUC-JP, and surrogates.
 
 https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
 """
@@ -14,6 +16,7 @@ HOLE = "\ufffe"
 
 # Python's codec, and the bytes for which the server has another character.
 _PATCHES: dict[str, tuple[str, dict[int, str]]] = {
+    "cp1256": ("cp1256", dict.fromkeys(b"\x8a\x8f\x98\x9a\x9f\xaa\xc0\xff", HOLE)),
     "cp866": ("cp866", {0xFC: "\u207f", 0xFD: "\u00b2"}),
     "dec8": (
         "latin_1",
@@ -26,7 +29,10 @@ _PATCHES: dict[str, tuple[str, dict[int, str]]] = {
             **dict.fromkeys(b"\xa4\xa6\xac\xad\xae\xaf\xb4\xb8\xbe\xd0\xde\xf0\xfe\xff", HOLE),
         },
     ),
-    "greek": ("iso8859_7", {0xA1: "\u02bd", 0xA2: "\u02bc"}),
+    "greek": (
+        "iso8859_7",
+        {0xA1: "\u02bd", 0xA2: "\u02bc", **dict.fromkeys(b"\xa4\xa5\xaa", HOLE)},
+    ),
     "hebrew": ("iso8859_8", {0xAF: "\u203e"}),
     "koi8u": ("koi8_u", {0x95: "\u2022"}),
     # Windows code page 1252, with the control characters of ISO 8859-1 in its five holes.
@@ -44,6 +50,7 @@ _PATCHES: dict[str, tuple[str, dict[int, str]]] = {
             0x7C: "\u00f6",
             0x7D: "\u00e5",
             0x7E: "\u00fc",
+            0x7F: HOLE,
         },
     ),
 }
@@ -169,3 +176,25 @@ EXTRA_CHARACTERS: dict[str, dict[bytes, str]] = {
     },
     "ujis": _USER_DEFINED,
 }
+
+_EUC_JP = rb"[\x00-\x7f]|[\xa1-\xfe]{2}|\x8e[\xa0-\xdf]|\x8f[\xa1-\xfe]{2}"
+_SHIFT_JIS = rb"[\x00-\x7f\xa1-\xdf]|[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc]"
+
+# The pattern of one code, assigned or not, by MySQL's name of the character set: servers store no
+# others. A single-byte set has all bytes.
+CODES: dict[str, bytes] = {
+    "big5": rb"[\x00-\x7f]|[\xa1-\xf9][\x40-\x7e\xa1-\xfe]",
+    "cp932": _SHIFT_JIS,
+    "eucjpms": _EUC_JP,
+    "euckr": rb"[\x00-\x7f]|[\x81-\xfe][\x41-\x5a\x61-\x7a\x81-\xfe]",
+    "gb18030": (
+        rb"[\x00-\x7f]|[\x81-\xfe](?:[\x40-\x7e\x80-\xfe]|[\x30-\x39][\x81-\xfe][\x30-\x39])"
+    ),
+    "gb2312": rb"[\x00-\x7f]|[\xa1-\xf7][\xa1-\xfe]",
+    "gbk": rb"[\x00-\x7f]|[\x81-\xfe][\x40-\x7e\x80-\xfe]",
+    "sjis": _SHIFT_JIS,
+    "ujis": _EUC_JP,
+}
+
+# The codes that Python reads and the server does not.
+BIG5_LACKS = rb"\xa1[\x5a\xc3\xc5\xfe]|\xa2[\x40\xcc\xce]"

@@ -41,9 +41,6 @@ _SIGNED = 0
 _UNSIGNED = 1
 _DATA_TYPE_NAME = 2
 
-# Nine groups of nine digits: zeros in front of a number may make it longer than any column.
-_DECIMAL_DIGITS_MAX = 81
-
 _BINARY = "binary"
 _INTEGER_LENGTH = 8
 
@@ -190,7 +187,7 @@ def _read_value(
         value = reader.read_uint64() if unsigned else reader.read_int(_INTEGER_LENGTH)
     else:
         precision, scale = reader.read_uint8(), reader.read_uint8()
-        value = DecimalReader(precision, scale, _DECIMAL_DIGITS_MAX).read_text(reader)
+        value = DecimalReader(precision, scale, computed=True).read_text(reader)
     if reader.remaining:
         reason = f"{reader.remaining} bytes are left behind the value of the user variable"
         raise DecodeError(reason)
@@ -202,6 +199,6 @@ def _text(raw: bytes, collation: int) -> str | bytes:
     if charset is None or charset == _BINARY:
         return raw
     try:
-        return character_decoder(charset)(raw)
+        return character_decoder(charset, exact=True)(raw)
     except DecodeError:
         return raw

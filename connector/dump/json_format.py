@@ -23,12 +23,14 @@ from connector.binlog.table_map_event import TableMapEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.binlog.version import BinlogVersion
 from connector.dump.json_bodies import body_fields
-from connector.dump.json_rows import columns_of, dumps, rows_body
+from connector.dump.json_rows import columns_of, dumps, large_rows_body, rows_body
+from connector.dump.writer import LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event, EventBody
+    from connector.dump.writer import Line
 
 # Tables whose columns are kept as text; all are dropped when there are more.
 _TABLES_MAX = 256
@@ -49,7 +51,7 @@ class JsonWriter:
         """Return nothing."""
         return ()
 
-    def event(self, event: Event) -> Iterator[str]:
+    def event(self, event: Event) -> Iterator[Line]:
         """Yield the event's line.
 
         Raises EventError for a row that cannot be read.
@@ -58,13 +60,29 @@ class JsonWriter:
         if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
             self._v1 = body.binlog_version == BinlogVersion.V1
             self._mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
-        yield self._object(event, event.position)
+        if isinstance(body, RowsEvent) and body.rows_length > LARGE:
+            yield self._large_object(event, body)
+        else:
+            yield self._object(event, event.position)
 
     def end(self) -> tuple[str, ...]:
         """Return nothing."""
         return ()
 
+    def _large_object(self, event: Event, body: RowsEvent) -> Iterator[str]:
+        """Yield the pieces of `_object`; the first raises EventError."""
+        columns = self._columns_text(body.table_map)
+        start = self._head(event, event.position)
+        for piece in large_rows_body(body, columns, apply_diffs=self._apply_diffs):
+            yield start + piece
+            start = ""
+        yield "}"
+
     def _object(self, event: Event, position: int | None) -> str:
+        return f"{self._head(event, position)}{self._body(event.body)}}}"
+
+    def _head(self, event: Event, position: int | None) -> str:
+        """Return the object up to the body."""
         header = event.header
         checksum = "null" if event.checksum is None else f'"{event.checksum:08x}"'
         return (
@@ -78,7 +96,7 @@ class JsonWriter:
             f'"flags":{_number(None if self._v1 else header.flags)},'
             f'"size":{header.event_size},'
             f'"checksum":{checksum},'
-            f'"body":{self._body(event.body)}}}'
+            f'"body":'
         )
 
     def _body(self, body: EventBody) -> str:

@@ -13,7 +13,7 @@ from connector.binlog.collation_names import collation_name
 from connector.binlog.column_types import NUMERIC_TYPES, column_type_name
 from connector.binlog.optional_metadata import MetadataField
 from connector.binlog.rows_head import RowsKind
-from connector.dump.json_values import cell_encoder, hexadecimal
+from connector.dump.json_values import cell_encoder, cell_pieces, hexadecimal
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -82,6 +82,46 @@ def rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> str:
 
     Raises EventError for a row that cannot be read.
     """
+    start = _start(event, columns)
+    refused = _refused(event)
+    if refused is not None:
+        return f'{start},"refused":{dumps(refused)}}}'
+    return f'{start},"rows":[{",".join(_rows(event, apply_diffs=apply_diffs))}]}}'
+
+
+def large_rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> Iterator[str]:
+    """Yield the pieces of `rows_body`; large values are cut.
+
+    Raises EventError for a row that cannot be read, before the first piece.
+    """
+    refused = _refused(event)
+    if refused is not None:
+        yield rows_body(event, columns, apply_diffs=apply_diffs)
+        return
+    encoders = [cell_encoder(column) for column in event.table_map.columns]
+    rows = list(event.rows(apply_diffs=apply_diffs))
+    separator = f'{_start(event, columns)},"rows":['
+    for row in rows:
+        yield f'{separator}{{"op":"{event.kind.value}"'
+        for name, values in (("before", row.before), ("after", row.after)):
+            if values is not None:
+                yield from _image_pieces(name, values, encoders)
+        yield "}"
+        separator = ","
+    yield "]}"
+
+
+def _image_pieces(name: str, values: list[Value], encoders: _Encoders) -> Iterator[str]:
+    separator = f',"{name}":['
+    for encode, value in zip(encoders, values, strict=True):
+        yield separator
+        yield from cell_pieces(encode, value)
+        separator = ","
+    yield "]"
+
+
+def _start(event: RowsEvent, columns: str) -> str:
+    """Return the start of the body, up to what is told of the rows."""
     table_map = event.table_map
     head: dict[str, Any] = {
         "table_id": table_map.table_id,
@@ -91,11 +131,7 @@ def rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> str:
         "stmt_end": event.stmt_end,
     }
     head.update(_extra_row_info(event.extra_row_info))
-    start = f'{dumps(head)[:-1]},"columns":{columns}'
-    refused = _refused(event)
-    if refused is not None:
-        return f'{start},"refused":{dumps(refused)}}}'
-    return f'{start},"rows":[{",".join(_rows(event, apply_diffs=apply_diffs))}]}}'
+    return f'{dumps(head)[:-1]},"columns":{columns}'
 
 
 def _refused(event: RowsEvent) -> str | None:

@@ -36,7 +36,7 @@ _VARIABLES = tuple(
 def text_or_hex(raw: bytes, charset: str = _UTF8) -> str | dict[str, str]:
     """Return bytes as text of their character set, or as what they are."""
     try:
-        return character_decoder(charset)(raw)
+        return character_decoder(charset, exact=True)(raw)
     except DecodeError:
         return hexadecimal(raw)
 

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 from connector.binlog.column_types import ColumnType
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.values import Absent, EnumIndex, Geometry, JsonDiffs
+from connector.dump.writer import LARGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from connector.binlog.column import Column
     from connector.binlog.values import Value
@@ -41,6 +42,19 @@ def cell_encoder(column: Column) -> Callable[[Value], str]:
     # Before 8.0 no log tells the character set; either form gives the bytes back.
     untold = column.collation is None and column.real_type in _CHARACTER
     return _untold_cell if untold else _cell
+
+
+def cell_pieces(encode: Callable[[Value], str], value: Value) -> Iterator[str]:
+    """Yield what `encode`, of `cell_encoder`, makes of a value; of a large one, in pieces."""
+    if not isinstance(value, (str, bytes)) or len(value) <= LARGE:
+        yield encode(value)
+        return
+    text = isinstance(value, str)
+    yield '"' if text else '{"hex":"'
+    for start in range(0, len(value), LARGE):
+        piece = value[start : start + LARGE]
+        yield encode_basestring(piece)[1:-1] if isinstance(piece, str) else piece.hex()
+    yield '"' if text else '"}'
 
 
 def hexadecimal(raw: bytes) -> dict[str, str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from connector.binlog.event import Event
+    from connector.dump.writer import Line
 
 
 class TextWriter:
@@ -42,7 +43,7 @@ class TextWriter:
         """Return what stands before the first event."""
         return ["# Dates are in UTC. Rows are comments: read this, do not pipe it into a server."]
 
-    def event(self, event: Event) -> Iterator[str]:
+    def event(self, event: Event) -> Iterator[Line]:
         """Yield the lines of one event; rows are decoded meanwhile.
 
         Raises EventError for a row that cannot be read.
@@ -59,7 +60,7 @@ class TextWriter:
         """Return what stands behind the last event."""
         return ["# End of log file"]
 
-    def _lines(self, event: Event) -> Iterator[str]:
+    def _lines(self, event: Event) -> Iterator[Line]:
         summary, lines = describe(event, self._session)
         # Names may hold line breaks.
         summary = summary.replace("\n", "\\n")
@@ -70,7 +71,10 @@ class TextWriter:
         else:
             yield f"{_header_line(event)}\t{summary}"
         for line in lines:
-            yield from line.split("\n")
+            if isinstance(line, str):
+                yield from line.split("\n")
+            else:
+                yield line
         if isinstance(event.body, TransactionPayloadEvent):
             yield "# Start of compressed events."
             for inner in event.body.events():

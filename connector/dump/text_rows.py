@@ -24,13 +24,15 @@ from connector.binlog.columns.floats import float32_text
 from connector.binlog.rows_head import RowsKind
 from connector.binlog.values import ABSENT, EnumIndex, Geometry, JsonDiffs, JsonOperation
 from connector.dump.statement_info import quote_identifier
+from connector.dump.writer import LARGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from connector.binlog.column import Column
     from connector.binlog.rows_event import RowsEvent
     from connector.binlog.values import JsonDiff, Value
+    from connector.dump.writer import Line
 
 # By the bytes of the length.
 _BLOB_NAMES = {
@@ -65,7 +67,7 @@ _CALLS = {
 }
 
 
-def row_lines(body: RowsEvent) -> Iterator[str]:
+def row_lines(body: RowsEvent) -> Iterator[Line]:
     """Yield the lines of each row.
 
     Raises EventError for a row that cannot be read.
@@ -165,13 +167,21 @@ class ColumnText:
         # Without metadata the sign is a guess, so both readings of a negative number are shown.
         self._modulus = 0 if signs else 1 << _INTEGER_BITS.get(column.real_type, 0)
 
-    def lines(self, value: Value) -> list[str]:
+    def lines(self, value: Value) -> Iterable[Line]:
         """Return the lines of a value that is in the image; only changes of JSON need many."""
+        if isinstance(value, (str, bytes)) and len(value) > LARGE:
+            return [self._pieces(value)]
         line = (
             f"###   @{self._number}={self._text(value)} "
             f"/* {self._comment} is_null={int(value is None)} */"
         )
         return line.split("\n")
+
+    def _pieces(self, value: str | bytes) -> Iterator[str]:
+        yield f"###   @{self._number}='"
+        for start in range(0, len(value), LARGE):
+            yield quoted_text(value[start : start + LARGE])[1:-1]
+        yield f"' /* {self._comment} is_null=0 */"
 
     def _text(self, value: Value) -> str:
         if value is None:
@@ -192,6 +202,9 @@ class ColumnText:
         return f"SRID {value.srid} X'{value.wkb.hex()}'"
 
     def _integer_text(self, value: int) -> str:
+        if self._kind == "set":
+            # Byte by byte as stored, the lowest first, each from its highest bit on.
+            value = int.from_bytes(value.to_bytes(self._bits // 8, "little"), "big")
         if self._kind in ("bit", "set"):
             return f"b'{value:0{self._bits}b}'"
         if self._kind == "year":

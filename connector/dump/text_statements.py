@@ -24,12 +24,13 @@ from connector.binlog.mariadb_events import AnnotateRowsEvent
 from connector.binlog.statement_events import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.dump.statement_info import load_info, quote_identifier
 from connector.dump.text_session import END, SessionText
+from connector.dump.writer import Line
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
 
 # The end of the header line, and the lines behind it.
-Description = tuple[str, Iterable[str]]
+Description = tuple[str, Iterable[Line]]
 
 
 def commented(text: str, mark: str = "# ") -> list[str]:
@@ -57,6 +58,8 @@ def _facts(body: QueryEvent) -> str:
 
 
 def _statement(session: SessionText, event: Event, body: QueryEvent) -> list[str]:
+    if session.comments_statement:
+        return [*session.settings(event.header, body), *commented(body.query, "### ")]
     return [*session.settings(event.header, body), *body.query.split("\n"), END]
 
 

@@ -10,7 +10,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.mariadb_events import MariadbGtidEvent, MariadbGtidListEvent
+from connector.binlog.mariadb_events import (
+    FL_COMMIT_ALTER_E1,
+    FL_ROLLBACK_ALTER_E1,
+    FL_START_ALTER_E1,
+    MariadbGtidEvent,
+    MariadbGtidListEvent,
+)
 from connector.binlog.transaction_events import (
     FLAG_MAY_HAVE_SBR,
     AnonymousGtidEvent,
@@ -29,6 +35,13 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Of an ALTER TABLE in two phases (binlog_alter_two_phase=ON).
+_ALTERS = {
+    FL_START_ALTER_E1: "START ALTER",
+    FL_COMMIT_ALTER_E1: "COMMIT ALTER id= {}",
+    FL_ROLLBACK_ALTER_E1: "ROLLBACK ALTER id= {}",
+}
 
 
 def _xid(session: SessionText, event: Event, body: XidEvent) -> Description:
@@ -96,6 +109,11 @@ def _mariadb_gtid(session: SessionText, event: Event, body: MariadbGtidEvent) ->
         summary += " ddl"
     if body.transactional:
         summary += " trans"
+    alters = [words for bit, words in _ALTERS.items() if body.flags_extra & bit]
+    # The group's one statement stands in each phase, and is carried out once.
+    session.comments_statement = bool(alters)
+    for words in alters:
+        summary += f" {words.format(body.sa_seq_no)}"
     if body.thread_id is not None:
         summary += f" thread_id={body.thread_id}"
     lines = [

@@ -7,19 +7,10 @@ import pytest
 from connector.binlog.character_sets import character_decoder, decode_leniently
 from connector.binlog.collations import charset_of
 from connector.errors import DecodeError
+from tests.binlog.character_sweep import UNICODE, misread
 
 if TYPE_CHECKING:
     from tests.binlog.source_log import SourceLog
-
-# fmt: off
-SINGLE_BYTE = [
-    "armscii8", "ascii", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "dec8",
-    "geostd8", "greek", "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin1", "latin2", "latin5",
-    "latin7", "macce", "macroman", "swe7", "tis620",
-]
-ASIAN = ["big5", "cp932", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "sjis", "ujis"]
-MULTI_BYTE = [*ASIAN, "ucs2", "utf16", "utf16le", "utf32", "utf8mb3", "utf8mb4"]
-# fmt: on
 
 
 @pytest.mark.parametrize(
@@ -51,9 +42,13 @@ def test_latin1_is_windows_1252_with_control_characters_in_its_holes() -> None:
     ("charset", "data", "message"),
     [
         ("utf8mb4", b"ab\xff", "byte 2 of the value is not utf8mb4"),
-        ("ascii", b"\x80", "byte 0 of the value is not ascii"),
+        ("binary", b"\x80", "byte 0 of the value is not binary"),
         ("big5", b"\xa4\xa4\xf9\xff", "byte 2 of the value is not big5"),
-        ("dec8", b"a\xa4", "byte 1 of the value is not dec8"),
+        ("big5", b"\xa2\xcca\xa2\xce\x80", "byte 5 of the value is not big5"),
+        ("cp932", b"a\x81\xad\x80b", "byte 3 of the value is not cp932"),
+        ("cp932", b"\xa0", "byte 0 of the value is not cp932"),
+        ("eucjpms", b"\x8f\xa2\xb7\x8f", "byte 3 of the value is not eucjpms"),
+        ("gb18030", b"a\xfe\x39\xfe\x39\xff", "byte 5 of the value is not gb18030"),
         ("ucs2", b"\xd8\x3d\xde\x00", "byte 0 of the value is not ucs2"),
         ("utf8mb3", b"a\xed\xa0\x80", "byte 1 of the value is not utf8mb3"),
         ("utf16", b"\x00a\xd8\x00", "byte 2 of the value is not utf16"),
@@ -65,6 +60,47 @@ def test_bytes_outside_of_the_character_set_are_an_error(
     decode = character_decoder(charset)
     with pytest.raises(DecodeError) as caught:
         decode(data)
+    assert caught.value.text == message
+
+
+@pytest.mark.parametrize(
+    ("charset", "data", "text"),
+    [
+        ("cp1256", "8a8f989a9faac0ff", "????????"),
+        ("greek", "a4a5aaae", "????"),
+        ("swe7", "7f80", "??"),
+        ("ascii", "6180", "a?"),
+        ("tis620", "a0db", "\ufffd\ufffd"),
+        ("big5", "a15aa2cea451", "\ufffd\ufffd\u5341"),
+        # Two characters, the halves of which look like a code without one.
+        ("big5", "a4a2cc40", "\u4e10\u5768"),
+        ("big5", "a3c0", "?"),
+        ("cp932", "81ad", "?"),
+        ("eucjpms", "8fa1a18ea0", "???"),
+        ("gb18030", "8431a530fe39fe39", "??"),
+    ],
+)
+def test_a_code_without_a_character_is_what_select_gives(
+    charset: str, data: str, text: str
+) -> None:
+    assert character_decoder(charset)(bytes.fromhex(data)) == text
+
+
+@pytest.mark.parametrize(
+    ("charset", "data", "message"),
+    [
+        ("cp1256", "618a", "byte 1 of the value is not cp1256"),
+        ("tis620", "a0", "byte 0 of the value is not tis620"),
+        ("big5", "a451a2cc", "byte 2 of the value is not big5"),
+        ("ujis", "8fa1a1", "byte 0 of the value is not ujis"),
+    ],
+)
+def test_an_exact_text_has_no_code_without_a_character(
+    charset: str, data: str, message: str
+) -> None:
+    decode = character_decoder(charset, exact=True)
+    with pytest.raises(DecodeError) as caught:
+        decode(bytes.fromhex(data))
     assert caught.value.text == message
 
 
@@ -108,85 +144,27 @@ def test_a_collation_has_one_character_set(collation: int, charset: str | None) 
     assert charset_of(collation) == charset
 
 
-@pytest.mark.server
-@pytest.mark.parametrize("charset", SINGLE_BYTE)
-def test_a_single_byte_set_reads_every_byte_as_the_server_does(
-    source_log: SourceLog, charset: str
-) -> None:
-    columns = ", ".join(f"HEX(CONVERT(_{charset} x'{n:02x}' USING utf8mb4))" for n in range(256))
-    (row,) = source_log.execute(f"SELECT {columns}")
-    expected = {n: bytes.fromhex(str(value)).decode() for n, value in enumerate(row)}
-    # A question mark or U+FFFD: the server knows no character.
-    known = {n: c for n, c in expected.items() if n == ord("?") or c not in ("?", "\ufffd")}
-    decode = character_decoder(charset)
-    assert {n: decode(bytes([n])) for n in known} == known
-
-
 def fill(log: SourceLog, rows: list[str]) -> None:
     for start in range(0, len(rows), 20_000):
         log.execute(f"INSERT INTO t VALUES {', '.join(rows[start : start + 20_000])}")
 
 
-def of_server(log: SourceLog, charsets: list[str]) -> list[str]:
-    """Return those that the server has: MariaDB has no gb18030."""
-    there = {row[0] for row in log.execute("SHOW CHARACTER SET")}
-    return [charset for charset in charsets if charset in there]
-
-
-def misread(charset: str, texts: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Return what we read, and what is right, by the bytes in hexadecimal."""
-    decode = character_decoder(charset)
-    wrong = {}
-    for data, text in texts.items():
-        try:
-            ours = decode(bytes.fromhex(data))
-        except DecodeError as error:
-            ours = error.text
-        if ours != text:
-            wrong[data] = (ours, text)
-    return wrong
-
-
 @pytest.mark.server
-def test_a_multi_byte_set_reads_every_character_as_the_server_does(source_log: SourceLog) -> None:
+def test_a_set_of_unicode_reads_every_character_as_the_server_does(source_log: SourceLog) -> None:
     # Every character of the Basic Multilingual Plane that the set has, and some above.
     source_log.execute("CREATE TABLE t (n INT PRIMARY KEY, c VARCHAR(4) CHARACTER SET utf8mb4)")
     points = [n for n in range(1, 0xFFFD) if not 0xD800 <= n < 0xE000]
     points += list(range(0x10000, 0x10FFFF, 997))
     fill(source_log, [f"({n}, x'{chr(n).encode().hex()}')" for n in points])
-    for charset in of_server(source_log, MULTI_BYTE):
+    for charset in UNICODE:
         rows = source_log.execute(
             f"SELECT n, HEX(CONVERT(c USING {charset})), "
             f"HEX(CONVERT(CONVERT(c USING {charset}) USING utf8mb4)) FROM t"
         )
         texts = {
-            str(stored): chr(int(str(n)))
+            bytes.fromhex(str(stored)): bytes.fromhex(str(back))
             for n, stored, back in rows
             if bytes.fromhex(str(back)).decode() == chr(int(str(n)))
-        }
-        assert len(texts) > 5000, charset
-        assert misread(charset, texts) == {}, charset
-
-
-@pytest.mark.server
-def test_every_sequence_of_bytes_is_read_as_the_server_does(source_log: SourceLog) -> None:
-    source_log.execute("CREATE TABLE t (b VARBINARY(4) PRIMARY KEY)")
-    sequences = [bytes([lead, trail]) for lead in range(0x80, 0x100) for trail in range(0x100)]
-    # The three bytes of EUC-JP; in other sets, a character and a half.
-    rows = range(0xA1, 0xFF)
-    sequences += [bytes([0x8F, row, trail]) for row in rows for trail in rows]
-    fill(source_log, [f"(x'{data.hex()}')" for data in sequences])
-    # Not strict, the server cuts off what is not well-formed.
-    source_log.execute("SET sql_mode = 'STRICT_ALL_TABLES'")
-    for charset in of_server(source_log, ASIAN):
-        read = source_log.execute(
-            f"SELECT HEX(b), CONVERT(CONVERT(b USING {charset}) USING utf8mb4) FROM t"
-        )
-        # A question mark or U+FFFD stands for no character, and nothing for a part of one.
-        texts = {
-            str(data): str(text)
-            for data, text in read
-            if text and not {"?", "\ufffd"} & set(str(text))
         }
         assert len(texts) > 5000, charset
         assert misread(charset, texts) == {}, charset

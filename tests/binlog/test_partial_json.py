@@ -198,6 +198,20 @@ def test_random_changes_give_the_document_that_select_returns(log: SourceLog) ->
     assert partial > 100
 
 
+def test_a_change_holds_a_decimal_of_more_digits_than_a_column(log: SourceLog) -> None:
+    number = f"{'9' * 35}.{'9' * 30}"
+    row, applied = updated(log, DOCUMENT, f"JSON_SET(j, '$.list[4]', {number})")
+    assert (row.after or [])[1] == JsonDiffs((JsonDiff(REPLACE, "$.list[4]", number),))
+    ((document,),) = log.execute("SELECT CAST(j AS CHAR) FROM t")
+    assert applied.after == [1, document]
+    # The decimal is now part of the document before.
+    log.execute("UPDATE t SET j = JSON_SET(j, '$.list[0]', 1)")
+    (event,) = rows_events(log)
+    (applied,) = event.rows(apply_diffs=True)
+    ((changed,),) = log.execute("SELECT CAST(j AS CHAR) FROM t")
+    assert (applied.before, applied.after) == ([1, document], [1, changed])
+
+
 def test_a_document_that_the_before_image_leaves_out_stays_changes(log: SourceLog) -> None:
     log.execute("SET binlog_row_image = MINIMAL")
     document = json.dumps({"a": 1, "pad": PAD})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
+import pymysql
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +58,8 @@ from tests.dump.mysqlbinlog import mysqlbinlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from local_stack import MariadbServer
 
 SEED = """\
 # at 4
@@ -418,6 +421,11 @@ def test_a_value_is_written_with_its_type(column: Column, value: Value, expected
     assert lines.startswith(f"###   @3={expected}")
 
 
+def members(count: int) -> str:
+    """Return a SET with as many members."""
+    return f"SET({', '.join(map(repr, map(str, range(count))))})"
+
+
 SCRIPT = [
     "CREATE DATABASE zoo",
     "USE zoo",
@@ -471,6 +479,9 @@ SCRIPT = [
     "SET binlog_format = STATEMENT",
     "SET TIMESTAMP = 1500000000.5",
     "INSERT INTO b SELECT 1",
+    f"CREATE TABLE c (a {members(3)}, b {members(8)}, c {members(9)}, d {members(64)})",
+    "SET binlog_format = ROW",
+    "INSERT INTO c VALUES (5, 130, 257, 1 << 63 | 1 << 40 | 1 << 17 | 3)",
     "FLUSH LOGS",
 ]
 # What frames the output, and what mysqlbinlog 9.7 adds that the log does not hold.
@@ -517,3 +528,48 @@ def test_a_log_reads_as_with_the_servers_mysqlbinlog(
         file = Path(f"{base}.000001")
         expected = of_mysqlbinlog(server, file)
         assert lines_of(file) == expected
+
+
+# What mariadb-binlog 11.8 prints of the groups of ALTER TABLE.
+TWO_PHASES = """\
+GTID N-N-N ddl START ALTER thread_id=N
+### ALTER TABLE t ADD COLUMN b INT DEFAULT 1, ALGORITHM=COPY
+GTID N-N-N ddl COMMIT ALTER id= N thread_id=N
+### ALTER TABLE t ADD COLUMN b INT DEFAULT 1, ALGORITHM=COPY
+GTID N-N-N ddl START ALTER thread_id=N
+### ALTER TABLE t ADD UNIQUE (b), ALGORITHM=COPY
+GTID N-N-N ddl ROLLBACK ALTER id= N thread_id=N
+### ALTER TABLE t ADD UNIQUE (b), ALGORITHM=COPY
+GTID N-N-N ddl thread_id=N
+ALTER TABLE t ADD COLUMN c INT
+"""
+
+
+@pytest.mark.server
+def test_alter_table_in_two_phases_reads_as_with_mariadb_binlog(
+    mariadb_server: MariadbServer, mariadb_database: str
+) -> None:
+    with (
+        connect(mariadb_server.endpoint, mariadb_database) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+        cursor.execute("INSERT INTO t VALUES (1), (2)")
+        cursor.execute("FLUSH BINARY LOGS")
+        cursor.execute("SELECT @@log_bin_basename")
+        ((base,),) = cursor.fetchall()
+        cursor.execute("SHOW MASTER STATUS")
+        ((name, *_),) = cursor.fetchall()
+        cursor.execute("SET binlog_alter_two_phase = ON")
+        cursor.execute("ALTER TABLE t ADD COLUMN b INT DEFAULT 1, ALGORITHM=COPY")
+        with pytest.raises(pymysql.err.IntegrityError):
+            cursor.execute("ALTER TABLE t ADD UNIQUE (b), ALGORITHM=COPY")
+        cursor.execute("SET binlog_alter_two_phase = OFF")
+        cursor.execute("ALTER TABLE t ADD COLUMN c INT")
+    lines = lines_of(Path(base).with_name(name))
+    shown = [
+        re.sub(r"(GTID|[-=]) ?\d+", lambda match: re.sub(r"\d+", "N", match[0]), group[1])
+        for line in lines
+        if (group := re.search(r"((GTID|(### )?ALTER) .*)", line)) and "Gtid list" not in line
+    ]
+    assert shown == TWO_PHASES.splitlines()

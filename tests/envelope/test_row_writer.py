@@ -47,6 +47,7 @@ DOCUMENTS = [
     "0c03612278",  # "a\"x"
     "0b9a9999999999b93f",  # 0.1
     "0bf06d9b6ed2d9b843",  # a double with an exponent
+    "0ff620421e85f5e0ff" + 6 * "3b9ac9ff" + "03e7",  # a DECIMAL(66,30)
     "0405",  # no literal
 ]
 

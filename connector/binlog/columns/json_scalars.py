@@ -108,7 +108,7 @@ def put_opaque(out: BytesWriter, column_type: i64, data: bytes) -> None:
     if column_type == _DECIMAL:
         reader = PayloadReader(data)
         precision = reader.read_uint8()
-        DecimalReader(precision, reader.read_uint8()).put(reader, out)
+        DecimalReader(precision, reader.read_uint8(), computed=True).put(reader, out)
     elif column_type in (_DATETIME, _TIMESTAMP, _DATE, _TIME):
         out.append(u8(QUOTE))
         _put_packed(out, column_type, data)
