@@ -1,5 +1,8 @@
 """Compiles the modules of the hot path where that is possible; pyproject.toml says all the rest.
 
+What was built once from the same sources, by the same tools, is taken from the cache folder
+(`extension_cache.py`).
+
 `CONNECTOR_COMPILED` in the environment of the build chooses: `auto` compiles where there are a C
 compiler and Python's headers and installs the sources alone elsewhere, `require` fails instead of
 that, `off` does not compile. Which modules are compiled stands in `connector/compiled.py`.
@@ -8,24 +11,26 @@ that, `off` does not compile. Which modules are compiled stands in `connector/co
 from __future__ import annotations
 
 import os
+import platform
 import runpy
+import subprocess
 import sys
 import sysconfig
 from contextlib import redirect_stdout
+from importlib.metadata import distributions
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 # First: it brings distutils where Python has it no longer.
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from setuptools import Extension
+    from collections.abc import Collection, Iterator
+    from distutils.ccompiler import CCompiler
 
 _PROJECT = Path(__file__).parent
 # An import would be one of the connector, which may require what is built here.
@@ -33,6 +38,9 @@ _COMPILED = runpy.run_path(str(_PROJECT / "connector" / "compiled.py"))
 _CHOICE = _COMPILED["choice"]()
 _SOURCES = _COMPILED["sources"]()
 _NATIVE_MODULE = _COMPILED["NATIVE_MODULE"]
+
+_CACHED = runpy.run_path(str(_PROJECT / "extension_cache.py"))
+_CACHE = _CACHED["ExtensionCache"].of_environment()
 
 # Commands that make more than metadata.
 _BUILDS = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install"}
@@ -45,7 +53,11 @@ class _CannotCompileError(Exception):
 
 
 class _BuildExtensions(build_ext):
-    """Builds the extension modules, all or none."""
+    """Builds the extension modules, all or none, or takes those of an earlier build."""
+
+    # What this build is made from, and the modules that an earlier one made from the same.
+    key = ""
+    kept: ClassVar[dict[str, bytes]] = {}
 
     def run(self) -> None:
         try:
@@ -60,20 +72,60 @@ class _BuildExtensions(build_ext):
             _remove_extensions(_PROJECT, but=built)
             # Newer than the sources, also where an edit of these left the C code as it was.
             Path(self.get_ext_fullpath(_NATIVE_MODULE)).touch()
+        if self.extensions and not self.kept:
+            names = [extension.name for extension in self.extensions]
+            _CACHE.keep(self.key, {name: Path(self.get_ext_fullpath(name)) for name in names})
+
+    def build_extension(self, ext: Extension) -> None:
+        if not self.kept:
+            super().build_extension(ext)
+            return
+        path = Path(self.get_ext_fullpath(ext.name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A process that runs the file of an earlier build keeps that one.
+        path.unlink(missing_ok=True)
+        path.write_bytes(self.kept[ext.name])
 
 
 def _extensions() -> list[Extension]:
     if _CHOICE == "off" or not _BUILDS.intersection(sys.argv):
         return []
     try:
-        _require_compiler()
-        return _generate_c()
+        compiler = _compiler()
+        _BuildExtensions.key = _CACHED["key_of"](_made_from(compiler))
+        _CACHE.lock(_BuildExtensions.key)
+        _BuildExtensions.kept = _CACHE.find(_BuildExtensions.key, _module_names()) or {}
+        if not _BuildExtensions.kept:
+            return _generate_c()
     except _CannotCompileError as error:
         _do_without(str(error))
         return []
+    _say(f"taking {len(_SOURCES)} modules that were compiled before from {_CACHE.directory}")
+    return [Extension(name, sources=[]) for name in _BuildExtensions.kept]
 
 
-def _require_compiler() -> None:
+def _module_names() -> list[str]:
+    relative = [path.relative_to(_PROJECT).with_suffix("") for path in _SOURCES]
+    return [*(".".join(path.parts) for path in relative), _NATIVE_MODULE]
+
+
+def _made_from(compiler: CCompiler) -> Iterator[bytes]:
+    """Yield all that decides what is built."""
+    # Compiled modules take types from modules that are not compiled, also from installed ones.
+    connector = sorted((_PROJECT / "connector").rglob("*.py"))
+    for path in [_PROJECT / "setup.py", _PROJECT / "extension_cache.py", *connector]:
+        yield path.relative_to(_PROJECT).as_posix().encode()
+        yield path.read_bytes()
+    for name in sorted(f"{found.name} {found.version}" for found in distributions()):
+        yield name.encode()
+    yield " ".join([sys.version, platform.machine(), *platform.libc_ver()]).encode()
+    yield " ".join([*compiler.compiler_so, *compiler.linker_so]).encode()
+    version = [*compiler.compiler_so[:1], "--version"]
+    yield subprocess.run(version, capture_output=True, check=False).stdout  # noqa: S603 - Python's
+
+
+def _compiler() -> CCompiler:
+    """Return the C compiler that Python was built with, after a try of it."""
     from distutils.ccompiler import new_compiler
     from distutils.sysconfig import customize_compiler
 
@@ -88,6 +140,7 @@ def _require_compiler() -> None:
             command = " ".join(compiler.compiler_so[:1])
             reason = f"{command} cannot compile a file that includes Python.h"
             raise _CannotCompileError(reason) from None
+    return compiler
 
 
 def _generate_c() -> list[Extension]:
