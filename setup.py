@@ -16,9 +16,8 @@ import runpy
 import subprocess
 import sys
 import sysconfig
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,12 +46,8 @@ _CACHE = _CACHED["ExtensionCache"].of_environment()
 _BUILDS = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install"}
 # What compiles, and the packages whose types the compiled modules know (see pyproject.toml).
 _TOOLS = ("setuptools", "mypy", "mypy-extensions", "librt", "isal", "orjson", "zstandard")
-# Only hidden functions are called directly and inlined.
+# All functions lie in one file; only hidden ones are called directly and inlined.
 _C_FLAGS = ["-fvisibility=hidden"]
-_PROCESSORS = os.cpu_count() or 1
-# One file of C per module: files are compiled side by side, and the linker inlines over all of them
-# as the compiler does in one file, in parts, side by side again.
-_LINK_TIME_FLAGS = [f"-flto={_PROCESSORS}", "-fno-fat-lto-objects"]
 
 
 class _CannotCompileError(Exception):
@@ -79,14 +74,13 @@ class _BuildExtensions(build_ext):
             _remove_extensions(_PROJECT, but=built)
             # Newer than the sources, also where an edit of these left the C code as it was.
             Path(self.get_ext_fullpath(_NATIVE_MODULE)).touch()
-        if self.extensions and not self.kept:
+        # Sources that were edited in the meantime have another key.
+        if self.extensions and not self.kept and self.key == _key(_compiler()):
             names = [extension.name for extension in self.extensions]
             _CACHE.keep(self.key, {name: Path(self.get_ext_fullpath(name)) for name in names})
 
     def build_extension(self, ext: Extension) -> None:
         if not self.kept:
-            if len(ext.sources) > 1:
-                self._compile_side_by_side(ext)
             super().build_extension(ext)
             return
         path = Path(self.get_ext_fullpath(ext.name))
@@ -94,26 +88,8 @@ class _BuildExtensions(build_ext):
         # A process that runs the file of an earlier build keeps that one.
         path.unlink(missing_ok=True)
         path.write_bytes(self.kept[ext.name])
-
-    def _compile_side_by_side(self, ext: Extension) -> None:
-        """Make objects of the sources; what is left to do is to link."""
-
-        def compiled(source: str) -> str:
-            [path] = self.compiler.compile(
-                [source],
-                output_dir=self.build_temp,
-                include_dirs=ext.include_dirs,
-                extra_postargs=ext.extra_compile_args,
-            )
-            return path
-
-        with ThreadPoolExecutor(_PROCESSORS) as pool:
-            # The largest first: none is left to be waited for alone.
-            sources = sorted(ext.sources, key=os.path.getsize, reverse=True)
-            ext.extra_objects = sorted(pool.map(compiled, sources))
-        # Without sources it is the objects that an older file is older than.
-        ext.depends = [*ext.depends, *ext.extra_objects]
-        ext.sources = []
+        # Older than all C code: the next build that compiles does not take it for its own.
+        os.utime(path, (0, 0))
 
 
 def _extensions() -> list[Extension]:
@@ -121,16 +97,21 @@ def _extensions() -> list[Extension]:
         return []
     try:
         compiler = _compiler()
-        _BuildExtensions.key = _CACHED["key_of"](_made_from(compiler))
+        _BuildExtensions.key = _key(compiler)
         _CACHE.lock(_BuildExtensions.key)
         _BuildExtensions.kept = _CACHE.find(_BuildExtensions.key, _module_names()) or {}
         if not _BuildExtensions.kept:
-            return _generate_c(links_in_parts=_links_in_parts(compiler))
+            return _generate_c()
     except _CannotCompileError as error:
         _do_without(str(error))
         return []
     _say(f"taking {len(_SOURCES)} modules that were compiled before from {_CACHE.directory}")
     return [Extension(name, sources=[]) for name in _BuildExtensions.kept]
+
+
+def _key(compiler: CCompiler) -> str:
+    key: str = _CACHED["key_of"](_made_from(compiler))
+    return key
 
 
 def _module_names() -> list[str]:
@@ -146,11 +127,18 @@ def _made_from(compiler: CCompiler) -> Iterator[bytes]:
         yield path.relative_to(_PROJECT).as_posix().encode()
         yield path.read_bytes()
     for name in _TOOLS:
-        yield f"{name} {version(name)}".encode()
+        yield f"{name} {_version_of(name)}".encode()
     yield " ".join([sys.version, platform.machine(), *platform.libc_ver()]).encode()
     yield " ".join([*compiler.compiler_so, *compiler.linker_so]).encode()
     ask = [*compiler.compiler_so[:1], "--version"]
     yield subprocess.run(ask, capture_output=True, check=False).stdout  # noqa: S603 - Python's own
+
+
+def _version_of(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "is missing"
 
 
 def _compiler() -> CCompiler:
@@ -172,21 +160,7 @@ def _compiler() -> CCompiler:
     return compiler
 
 
-def _links_in_parts(compiler: CCompiler) -> bool:
-    """Return whether the compiler can leave what spans files to the linker: GCC can."""
-    with TemporaryDirectory() as folder:
-        probe = Path(folder, "probe.c")
-        probe.write_text("int probe(void) { return 1; }\n", encoding="ascii")
-        try:
-            objects = compiler.compile([str(probe)], folder, extra_preargs=_LINK_TIME_FLAGS)
-            path = str(Path(folder, "probe.so"))
-            compiler.link_shared_object(objects, path, extra_preargs=_LINK_TIME_FLAGS)
-        except (BaseError, CCompilerError):
-            return False
-    return True
-
-
-def _generate_c(*, links_in_parts: bool) -> list[Extension]:
+def _generate_c() -> list[Extension]:
     try:
         from mypyc.build import mypycify
     except ImportError as error:
@@ -202,7 +176,6 @@ def _generate_c(*, links_in_parts: bool) -> list[Extension]:
                 [*options, *paths],
                 opt_level="3",
                 debug_level="0",
-                multi_file=links_in_parts,
                 group_name=_NATIVE_MODULE.removesuffix("__mypyc"),
             )
     except SystemExit as error:
@@ -213,11 +186,6 @@ def _generate_c(*, links_in_parts: bool) -> list[Extension]:
         # A warning of a newer C compiler is no reason to be slow.
         flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
         extension.extra_compile_args = [*flags, *_C_FLAGS]
-        if links_in_parts and extension.name == _NATIVE_MODULE:
-            extension.extra_compile_args += _LINK_TIME_FLAGS
-            # The files of C name their header, which lies in the folder of the package, without it.
-            extension.include_dirs.append("build/connector")
-            extension.extra_link_args = ["-O3", *_C_FLAGS, *_LINK_TIME_FLAGS]
     return extensions
 
 
@@ -245,5 +213,5 @@ setup(
     ext_modules=_extensions(),
     cmdclass={"build_ext": _BuildExtensions},
     # The one large file of C takes as long as all others.
-    options={"build_ext": {"parallel": _PROCESSORS}},
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

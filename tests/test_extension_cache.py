@@ -132,6 +132,12 @@ def small_clone(folder: Path) -> Path:
     return folder
 
 
+def native_of(clone: Path) -> bytes:
+    """The code that was built in a clone."""
+    (path,) = (clone / "connector").glob("native__mypyc*.so")
+    return path.read_bytes()
+
+
 def build(clone: Path, cache: Path) -> str:
     """Compile a clone in its folder; return what the build says."""
     done = subprocess.run(
@@ -147,24 +153,34 @@ def build(clone: Path, cache: Path) -> str:
 
 
 @pytest.mark.skipif(compiled.mode() == "interpreted", reason="nothing is compiled here")
-def test_a_second_clone_does_not_compile_and_an_edited_one_does(tmp_path: Path) -> None:
+def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> None:
     first, second = small_clone(tmp_path / "first"), small_clone(tmp_path / "second")
     cache = tmp_path / "cache"
+    taken = f"binlog-connector: taking 1 modules that were compiled before from {cache}\n"
     assert "compiling 1 modules" in build(first, cache)
-    told = build(second, cache)
-    assert told == (f"binlog-connector: taking 1 modules that were compiled before from {cache}\n")
+    assert build(second, cache) == taken
     files = [sorted(path.name for path in clone.rglob("*.so")) for clone in (first, second)]
     assert files[0] == files[1]
     assert len(files[0]) == 2
-    run = subprocess.run(
-        [sys.executable, "-c", "import connector.digits as d; print(d.__file__, d.__name__)"],
+    imported = subprocess.run(
+        [sys.executable, "-c", "import connector.digits as d; print(d.__file__)"],
         cwd=second,
         env=os.environ | {"CONNECTOR_COMPILED": "require", "PYTHONPATH": str(second)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert run.stdout.startswith(f"{second}/connector/digits.")
-    with (second / "connector" / "digits.py").open("a") as source:
-        source.write("\n# Another source.\n")
+    assert imported.stdout.startswith(f"{second}/connector/digits.")
+    original = native_of(first)
+    for clone in (second, first):
+        source = clone / "connector" / "digits.py"
+        source.write_text(source.read_text().replace("_ZERO: Final = 48", "_ZERO: Final = 49"))
     assert "compiling 1 modules" in build(second, cache)
+    assert build(first, cache) == taken
+    edited = native_of(first)
+    assert native_of(second) == edited != original
+    # The C code of the original lies in the first clone, the module of the edited one beside it.
+    shutil.rmtree(cache)
+    shutil.copy(PROJECT / "connector" / "digits.py", first / "connector")
+    assert "compiling 1 modules" in build(first, cache)
+    assert native_of(first) != edited
