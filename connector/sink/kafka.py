@@ -39,7 +39,8 @@ from connector.errors import (
     SinkUnavailable,
 )
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error, producers_client
+from connector.sink.connection import client_settings, connector_error
+from connector.sink.network import producers_client
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.sink.recovery import Recovered, read_progress, recover
 from connector.sink.topics import TopicCreator
