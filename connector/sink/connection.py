@@ -41,9 +41,6 @@ _REFUSALS: dict[type[errors.KafkaError], str] = {
         "kafka.transaction_timeout_seconds is above the brokers' transaction.max.timeout.ms: "
         "lower the one or raise the other"
     ),
-    errors.InvalidReplicationFactorError: (
-        "kafka.replication_factor is above the number of brokers: lower it"
-    ),
     errors.InvalidPartitionsError: "check kafka.partitions",
     errors.PolicyViolationError: (
         "a create.topic.policy of the brokers forbids it: create the topic beforehand"

@@ -27,6 +27,7 @@ _SASL_HANDSHAKE = 17
 _CLIENT = b"binlog-connector"
 _CORRELATION = 7
 _NO_LOGIN_HERE = 34  # ILLEGAL_SASL_STATE
+_LENGTH_BYTES = 4
 # Length, correlation id, error, count of mechanisms.
 _ANSWER_HEAD = struct.Struct(">iihi")
 _ANSWER_BYTES_MAX = 4096
@@ -104,7 +105,6 @@ def _by_tls(host: str, port: int, config: Mapping[str, Any]) -> list[str] | Obst
         try:
             with context.wrap_socket(plain, server_hostname=host.rstrip(".")) as session:
                 mechanisms = _mechanisms(_asked(session))
-            return _NOT_KAFKA if mechanisms is None else mechanisms
         except ssl.SSLCertVerificationError as error:
             verdict = error.verify_message.rstrip(".")
             return Obstacle(
@@ -114,6 +114,8 @@ def _by_tls(host: str, port: int, config: Mapping[str, Any]) -> list[str] | Obst
         except OSError as error:
             why = error.reason if isinstance(error, ssl.SSLError) else None
             why = why or _reason(error)
+        else:
+            return _NOT_KAFKA if mechanisms is None else mechanisms
     if "CERTIFICATE" in why or "UNKNOWN_CA" in why:
         return _CLIENT_REFUSED
     mechanisms = _mechanisms(_asked_plainly(host, port))
@@ -195,7 +197,8 @@ def _asked(session: socket.socket) -> bytes:
 
 
 def _is_whole(answer: bytes) -> bool:
-    return len(answer) >= 4 and len(answer) >= 4 + int.from_bytes(answer[:4])
+    length = _LENGTH_BYTES
+    return len(answer) >= length and len(answer) >= length + int.from_bytes(answer[:length])
 
 
 def _mechanisms(answer: bytes) -> list[str] | None:

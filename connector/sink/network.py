@@ -71,7 +71,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         self._failures: dict[object, Exception] = {}
         self._give_up_at = time.monotonic() + _PATIENCE_SECONDS
 
-    def bootstrap(self, timeout_ms: float | None = None, refresh: bool = True) -> None:  # noqa: FBT001, FBT002 - as the original
+    def bootstrap(self, timeout_ms: float | None = None, refresh: bool = True) -> None:
         """Find the brokers, and connect to one of them.
 
         Raises NoWayIn if the reason is found why that is not possible, and what the original raises

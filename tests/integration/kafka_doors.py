@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import ipaddress
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _PROTOCOLS = {
     "LOST": "PLAINTEXT",
     "UNNAMED": "PLAINTEXT",
 }
-_DAY = datetime.timedelta(days=1)
+_DAY = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _write_certificates(directory: Path) -> Path:
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
