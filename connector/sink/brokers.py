@@ -36,9 +36,10 @@ class Brokers:
         return cls(frozenset(up), frozenset(known))
 
     def lack(self, settings: KafkaSettings) -> SinkRefused | SinkUnavailable | None:
-        """Return why no topic can have `replication_factor` replicas; None if one can.
+        """Return why a topic may not get `replication_factor` replicas; None if it must.
 
-        A broker that is down may come back, so this refuses only what all of them cannot do.
+        A broker that is down may come back, so this refuses only what all of them cannot do. KRaft
+        gives replicas to brokers that are down, too; ZooKeeper did not.
         """
         servers, factor = ",".join(settings.bootstrap_servers), settings.replication_factor
         if factor > len(self.known):

@@ -12,6 +12,7 @@ import structlog
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
     ClusterAuthorizationFailedError,
+    InvalidReplicationFactorError,
     KafkaError,
     TopicAuthorizationFailedError,
     UnsupportedVersionError,
@@ -71,17 +72,16 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     lack = brokers.lack(settings)
     if isinstance(lack, SinkRefused):
         raise lack
-    if lack is not None:
-        # Topics that exist go on; the stream waits only where it needs a new one.
+    try:
+        TopicCreator(settings).require_tables(admin)
+    except InvalidReplicationFactorError:
+        # Topics that exist go on; the stream waits only when it needs a new one.
         structlog.get_logger().warning(
             "no topic can be created now: brokers are down; start them",
             brokers_up=len(brokers.up),
             brokers=len(brokers.known),
             replication_factor=settings.replication_factor,
         )
-        return up
-    try:
-        TopicCreator(settings).require_tables(admin)
     except TopicAuthorizationFailedError:
         structlog.get_logger().warning(
             "the user may not create topics of tables: create those of followed tables "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors
@@ -142,7 +143,11 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         definite = all(obstacle.definite for obstacle in different)
         if len(different) == 1:
             return NoWayIn(str(different.pop()), definite=definite)
-        lines = [f"{address}: {obstacle}" for address, obstacle in found.items()]
+        # The client shuffles them.
+        lines = [
+            f"{address}: {obstacle}"
+            for address, obstacle in sorted(found.items(), key=itemgetter(0))
+        ]
         return NoWayIn("\n  ".join(["no broker lets us in:", *lines]), definite=definite)
 
     async def _reach_one(self) -> None:

@@ -92,15 +92,19 @@ class TopicCreator:
     def require_tables(self, admin: Any) -> None:
         """See whether topics of tables can be created; creates none.
 
-        Raises SinkRefused or SinkUnavailable, and TopicAuthorizationFailedError: topics may have
-        been created by somebody else.
+        Raises SinkRefused or SinkUnavailable, and what topics that exist need not mind:
+        TopicAuthorizationFailedError and InvalidReplicationFactorError.
         """
         topic = row_topic(self._settings.topic_prefix, "database", "table")
         try:
             admin.create_topics({topic: self._description(topic)}, validate_only=True)
         except TopicAlreadyExistsError:
             pass
-        except (TopicAuthorizationFailedError, UnsupportedVersionError):
+        except (
+            InvalidReplicationFactorError,
+            TopicAuthorizationFailedError,
+            UnsupportedVersionError,
+        ):
             raise
         except KafkaError as error:
             raise connector_error(self._settings, "create topics of tables", error) from error
