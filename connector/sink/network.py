@@ -79,14 +79,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         otherwise. Then the client is closed: the original leaves a thread and sockets.
         """
         try:
-            try:
-                super().bootstrap(timeout_ms, refresh)
-            except errors.KafkaError as error:
-                reason = self._reason()
-                if reason is None:
-                    raise
-                raise reason from error
-            self._net.run(self._reach_one)
+            self._find_brokers(timeout_ms, refresh=refresh)
         except BaseException:
             self.close()
             self._net.close()
@@ -109,8 +102,15 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         connection.close_future.add_errback(take)
         return connection
 
-    async def _build_transport(self, *arguments: Any, **named: Any) -> Any:
-        transport = await super()._build_transport(*arguments, **named)
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        transport = super()._build_transport(node, timeout_at)
+        if timeout_at is None:
+            transport = await transport
+        else:
+            # The original waits for the answer of TLS without an end. Its socket is closed when
+            # it is forgotten.
+            left_ms = max(0.0, timeout_at - time.monotonic()) * _MS
+            transport = await self.wait_for(self.call_soon(transport), left_ms)
         # A broker closes the connection as soon as it has refused a login. Of what comes together
         # with the end, the original keeps the end alone.
         transport._sock_recv = partial(_received, transport._sock_recv)
@@ -150,26 +150,42 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         ]
         return NoWayIn("\n  ".join(["no broker lets us in:", *lines]), definite=definite)
 
-    async def _reach_one(self) -> None:
-        """Connect to one broker at the address that it gave; raises NoWayIn if to none."""
-        whys: dict[str, str] = {}
+    def _find_brokers(self, timeout_ms: float | None, *, refresh: bool) -> None:
+        try:
+            super().bootstrap(timeout_ms, refresh)
+        except errors.KafkaError as error:
+            reason = self._reason()
+            if reason is None:
+                raise
+            raise reason from error
+        failures = self._net.run(self._reach_one)
+        if failures:
+            raise self._unreached(failures)
+
+    async def _reach_one(self) -> list[tuple[str, int, str]]:
+        """Connect to one broker at the address that it gave; return host, port and why of all."""
+        failures = []
         for broker in self.cluster.brokers():
             try:
                 await self.get_connection(broker.node_id, _CONNECT_SECONDS_MAX * _MS)
             except _LOGIN_REFUSALS:
                 raise
             except errors.KafkaError as error:
-                obstacle = obstacle_at(broker.host, broker.port, self.config)
-                why = str(error) if obstacle is None else obstacle.what
-                whys[f"{broker.host}:{broker.port}"] = why
+                failures.append((broker.host, broker.port, str(error)))
             else:
-                return
-        addresses = "; ".join(f"{address}: {why}" for address, why in whys.items())
+                return []
+        return failures
+
+    def _unreached(self, failures: list[tuple[str, int, str]]) -> NoWayIn:
+        whys = []
+        for host, port, error in sorted(failures):
+            obstacle = obstacle_at(host, port, self.config)
+            whys.append(f"{host}:{port}: {error if obstacle is None else obstacle.what}")
         reason = (
-            f"a broker answers, but none at the addresses that it gives: {addresses}: set "
+            f"a broker answers, but none at the addresses that it gives: {'; '.join(whys)}: set "
             "advertised.listeners of the brokers to addresses that this machine reaches"
         )
-        raise NoWayIn(reason, definite=False)
+        return NoWayIn(reason, definite=False)
 
 
 def _received(

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
 PATIENCE_SECONDS = 120.0
-ONCE = {"retry__attempts_max": 1}
-LOGIN = {
+ONCE: dict[str, object] = {"retry__attempts_max": 1}
+LOGIN: dict[str, object] = {
     "kafka__security_protocol": "SASL_PLAINTEXT",
     "kafka__sasl_mechanism": "PLAIN",
     "kafka__sasl_username": USER,
     "kafka__sasl_password": PASSWORD,
 }
-TLS = {"kafka__security_protocol": "SSL"}
+TLS: dict[str, object] = {"kafka__security_protocol": "SSL"}
 
 
 @dataclass(frozen=True, slots=True)

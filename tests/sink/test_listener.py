@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.config import KafkaSettings
+from connector.errors import SinkUnavailable
+from connector.sink.limits import check_limits
 from connector.sink.listener import obstacle_at
 from local_stack.managed_server import HOST, free_port
 from tests.errors.texts import text
@@ -88,3 +91,19 @@ def test_a_name_that_cannot_be_resolved(
     assert found is not None
     assert found.definite is definite
     assert f"kafka SERVERS: {found}" == text(key, servers="SERVERS")
+
+
+# The client forgets its socket without closing it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_server_that_says_nothing_is_not_waited_for_without_end() -> None:
+    with socket.create_server((HOST, 0)) as server:
+        address = f"{HOST}:{server.getsockname()[1]}"
+        settings = KafkaSettings(
+            bootstrap_servers=[address],
+            topic_prefix="shop",
+            security_protocol="SSL",
+            request_timeout_seconds=1,
+        )
+        with pytest.raises(SinkUnavailable) as caught:
+            check_limits(settings)
+    assert str(caught.value) == text("kafka.no_session", servers=address, why="timed out")
