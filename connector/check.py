@@ -1,29 +1,39 @@
-"""What the pipeline needs of its source and its sink, shown with the statement that fixes it."""
+"""What a run would meet at its start, by the code of a run, and without a trace.
+
+Kafka is asked first, as a run does: where the stream stands is known from there. A server of the
+source is shown with each setting and grant that is needed, and the statement that fixes it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from kafka import KafkaAdminClient
-from kafka.errors import KafkaError
 from rich.table import Table
 from rich.text import Text
 
 from connector.changes.table_filter import SYSTEM_DATABASES, TableFilter
-from connector.errors import ConfigError, ConnectorError
-from connector.sink.connection import client_settings, connector_error
+from connector.errors import ConfigError, ConnectorError, TransientError
+from connector.quarantine.fences import recovered_fences
+from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
+from connector.snapshot.opening import copy_states
 from connector.source.finding import Finding, Severity
 from connector.source.hosts import address_of, candidates
 from connector.source.mysql_server import MysqlServer
-from connector.source.preflight import check_source
+from connector.source.preflight import check_source, require
+from connector.source_choice import check_server, choose_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
-    from connector.config import KafkaSettings, Settings, SourceSettings
+    from connector.config import Settings, SourceSettings
+    from connector.envelope.progress import Progress
+    from connector.sink.recovery import Recovered
+
+_Answer = TypeVar("_Answer")
 
 _MARKS = {
     Severity.ERROR: Text("missing", style="bold red"),
@@ -36,49 +46,118 @@ _TABLES = """
 """
 
 
-def check_pipeline(settings: Settings, console: Console) -> bool:
-    """Print every finding and return whether `run` would start, on any of its sources.
+def check_pipeline(settings: Settings, console: Console, waiting: Console) -> list[ConnectorError]:
+    """Return what would end a run, or hold it up, at its start; the worst is the last.
 
-    Raises TransientError or DefiniteError when the only source does not let us in.
+    What is found is shown on `console`, and what is being asked on `waiting`. Raises ConfigError.
     """
-    sources = candidates(settings.source)
-    if len(sources) == 1:
-        good = [_check_source(settings.source, console)]
+    check = _Check(settings, console, waiting)
+    recovered = check.kafka()
+    if recovered is None:
+        check.servers()
     else:
-        good = [_check_one_of(source, console) for source in sources]
-    good.append(_check_kafka(settings.kafka, console))
-    if not all(good):
-        console.print("not ready", style="bold red")
-        return False
-    console.print("ready", style="bold green")
-    return True
+        check.source(recovered.progress)
+        check.states(recovered)
+    return sorted(check.problems, key=lambda error: not isinstance(error, TransientError))
 
 
-def _check_one_of(settings: SourceSettings, console: Console) -> bool:
-    """Do as `_check_source`, but print why a server does not let us in: there are others."""
-    try:
-        return _check_source(settings, console)
-    except ConfigError:
-        raise
-    except ConnectorError as error:
-        console.print(str(error), markup=False, style="red", soft_wrap=True)
-        return False
+class _Check:
+    """The questions in the order of a run; each that fails leaves a problem."""
 
+    def __init__(self, settings: Settings, console: Console, waiting: Console) -> None:
+        self.problems: list[ConnectorError] = []
+        self._settings = settings
+        self._console = console
+        self._waiting = waiting
 
-def _check_source(settings: SourceSettings, console: Console) -> bool:
-    """Print every finding of one server and return whether it can be read."""
-    with MysqlServer.connect(settings) as server:
+    def kafka(self) -> Recovered | None:
+        """Return what earlier runs committed; None if that is not known."""
+        kafka, name = self._settings.kafka, self._settings.name
+        servers = ",".join(kafka.bootstrap_servers)
+
+        def ask() -> Recovered:
+            check_limits(kafka)
+            self._tell(f"reading from Kafka what pipeline {name} has committed")
+            return inspect(kafka, name)
+
+        recovered = self._asked(f"asking Kafka {servers} what it takes", ask)
+        if recovered is not None:
+            last = recovered.progress
+            stands = "begins" if last is None else f"goes on at {last.file}:{last.position}"
+            self._print(f"Kafka {servers}: pipeline {name} {stands}")
+        return recovered
+
+    def source(self, last: Progress | None) -> None:
+        """See whether one of the servers can go on after `last`, and show them all."""
+        servers = candidates(self._settings.source, last.source if last is not None else "")
+        addresses = [address_of(server) for server in servers]
+        chosen = self._asked(
+            f"asking source {', '.join(addresses)}",
+            lambda: choose_source(self._settings.source, last, show=self._show),
+        )
+        if chosen is None:
+            return
+        # A run does not ask those after the first that fits.
+        for server in servers[addresses.index(chosen.address) + 1 :]:
+            self._tell(f"asking source {address_of(server)}")
+            try:
+                check_server(server, last, self._show)
+            except ConfigError:
+                raise
+            except ConnectorError as error:
+                self._print(str(error), style="yellow")
+
+    def servers(self) -> None:
+        """Show the servers, without asking whether they have what comes next."""
+        for server in candidates(self._settings.source):
+            self._asked(
+                f"asking source {address_of(server)}", partial(self._look_at_server, server)
+            )
+
+    def states(self, recovered: Recovered) -> None:
+        """See whether what was recovered can be read."""
+        settings = self._settings
+
+        def read() -> None:
+            copy_states(settings, recovered.snapshots)
+            recovered_fences(settings.kafka.topic_prefix, settings.name, recovered.fences)
+
+        self._asked("reading the states of copies and fences", read)
+
+    def _look_at_server(self, settings: SourceSettings) -> None:
+        with MysqlServer.connect(settings) as server:
+            findings = check_source(server, settings)
+            self._show(server, settings, findings)
+            require(findings, server.place)
+
+    def _asked(self, what: str, ask: Callable[[], _Answer]) -> _Answer | None:
+        """Tell what is done, do it, and keep the error that it ends by; then return None."""
+        self._tell(what)
+        try:
+            return ask()
+        except ConfigError:
+            raise
+        except ConnectorError as error:
+            self.problems.append(error)
+            return None
+
+    def _tell(self, what: str) -> None:
+        self._waiting.print(f"{what} …", markup=False, style="dim")
+
+    def _show(self, server: MysqlServer, settings: SourceSettings, found: list[Finding]) -> None:
+        """Show the findings of one server."""
+        findings = [*found, *_check_tables(server, settings)]
         identity = server.identity
-        findings = [*check_source(server, settings), *_check_tables(server, settings)]
-    console.print(
-        f"Source {address_of(settings)}: {identity.flavour} {identity.version}", markup=False
-    )
-    console.print(_table(findings))
-    for finding in findings:
-        if not finding.ok:
-            console.print(f"{finding.name}:", style="bold", end=" ")
-            console.print(finding.fix, markup=False, soft_wrap=True)
-    return all(finding.ok or finding.severity is not Severity.ERROR for finding in findings)
+        self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}")
+        self._console.print(_table(findings))
+        for finding in findings:
+            # What is missing is in the error.
+            if not finding.ok and finding.severity is Severity.WARNING:
+                self._console.print(f"{finding.name}:", style="bold", end=" ")
+                self._print(finding.fix)
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
 
 
 def _check_tables(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
@@ -113,33 +192,3 @@ def _table(findings: list[Finding]) -> Table:
         mark = _GOOD if finding.ok else _MARKS[finding.severity]
         table.add_row(Text(finding.name), Text(finding.value), Text(finding.wanted), mark)
     return table
-
-
-def _check_kafka(settings: KafkaSettings, console: Console) -> bool:
-    where = f"Kafka {','.join(settings.bootstrap_servers)}"
-    try:
-        admin = KafkaAdminClient(**client_settings(settings))
-        try:
-            brokers = len(admin.describe_cluster()["brokers"])
-        finally:
-            admin.close()
-    except (KafkaError, OSError) as error:
-        problem = connector_error(settings, "connect", error)
-        console.print(str(problem), markup=False, style="red", soft_wrap=True)
-        return False
-    console.print(f"{where}: {brokers} broker{'' if brokers == 1 else 's'}", markup=False)
-    if settings.replication_factor > brokers:
-        console.print(
-            f"{where}: kafka.replication_factor is {settings.replication_factor}, above the number "
-            f"of brokers, {brokers}: lower it",
-            markup=False,
-            style="red",
-            soft_wrap=True,
-        )
-        return False
-    try:
-        check_limits(settings)
-    except ConnectorError as error:
-        console.print(str(error), markup=False, style="red", soft_wrap=True)
-        return False
-    return True

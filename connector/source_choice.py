@@ -28,14 +28,17 @@ from connector.source.start_validation import validate_start
 from connector.source.table_definitions import TableDefinitions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from connector.config import SourceSettings
     from connector.envelope.anchored_tables import DefinitionSource
     from connector.envelope.progress import Progress
+    from connector.source.finding import Finding
     from connector.source.identity import ServerIdentity
     from connector.source.replication_stream import ReplicationStream
     from connector.source.start_point import StartPoint
+
+    ShowFindings = Callable[[MysqlServer, SourceSettings, list[Finding]], None]
 
 _ALL_RESET = (
     "\n  A reset was seen. If the logs of all were reset, no server will ever have what was read: "
@@ -84,10 +87,11 @@ def choose_source(
     settings: SourceSettings,
     last: Progress | None,
     refusals: Mapping[str, SourceRefused] | None = None,
+    show: ShowFindings | None = None,
 ) -> CheckedSource:
     """Return the server to read from; `last` is the committed progress.
 
-    Those with `refusals`, by HOST:PORT, are not asked.
+    Those with `refusals`, by HOST:PORT, are not asked. `show` is called with what each server has.
     Raises SourceUnavailable where one of the servers may do later, SourceRefused where none will,
     each with a line for each server; ConfigError for files that cannot be read.
     """
@@ -99,7 +103,7 @@ def choose_source(
             problems.append(refusal)
             continue
         try:
-            found = _checked(candidate, last)
+            found = check_server(candidate, last, show)
         except (SourceUnavailable, SourceRefused) as error:
             problems.append(error)
             continue
@@ -118,10 +122,19 @@ def choose_source(
     raise _none_fits(problems)
 
 
-def _checked(settings: SourceSettings, last: Progress | None) -> CheckedSource:
+def check_server(
+    settings: SourceSettings, last: Progress | None, show: ShowFindings | None = None
+) -> CheckedSource:
+    """Return the server of `settings` if the stream can go on there; `show` as in `choose_source`.
+
+    Raises SourceUnavailable or SourceRefused.
+    """
     with MysqlServer.connect(settings) as server:
         place, identity = server.place, server.identity
-        require(check_source(server, settings), place)
+        findings = check_source(server, settings)
+        if show is not None:
+            show(server, settings, findings)
+        require(findings, place)
         if last is None:
             point = resolve_start(server, settings.start)
             _tell_of_prepared(server)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from connector.cli.failure import errors, fail
+from connector.cli.failure import errors, fail, tell
 from connector.errors import ConfigError, ConnectorError, TransientError
 from connector.stop import StoppedHard
 
@@ -53,18 +53,29 @@ def run(config: ConfigPath) -> None:
 
 
 def check(config: ConfigPath) -> None:
-    """Show each server setting and grant that is needed, and the statement that fixes it.
+    """Ask Kafka and the source whether `run` would start; nothing is changed by it.
 
-    Exit codes: 0 everything needed is there, 3 something is missing, 2 wrong configuration,
-    1 a server cannot be reached.
+    It may be used while the pipeline runs. Exit codes: 0 ready, 1 transient: a server cannot be
+    reached or lags, 2 wrong configuration, 3 something that starting again cannot mend.
     """
 
     def report() -> None:
         from connector.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
+        from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
         from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
 
-        if not check_pipeline(load_settings(config), Console()):
-            raise typer.Exit(EXIT_DEFINITE)
+        settings = load_settings(config)
+        configure_logging(settings.log)
+        console = Console()
+        problems = check_pipeline(settings, console, errors)
+        if not problems:
+            console.print("ready", style="bold green")
+            return
+        console.print("not ready", style="bold red")
+        *others, worst = problems
+        for problem in others:
+            tell(problem)
+        raise worst
 
     exit_code_of(report)
 

@@ -39,7 +39,8 @@ from connector.errors import (
     SinkUnavailable,
 )
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error, producers_client
+from connector.sink.connection import client_settings, connector_error
+from connector.sink.network import producers_client
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.sink.recovery import Recovered, read_progress, recover
 from connector.sink.topics import TopicCreator
@@ -104,9 +105,7 @@ class KafkaSink(BatchReceiver):
         self._in_transaction = False
         self._committing = False
         self._topics = TopicCreator(settings, clients)
-        self._topics.ensure(
-            *(control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START)
-        )
+        self._topics.ensure(*topics_at_start(settings))
         self._producer = self._start_producer()
         self.target = BatchingTarget(
             self,
@@ -118,7 +117,7 @@ class KafkaSink(BatchReceiver):
     @property
     def transactional_id(self) -> str:
         """What Kafka fences by."""
-        return f"binlog-connector.{self._settings.topic_prefix}.{self._name}"
+        return transactional_id(self._settings, self._name)
 
     @property
     def in_flight_bytes(self) -> int:
@@ -189,7 +188,7 @@ class KafkaSink(BatchReceiver):
         try:
             return len(self._producer.partitions_for(topic))
         except (KafkaError, OSError) as error:
-            raise self._failure(_write(topic), error) from error
+            raise self._failure(writing(topic), error) from error
 
     def receive(self, batch: RecordBatch) -> None:
         """Send a batch in the open transaction, opening one where there is none."""
@@ -199,14 +198,14 @@ class KafkaSink(BatchReceiver):
                 self._in_transaction = True
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
-            raise self._failure(_write(batch.topic), error) from error
+            raise self._failure(writing(batch.topic), error) from error
         # The batches of a commit leave together, with fewer requests.
         if not self._committing:
             self._producer.wake()
 
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record that is larger than Kafka takes."""
-        error = connector_error(self._settings, _write(topic), MessageSizeTooLargeError())
+        error = connector_error(self._settings, writing(topic), MessageSizeTooLargeError())
         return RecordTooLarge(str(error))
 
     def close(self) -> None:
@@ -238,8 +237,7 @@ class KafkaSink(BatchReceiver):
         try:
             return self.clients.open_producer(settings.transaction_timeout_seconds, **arguments)
         except (KafkaError, OSError) as error:
-            doing = f"take over transactional id {self.transactional_id}"
-            raise connector_error(settings, doing, error) from error
+            raise connector_error(settings, taking_over(settings, self._name), error) from error
 
     def _failure(self, doing: str, error: KafkaError | OSError) -> ConnectorError:
         mapped = connector_error(self._settings, doing, error)
@@ -260,5 +258,21 @@ class KafkaSink(BatchReceiver):
         )
 
 
-def _write(topic: str) -> str:
+def topics_at_start(settings: KafkaSettings) -> list[str]:
+    """Return the topics that every run creates where they are missing."""
+    return [control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START]
+
+
+def transactional_id(settings: KafkaSettings, name: str) -> str:
+    """Return what Kafka fences pipeline `name` by."""
+    return f"binlog-connector.{settings.topic_prefix}.{name}"
+
+
+def taking_over(settings: KafkaSettings, name: str) -> str:
+    """Return what is done when a run fences older ones, for errors."""
+    return f"take over transactional id {transactional_id(settings, name)}"
+
+
+def writing(topic: str) -> str:
+    """Return what is done when a record is sent, for errors."""
     return f"write to topic {topic}"

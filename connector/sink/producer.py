@@ -3,8 +3,8 @@
 `commit_transaction` and `abort_transaction` wait without limit while no broker answers, and `close`
 first tries to deliver what is queued. Ours give up in time, and drop what is queued.
 
-This module, `connection` and `delivery` are those that use the client's private names, which are
-those of kafka-python 3.0; `pyproject.toml` pins the minor version.
+This module, `network`, `listener`, `inspection` and `delivery` are those that use the client's
+private names, which are those of kafka-python 3.0; `pyproject.toml` pins the minor version.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from connector.config import KafkaSettings
 
@@ -50,10 +50,18 @@ class Recovered:
     first_epoch: int = 1
 
 
-def recover(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS) -> Recovered:
-    """Read everything that pipeline `name` goes on from.
+def recover(
+    settings: KafkaSettings,
+    name: str,
+    clients: KafkaClients = KAFKA_CLIENTS,
+    *,
+    missing: Collection[str] = (),
+    to_the_last: bool = True,
+) -> Recovered:
+    """Read everything that pipeline `name` goes on from, without topics that are `missing`.
 
-    Raises SinkUnavailable or SinkRefused, and DecodeError for progress of another version.
+    If not `to_the_last` record, open transactions are not waited for. Raises SinkUnavailable or
+    SinkRefused, and DecodeError for progress of another version.
     """
     prefix = settings.topic_prefix
     progress, schemas, snapshots, fences = topics = (
@@ -62,13 +70,14 @@ def recover(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CL
         control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
         control_topic(prefix, FENCES_TOPIC_SUFFIX),
     )
-    with _opened(settings, topics, clients, to_the_last=True) as logs:
-        own, others = _last_progress(logs[progress], name)
+    found = [topic for topic in topics if topic not in missing]
+    with _opened(settings, found, clients, to_the_last=to_the_last) as logs:
+        own, others = _last_progress(logs[progress], name) if progress in logs else (None, [])
         return Recovered(
             own,
-            _last_values(logs[schemas], ""),
-            _last_values(logs[snapshots], f"{name}/"),
-            _last_values(logs[fences], f"{name}/"),
+            _last_values(logs.get(schemas), ""),
+            _last_values(logs.get(snapshots), f"{name}/"),
+            _last_values(logs.get(fences), f"{name}/"),
             1 if own is not None else 1 + max((other.epoch for other in others), default=0),
         )
 
@@ -118,9 +127,11 @@ def _progress(log: _Log, record: Any) -> Progress:
     return Progress.decode(record.value, f"{log.partition.topic}[0]@{record.offset}")
 
 
-def _last_values(log: _Log, key_prefix: str) -> dict[str, bytes]:
+def _last_values(log: _Log | None, key_prefix: str) -> dict[str, bytes]:
     """Return the last value of each key that begins with `key_prefix`, which is cut off."""
     values: dict[str, bytes] = {}
+    if log is None:
+        return values
     for record in log.read(log.begin, log.end):
         key = record.key.decode()
         if not key.startswith(key_prefix):

@@ -58,11 +58,7 @@ def open_copies(
     for states of another version, and what writing raises.
     """
     log = structlog.get_logger()
-    place = snapshot_topic(settings.kafka.topic_prefix)
-    states = [
-        TableState.decode(value, f"{place}, key {settings.name}/{key},")
-        for key, value in recovered.items()
-    ]
+    states = copy_states(settings, recovered)
     over = [
         state
         for state in states
@@ -97,6 +93,15 @@ def open_copies(
             if copies.state(database, table) is None:
                 copies.copy(database, table, "start")
     return copies
+
+
+def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[TableState]:
+    """Return the states of copies that were `recovered`; raises DecodeError for other versions."""
+    place = snapshot_topic(settings.kafka.topic_prefix)
+    return [
+        TableState.decode(value, f"{place}, key {settings.name}/{key},")
+        for key, value in recovered.items()
+    ]
 
 
 def request_copy(

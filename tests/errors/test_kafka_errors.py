@@ -25,7 +25,6 @@ REFUSALS = [
     (errors.SaslAuthenticationFailedError, "kafka.login"),
     (errors.UnsupportedSaslMechanismError, "kafka.mechanism"),
     (errors.InvalidTransactionTimeoutError, "kafka.timeout"),
-    (errors.InvalidReplicationFactorError, "kafka.replication"),
     (errors.InvalidPartitionsError, "kafka.partitions"),
     (errors.PolicyViolationError, "kafka.policy"),
     (errors.InvalidTopicError, "kafka.name"),
