@@ -45,6 +45,7 @@ class SourceUnavailable(TransientError):
     """The source cannot be reached, or the connection to it broke."""
 
     number = 0  # of the server's error, where it said so
+    answered = False  # whether the server works, and will not do for now
     # Of a server that lags, the server_uuids of those that it may receive what it lacks from, where
     # they are all that may send it; and what to say where they do not have it any more.
     awaits: frozenset[str] = frozenset()
@@ -55,6 +56,7 @@ class SinkUnavailable(TransientError):
     """Kafka cannot be reached, or did not accept a delivery for now."""
 
     answered = True  # whether it said so itself
+    superseded = False  # whether another producer may have taken over the transactional id
 
 
 class TransactionOutlasted(SinkUnavailable):

@@ -106,7 +106,8 @@ RECORDS = Group(
     (
         Cause(
             "kafka.fenced",
-            "pipeline {pipeline}: another instance took over (process {pid} on {host})",
+            "pipeline {pipeline}: another instance took over (process {pid} on {host}, "
+            "instance {instance})",
             "; stop one of the two, or give this one another name",
         ),
         Cause(

@@ -233,8 +233,8 @@ def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: O
     with pytest.raises(Fenced) as caught:
         open_sink("old").recover(claimed=True)
     assert str(caught.value) == (
-        "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
-        "give this one another name"
+        "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
+        "of the two, or give this one another name"
     )
 
 
@@ -252,8 +252,8 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     with pytest.raises(Fenced) as caught:
         old.commit(progress("old", 99))
     assert str(caught.value) == (
-        "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
-        "give this one another name"
+        "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
+        "of the two, or give this one another name"
     )
     publish(new, settings, 2)
     new.commit(progress("new", 99))
