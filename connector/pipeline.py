@@ -55,6 +55,7 @@ _DRAIN_SECONDS = 10.0
 _REPORT_SECONDS = 30.0
 _MS = 1000
 _NS_PER_US = 1000
+_US = 1_000_000
 _NS_PER_MS = 1_000_000
 
 
@@ -252,7 +253,9 @@ class Pipeline:
             return
         reason = f"source {self._address}: silent for {silent_seconds:.1f} seconds"
         if figures.watched_at > figures.heard_at + SILENT_SECONDS:
-            reason += ", although it answers another session: the connection is dead"
+            reason += (
+                ", although it answers another session: the connection is dead; look at the network"
+            )
             raise SourceUnavailable(reason)
         figures.miss(f"{reason}, although heartbeats were to come")
 
@@ -351,9 +354,19 @@ class Pipeline:
         if now - self._last_report >= _REPORT_SECONDS:
             self._report(now, progress)
 
+    def _lag_seconds(self) -> float | None:
+        """Return how far behind the source the last commit was, which is newer than the last look.
+
+        None where the source cannot be asked.
+        """
+        distance = self._figures.distance
+        if distance is None:
+            return None
+        ago = (self._clock.time_ns() // _NS_PER_US - self._delivery.committed_us) / _US
+        return round(max(0.0, min(distance.seconds, ago)), 1)
+
     def _report(self, now: float, progress: Progress) -> None:
         seconds = now - self._last_report
-        distance = self._figures.distance
         self._log.info(
             "delivered",
             records=self._records,
@@ -361,7 +374,7 @@ class Pipeline:
             transactions=self._transactions,
             position=f"{progress.file}:{progress.position}",
             gtid_set=abbreviated(progress.gtid_set),
-            lag_seconds=None if distance is None else round(distance.seconds, 1),
+            lag_seconds=self._lag_seconds(),
             tables=busiest_tables(self._sink.topic_records, self._prefix),
         )
         self._sink.topic_records.clear()

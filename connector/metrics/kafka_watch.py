@@ -14,7 +14,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.envelope.progress import progress_topic
-from connector.errors import ConfigError
+from connector.errors import ConfigError, SinkUnavailable
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PAUSE_SECONDS = 1.0
 # With the pause before it, a loss is known within 5 seconds.
-_ANSWER_MS = 3000
+_ANSWER_MS = 2500
 _FETCH_WAIT_MS = 500
 
 
@@ -75,6 +75,12 @@ class KafkaWatch:
     def _take(self, error: KafkaError | OSError | ConfigError) -> None:
         if self._closed.is_set():
             return
-        if not isinstance(error, ConfigError):
-            error = connector_error(self._settings, f"read topic {self._place.topic}", error)
-        self._figures.lose(self._figures.kafka, str(error))
+        if isinstance(error, ConfigError):
+            reason = str(error)
+        else:
+            asked = connector_error(self._settings, f"read topic {self._place.topic}", error)
+            reason = str(asked)
+            if isinstance(asked, SinkUnavailable) and not asked.answered:
+                servers = ",".join(self._settings.bootstrap_servers)
+                reason = f"kafka {servers}: no answer: check that the brokers are up"
+        self._figures.lose(self._figures.kafka, reason)

@@ -1,7 +1,7 @@
 """What a running process answers over HTTP: its figures, and whether it is well.
 
-``/metrics`` has the figures. ``/healthz`` tells of the process alone, ``/readyz`` also of what it is
-connected to; both answer 200 or 503, and say why in words.
+``/metrics`` has the figures. ``/healthz`` tells of the process alone, ``/readyz`` also of what it
+is connected to; both answer 200 or 503, and say why in words.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Between two signs of life.
 _PING_SECONDS = 1.0
+# With the pause before it, a loss is known within 5 seconds.
+_ANSWER_SECONDS = 3.0
 # So many between two looks at the log.
 _WATCHED_PINGS = 5
 # Nobody looks: often enough to notice a reset, and to warn of a purge in time.
@@ -87,7 +89,7 @@ class SourceWatch:
                 return
             self._figures.source_answered()
             self._closed.wait(_PING_SECONDS)
-            server.query("SELECT 1")
+            server.ping(_ANSWER_SECONDS)
 
     def look(self, log: SourceLog) -> None:
         """Take note of what the source says of its log."""
