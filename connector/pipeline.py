@@ -203,9 +203,7 @@ class Pipeline:
         self._figures.turn()
         if self._figures.doubt:
             self._commit_complete()
-            doubt = SourceUnavailable(self._figures.doubt)
-            doubt.answered = True
-            raise doubt
+            raise SourceUnavailable(self._figures.doubt, answered=True)
         if self._copies.holds_stream:
             self._hold(stop)
             return
@@ -251,13 +249,15 @@ class Pipeline:
         silent_seconds = self._stream.silent_seconds
         if silent_seconds <= SILENT_SECONDS:
             return
-        reason = f"source {self._address}: silent for {silent_seconds:.1f} seconds"
+        place = f"source {self._address}"
         if figures.watched_at > figures.heard_at + SILENT_SECONDS:
-            reason += (
-                ", although it answers another session: the connection is dead; look at the network"
+            reason = (
+                f"{place}: silent for {silent_seconds:.1f} seconds, although it answers another "
+                "session: the connection is dead"
             )
             raise SourceUnavailable(reason)
-        figures.miss(f"{reason}, although heartbeats were to come")
+        reason = f"{place}: silent for {silent_seconds:.1f} seconds: no heartbeat comes"
+        figures.miss(reason)
 
     def close(self) -> None:
         """Let go of source and sink; what has not been committed is aborted by Kafka."""

@@ -165,7 +165,7 @@ def _without_hope(
 ) -> SourceUnavailable | SourceRefused:
     """Return what to say of a server, where those with a UUID in `reset` do not send any more."""
     if isinstance(problem, SourceUnavailable) and problem.awaits and problem.awaits <= reset:
-        return SourceRefused(problem.otherwise)
+        return SourceRefused(str(problem.otherwise))
     return problem
 
 
@@ -194,6 +194,5 @@ def _none_fits(
         text += _ALL_RESET
     if not hopeful:
         return SourceRefused(text)
-    error = SourceUnavailable(text)
-    error.answered = any(isinstance(one, SourceRefused) or one.answered for one in problems)
-    return error
+    answered = any(isinstance(one, SourceRefused) or one.answered for one in problems)
+    return SourceUnavailable(text, answered=answered)

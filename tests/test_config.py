@@ -37,7 +37,7 @@ def config(tmp_path: Path) -> Path:
 def message_of(path: Path) -> str:
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    return str(caught.value).replace(str(path), "FILE")
+    return caught.value.text.replace(str(path), "FILE")
 
 
 def test_the_required_keys_are_enough(config: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
     config.write_text(MINIMAL.replace("[kafka]", f'password_file = "{absent}"\n[kafka]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(config).source.read_password()
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"source.password_file {absent}: No such file or directory: name a file that this user may "
         "read"
     )

@@ -118,7 +118,7 @@ def delivered(log: GoldenLog) -> Delivered:
             for record in records:
                 by_topic[record.topic].append(shown(record))
     except ConnectorError as error:
-        return by_topic, str(error)
+        return by_topic, error.text
     return by_topic, ""
 
 
@@ -141,7 +141,7 @@ def dumped(log: GoldenLog) -> Delivered:
                 record = json.loads(line)
                 by_topic[record["topic"]].append(record)
     except ConnectorError as error:
-        return by_topic, str(error)
+        return by_topic, error.text
     finally:
         writer.end()
     return by_topic, ""

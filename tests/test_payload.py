@@ -46,7 +46,7 @@ def test_null_and_the_reserved_byte_are_no_length_encoded_integers(first: int) -
     reader = PayloadReader(bytes([0, first, 1, 2]), 1)
     with pytest.raises(DecodeError) as caught:
         reader.read_lenenc()
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{first:#04x} at offset 1 does not start a length-encoded integer"
     )
     assert reader.offset == 1
@@ -71,7 +71,7 @@ def test_reading_beyond_the_end_says_what_is_missing_where() -> None:
     reader = PayloadReader(b"abcdef", 2, 5)
     with pytest.raises(TruncatedPayload) as caught:
         reader.read_uint32()
-    assert str(caught.value) == "need 4 bytes at offset 2, but the payload ends at 5"
+    assert caught.value.text == "need 4 bytes at offset 2, but the payload ends at 5"
     assert (caught.value.needed, caught.value.offset, caught.value.end) == (4, 2, 5)
     assert reader.offset == 2
 
@@ -87,7 +87,7 @@ def test_length_encoded_bytes_that_are_cut_leave_the_cursor() -> None:
     reader = PayloadReader(b"\x03ab")
     with pytest.raises(TruncatedPayload) as caught:
         reader.read_lenenc_bytes()
-    assert str(caught.value) == "need 3 bytes at offset 1, but the payload ends at 3"
+    assert caught.value.text == "need 3 bytes at offset 1, but the payload ends at 3"
     assert reader.offset == 0
     assert PayloadReader(b"\x02ab").read_lenenc_bytes() == b"ab"
 
@@ -96,7 +96,7 @@ def test_a_length_of_more_bits_than_a_native_number_has_is_one_that_cannot_be() 
     reader = PayloadReader(b"\xfe" + b"\xff" * 8)
     with pytest.raises(TruncatedPayload) as caught:
         reader.read_lenenc_bytes()
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "need 18446744073709551615 bytes at offset 9, but the payload ends at 9"
     )
     with pytest.raises(TruncatedPayload):

@@ -50,7 +50,7 @@ def identity(**facts: Any) -> ServerIdentity:
 def refusal(last: Progress, server: ServerIdentity) -> str:
     with pytest.raises(SourceRefused) as caught:
         start_point(last, server, "source db:3306")
-    return str(caught.value)
+    return caught.value.text
 
 
 def test_a_stream_by_gtid_goes_on_by_gtid_also_on_another_server() -> None:
@@ -113,7 +113,7 @@ def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
     stream.opened_behind("binlog.000003", GtidSet.parse(GTIDS))
     with pytest.raises(SourceUnavailable) as caught:
         stream.opened_behind("binlog.000001", GtidSet())
-    assert says(str(caught.value), "failover.doubt_file", address="db:3306", gtids=GTIDS)
+    assert says(caught.value.text, "failover.doubt_file", address="db:3306", gtids=GTIDS)
 
 
 def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() -> None:

@@ -38,7 +38,7 @@ from connector.binlog.heartbeat_event import HeartbeatEvent, is_heartbeat
 from connector.binlog.log_place import FIRST_POSITION, POSITION_MAX, UNNAMED_LOG, LogPlace
 from connector.binlog.old_formats import format_before_description
 from connector.binlog.version import BinlogVersion
-from connector.errors import DecodeError, EventError, LogRefused
+from connector.errors import DecodeError, EventError, LogRefused, log
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ class EventDecoder:
         """
         place = self._place
         if self._encrypted is not None:
-            raise LogRefused(place.file or UNNAMED_LOG, self._encrypted.refusal)
+            raise LogRefused(
+                log.FILE_REFUSED, place.file or UNNAMED_LOG, why=self._encrypted.refusal
+            )
         position = place.position
         type_code: i64 = -1
         try:
@@ -141,7 +143,7 @@ class EventDecoder:
                 bodies.receive(event, reader)
         except DecodeError as error:
             name = "an event header" if type_code < 0 else event_name(type_code)
-            raise EventError(place.file or UNNAMED_LOG, position, name, str(error)) from error
+            raise EventError(place.file or UNNAMED_LOG, position, name, error) from error
         place.position = next_position
         if type_code == START_ENCRYPTION:
             self._take_encryption(event)

@@ -242,7 +242,7 @@ class Event:
             return opening_of(reader)
         except DecodeError as error:
             reader.offset = start
-            raise self.error(str(error)) from error
+            raise self.error(error) from error
 
     def decoded(self, body: EventBody) -> None:
         """Take the body, which had to be decoded at once."""
@@ -250,7 +250,7 @@ class Event:
         self._bodies = None
         self._reader = None
 
-    def error(self, reason: str) -> EventError:
+    def error(self, reason: DecodeError | str) -> EventError:
         """Return what to raise where this event cannot be read."""
         return EventError(self.file or UNNAMED_LOG, self.position, self.name, reason)
 
@@ -286,6 +286,6 @@ class Event:
             body = bodies.decode(self, reader)
         except DecodeError as error:
             reader.offset = start
-            raise self.error(str(error)) from error
+            raise self.error(error) from error
         self.decoded(body)
         return body

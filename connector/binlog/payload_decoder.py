@@ -64,7 +64,7 @@ class PayloadDecoder:
             reader.skip(self._header_length - HEADER_LENGTH)
             self._bodies.receive(event, reader)
         except DecodeError as error:
-            raise event.error(str(error)) from error
+            raise event.error(error) from error
         return event
 
 

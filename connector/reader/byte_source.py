@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import zstandard
 
-from connector.errors import ConfigError, EventError, LogRefused, LogTruncated
+from connector.errors import ConfigError, EventError, LogRefused, LogTruncated, log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,7 +168,7 @@ class ByteSource:
         self._seekable = None
         if (inner := _compression_of(self.head)) is not None:
             reason = f"{inner} inside of {compression}: unpack it once"
-            raise LogRefused(self.name, reason)
+            raise LogRefused(log.FILE_REFUSED, self.name, why=reason)
 
     def _log_name(self, found: object) -> str:
         if not isinstance(found, str):

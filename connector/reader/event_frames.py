@@ -27,7 +27,7 @@ from connector.binlog.version import (
     BinlogVersion,
     detect_version,
 )
-from connector.errors import EventError, LogRefused, LogTruncated
+from connector.errors import EventError, LogRefused, LogTruncated, log
 from connector.event_source import EventSource
 from connector.reader.byte_source import MAGIC_LENGTH
 from connector.wire.event_stream import EVENT_BYTES_MAX
@@ -191,4 +191,4 @@ def _check_magic(name: str, head: bytes) -> None:
     else:
         text = ", a text" if head.isascii() and head.decode().isprintable() else ""
         reason = f"not a binary log: it starts with {head.hex(' ')}{text}, not {_MAGIC.hex(' ')}"
-    raise LogRefused(name, reason)
+    raise LogRefused(log.FILE_REFUSED, name, why=reason)

@@ -56,8 +56,7 @@ def words_of_urls() -> Iterator[None]:
     try:
         yield
     except (SourceUnavailable, SourceRefused, ConfigError, ProtocolError) as error:
-        text = str(error)
+        text = error.text
         for pattern, words in _WORDS:
             text = pattern.sub(words, text)
-        error.args = (text,)
-        raise
+        raise type(error)(text) from error

@@ -271,14 +271,13 @@ class KafkaSink(BatchReceiver):
             return fenced_by(self._name, successor)
         if is_superseded(error):
             servers = ",".join(self._settings.bootstrap_servers)
-            superseded = SinkUnavailable(
+            return SinkUnavailable(
                 f"kafka {servers}: cannot {doing}: another process has taken over transactional "
                 f"id {self.transactional_id} and has not committed since, or this one's "
                 "transaction took longer than kafka.transaction_timeout_seconds: look for a second "
-                "process with this name"
+                "process with this name",
+                superseded=True,
             )
-            superseded.superseded = True
-            return superseded
         return mapped
 
     def _successor(self, patience_seconds: float) -> Progress | None:

@@ -27,12 +27,11 @@ _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?")
 
 def another_answered(place: str) -> SourceUnavailable:
     """Return what to raise where two sessions with one address are on two servers."""
-    error = SourceUnavailable(
+    return SourceUnavailable(
         f"{place}: another server answered than the one that was checked: name each server itself "
-        "in source.host and source.failover_hosts, not an address that several share"
+        "in source.host and source.failover_hosts, not an address that several share",
+        answered=True,
     )
-    error.answered = True
-    return error
 
 
 class _Session(Protocol):

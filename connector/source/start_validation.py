@@ -211,13 +211,12 @@ def _lacks_its_own(
     if same_files:
         # A commit is in the log, and sent, before it counts as executed: with semi-synchronous
         # replication, for as long as the server waits for a replica.
-        waiting = SourceUnavailable(
+        return SourceUnavailable(
             f"{server.place}: the server is still committing transactions that it has sent: "
             f"{shown(ahead)}. They are waited for: if that lasts, look for sessions that wait for "
-            "the acknowledgement of a semi-synchronous replica"
+            "the acknowledgement of a semi-synchronous replica",
+            answered=True,
         )
-        waiting.answered = True
-        return waiting
     error = SourceRefused(
         f"{server.place}: the server's logs were reset, or its data was put back: it lacks "
         f"transactions of its own that were already read: {shown(ahead)}. What was written since "
@@ -261,9 +260,9 @@ def _lacks(
     if replicates(server):
         error = SourceUnavailable(
             f"{said}. It is a replica that lags, and is waited for: look at SHOW REPLICA STATUS, "
-            "or name a server that has them in source.failover_hosts"
+            "or name a server that has them in source.failover_hosts",
+            answered=True,
         )
-        error.answered = True
         error.otherwise = (
             f"{said}. It is a replica of servers whose logs were reset, so it will not receive "
             f"them: point the pipeline at a server that has them, or {_START_OVER}"

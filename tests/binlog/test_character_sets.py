@@ -65,7 +65,7 @@ def test_bytes_outside_of_the_character_set_are_an_error(
     decode = character_decoder(charset)
     with pytest.raises(DecodeError) as caught:
         decode(data)
-    assert str(caught.value) == message
+    assert caught.value.text == message
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def misread(charset: str, texts: dict[str, str]) -> dict[str, tuple[str, str]]:
         try:
             ours = decode(bytes.fromhex(data))
         except DecodeError as error:
-            ours = str(error)
+            ours = error.text
         if ours != text:
             wrong[data] = (ours, text)
     return wrong

@@ -122,7 +122,7 @@ def test_an_unknown_attribute_ends_the_reading_and_is_kept() -> None:
 def test_a_broken_user_variable_is_an_error(body: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         decoded(body)
-    assert str(caught.value) == message
+    assert caught.value.text == message
 
 
 @pytest.mark.parametrize("length", range(23))

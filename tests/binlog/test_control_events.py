@@ -13,7 +13,7 @@ ROTATE = (4).to_bytes(8, "little") + b"binlog.000002"
 def test_rotate_cut_inside_the_position_says_what_is_missing(length: int) -> None:
     with pytest.raises(TruncatedPayload) as caught:
         RotateEvent.decode(PayloadReader(ROTATE[:length]))
-    assert str(caught.value) == f"need 8 bytes at offset 0, but the payload ends at {length}"
+    assert caught.value.text == f"need 8 bytes at offset 0, but the payload ends at {length}"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_rotate_cut_inside_the_position_says_what_is_missing(length: int) -> Non
 def test_a_log_has_a_name(name: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         RotateEvent.decode(PayloadReader(ROTATE[:8] + name))
-    assert str(caught.value) == message
+    assert caught.value.text == message
 
 
 def test_a_rotate_of_3_23_leads_to_the_start_of_the_next_file() -> None:
@@ -70,6 +70,6 @@ def test_a_slave_event_cut_anywhere_is_an_error(length: int) -> None:
 def test_a_slave_event_has_two_names() -> None:
     with pytest.raises(DecodeError) as caught:
         SlaveEvent.decode(PayloadReader(SLAVE + b"x\0"))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "the names of the source and its log are not two, each with an end"
     )

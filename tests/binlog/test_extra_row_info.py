@@ -56,4 +56,4 @@ def test_extra_row_info_has_facts_by_their_type(
 def test_extra_row_info_that_ends_early_is_an_error(data: str, reason: str) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(data)
-    assert str(caught.value) == reason
+    assert caught.value.text == reason

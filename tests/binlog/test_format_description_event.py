@@ -54,7 +54,7 @@ def test_a_type_that_is_not_described_has_no_post_header_length() -> None:
 def test_other_formats_are_refused(body: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         FormatDescriptionEvent.decode(PayloadReader(body))
-    assert str(caught.value) == message
+    assert caught.value.text == message
 
 
 START_V3 = start_v3(3, b"4.1.24-log")

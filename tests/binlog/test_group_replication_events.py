@@ -76,14 +76,14 @@ def test_a_count_that_lies_ends_with_the_bytes() -> None:
 def test_a_view_has_an_id(body: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         ViewChangeEvent.decode(PayloadReader(body))
-    assert str(caught.value) == message
+    assert caught.value.text == message
 
 
 def test_a_server_uuid_is_ascii() -> None:
     body = CONTEXT[:18] + b"\xff" + CONTEXT[19:]
     with pytest.raises(DecodeError) as caught:
         TransactionContextEvent.decode(PayloadReader(body))
-    assert str(caught.value) == "the server_uuid is not ASCII"
+    assert caught.value.text == "the server_uuid is not ASCII"
 
 
 def test_a_snapshot_version_fills_its_place() -> None:
@@ -91,4 +91,4 @@ def test_a_snapshot_version_fills_its_place() -> None:
     body = CONTEXT[:6] + len(version).to_bytes(4, "little") + CONTEXT[10:18] + UUID + version
     with pytest.raises(DecodeError) as caught:
         TransactionContextEvent.decode(PayloadReader(body + CONTEXT[-9:]))
-    assert str(caught.value) == "1 bytes are left over behind the snapshot version"
+    assert caught.value.text == "1 bytes are left over behind the snapshot version"

@@ -14,7 +14,7 @@ from connector.payload import PayloadReader
 def test_a_heartbeat_of_the_second_version_names_file_and_position(body: bytes) -> None:
     with pytest.raises(DecodeError) as caught:
         HeartbeatEvent.decode_v2(PayloadReader(body))
-    assert str(caught.value) == "the heartbeat lacks its file or its position"
+    assert caught.value.text == "the heartbeat lacks its file or its position"
 
 
 def test_unknown_fields_of_a_heartbeat_are_skipped() -> None:

@@ -65,7 +65,7 @@ def test_blocks_of_several_files_and_servers_may_alternate() -> None:
 def test_a_file_that_was_not_begun_is_an_error(body: EventBody) -> None:
     with pytest.raises(DecodeError) as caught:
         received(LoadedFiles(100), body)
-    assert str(caught.value) == "no event began the LOAD DATA file 7 of server 1"
+    assert caught.value.text == "no event began the LOAD DATA file 7 of server 1"
 
 
 def test_a_deleted_file_is_forgotten() -> None:
@@ -93,4 +93,4 @@ def test_the_bytes_of_open_files_are_bounded() -> None:
     received(files, create(b"34", file_id=8))
     with pytest.raises(DecodeError) as caught:
         received(files, AppendBlockEvent(8, b"5"))
-    assert str(caught.value) == "the files of LOAD DATA that are open have more than 4 bytes"
+    assert caught.value.text == "the files of LOAD DATA that are open have more than 4 bytes"

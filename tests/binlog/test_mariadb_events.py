@@ -104,7 +104,7 @@ def test_a_name_of_an_xa_transaction_has_a_limit() -> None:
     body = GTID + bytes([FL_PREPARED_XA]) + b"\x01\x00\x00\x00\x41\x00" + bytes(65)
     with pytest.raises(DecodeError) as caught:
         MariadbGtidEvent.decode(PayloadReader(body), HEADER)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "an XA transaction's name has parts of at most 64 bytes, not 65 and 0"
     )
 

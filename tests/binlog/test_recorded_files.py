@@ -134,7 +134,9 @@ def test_rows_without_their_table_map_are_an_error(
     with pytest.raises(EventError) as caught:
         decoder_of_8_0.decode(rows)
     assert caught.value.event_name == "WRITE_ROWS_EVENT"
-    assert caught.value.reason == ("no TABLE_MAP_EVENT of this statement describes table id 62")
+    assert caught.value.reason.text == (
+        "no TABLE_MAP_EVENT of this statement describes table id 62"
+    )
 
 
 def test_a_file_of_mariadb(decode_file: DecodeFile) -> None:

@@ -136,13 +136,13 @@ def test_rows_of_5_1_17_are_refused_when_they_are_asked_for(decode_file: DecodeF
     assert {body.table_map.table for body in bodies} == {"t1"}
     with pytest.raises(EventError) as caught:
         list(bodies[0].rows())
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "ver_5_1_17.001:461: cannot decode PRE_GA_WRITE_ROWS_EVENT: table test.t1, rows as servers "
         "before 5.1.18 wrote them hold the null bytes of the server's own record, and these cannot "
         "be read without the definition of the table; compare with "
         "`mysqlbinlog --start-position=461 ver_5_1_17.001`"
     )
-    assert caught.value.reason == f"table test.t1, {bodies[0].refused}"
+    assert caught.value.reason.text == f"table test.t1, {bodies[0].refused}"
 
 
 def test_rows_of_5_1_23(decode_file: DecodeFile) -> None:
@@ -245,4 +245,4 @@ def test_half_a_header_is_an_error(recorded: Recorded) -> None:
     with pytest.raises(EventError) as caught:
         EventDecoder(file="binlog_truncated_event.000001").decode(data)
     assert (caught.value.position, caught.value.event_name) == (4, "an event header")
-    assert caught.value.reason == "need 19 bytes at offset 0, but the payload ends at 10"
+    assert caught.value.reason.text == "need 19 bytes at offset 0, but the payload ends at 10"

@@ -79,7 +79,7 @@ def test_a_query_cut_before_its_text_is_an_error(length: int) -> None:
 def test_the_name_of_a_schema_is_utf8() -> None:
     with pytest.raises(DecodeError) as caught:
         QueryEvent.decode(query(schema=b"\xff"))
-    assert str(caught.value) == "the name of the default database is not UTF-8"
+    assert caught.value.text == "the name of the default database is not UTF-8"
 
 
 def test_status_variables_longer_than_the_event_are_an_error() -> None:
@@ -88,7 +88,7 @@ def test_status_variables_longer_than_the_event_are_an_error() -> None:
     cut[11:13] = b"\xff\xff"
     with pytest.raises(TruncatedPayload) as caught:
         QueryEvent.decode(PayloadReader(bytes(cut)))
-    assert str(caught.value) == "need 65535 bytes at offset 13, but the payload ends at 23"
+    assert caught.value.text == "need 65535 bytes at offset 13, but the payload ends at 23"
 
 
 def test_every_status_variable_of_mysql_is_read() -> None:
@@ -181,7 +181,7 @@ def test_an_unknown_variable_ends_the_reading_and_is_kept_with_what_follows() ->
 def test_a_broken_variable_is_an_error(data: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         variables(data)
-    assert str(caught.value) == message
+    assert caught.value.text == message
 
 
 def test_a_rows_query_has_a_length_of_no_use() -> None:
@@ -218,7 +218,7 @@ def test_a_load_query_names_its_file_and_where_it_stands_in_the_text() -> None:
 def test_a_broken_load_query_is_an_error(body: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         ExecuteLoadQueryEvent.decode(PayloadReader(body))
-    assert str(caught.value) == message
+    assert caught.value.text == message
 
 
 @pytest.mark.parametrize("length", range(34))

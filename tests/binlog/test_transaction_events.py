@@ -115,7 +115,7 @@ def test_the_number_of_a_gtid_has_a_range(gno: int) -> None:
     body = GTID[:17] + gno.to_bytes(8, "little", signed=True)
     with pytest.raises(DecodeError) as caught:
         GtidEvent.decode(PayloadReader(body))
-    assert str(caught.value) == f"{gno} is not the number of a GTID"
+    assert caught.value.text == f"{gno} is not the number of a GTID"
 
 
 def test_an_anonymous_transaction_has_the_same_facts_and_no_name() -> None:
@@ -128,7 +128,7 @@ def test_an_anonymous_transaction_has_the_same_facts_and_no_name() -> None:
 def test_an_anonymous_transaction_with_a_name_is_an_error() -> None:
     with pytest.raises(DecodeError) as caught:
         AnonymousGtidEvent.decode(PayloadReader(GTID))
-    assert str(caught.value) == "it has a GTID, which an anonymous transaction has not"
+    assert caught.value.text == "it has a GTID, which an anonymous transaction has not"
 
 
 @pytest.mark.parametrize("length", [*range(25), *range(26, 42)])
@@ -141,7 +141,7 @@ def test_a_gtid_that_is_cut_says_what_is_missing(length: int) -> None:
 def test_an_xid_that_is_cut_says_what_is_missing(length: int) -> None:
     with pytest.raises(TruncatedPayload) as caught:
         XidEvent.decode(PayloadReader(bytes(length)))
-    assert str(caught.value) == f"need 8 bytes at offset 0, but the payload ends at {length}"
+    assert caught.value.text == f"need 8 bytes at offset 0, but the payload ends at {length}"
 
 
 def test_the_gtids_of_earlier_files_are_a_set() -> None:

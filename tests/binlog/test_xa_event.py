@@ -46,4 +46,4 @@ def test_a_body_that_is_cut_says_what_is_missing(length: int) -> None:
 def test_a_body_that_no_server_writes_is_an_error(body: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         XaPrepareEvent.decode(PayloadReader(body))
-    assert str(caught.value) == message
+    assert caught.value.text == message

@@ -162,7 +162,7 @@ def test_no_room_for_the_file_is_an_error_that_passes(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(TransientError) as caught:
         HeldRows(0).add(rows_of(LOG)[0])
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{tmp_path}/missing: rows of an open transaction cannot be kept: No such file or "
         "directory: make room there, or let TMPDIR name another folder"
     )

@@ -61,7 +61,7 @@ def changes_of(log: SourceLog, *statements: str) -> list[received.Change]:
 def refusal(log: SourceLog, *statements: str) -> str:
     with pytest.raises(UnsupportedChange) as caught:
         changes_of(log, *statements)
-    return str(caught.value)
+    return caught.value.text
 
 
 def copied(log: SourceLog, *statements: str) -> list[tuple[str, str]]:

@@ -168,7 +168,7 @@ def test_a_log_whose_first_event_is_damaged_is_not_recovered(place: int) -> None
 def test_a_log_without_its_first_event_is_truncated() -> None:
     with pytest.raises(LogTruncated) as caught:
         recovered(MAGIC + bytes(20))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{NAME}:4: the file ends inside an event: need 21 bytes, but 20 are left; every event "
         "before 4 is complete"
     )

@@ -42,6 +42,6 @@ def test_the_record_has_the_fields_of_the_contract() -> None:
 def test_a_record_of_another_version_is_refused(value: bytes) -> None:
     with pytest.raises(DecodeError) as caught:
         Progress.decode(value, "shop.progress[0]@7")
-    text = str(caught.value)
+    text = caught.value.text
     assert text.startswith("shop.progress[0]@7 is not a progress record of this version (")
     assert text.endswith("); give the pipeline a new name, or remove the record")

@@ -48,7 +48,7 @@ NUMBERED = re.compile(r"server\.\d+")
 VALUE = "\N{BULLET}"
 # Nobody is told: {place} and {why} of others, and what is caught where it is raised.
 INNER = {
-    "connector/errors.py",
+    "connector/errors/kinds.py",
     "connector/envelope/contract.py",
     "connector/wire/semi_sync.py",
     # A replay stops at such a record, which was written from rows.

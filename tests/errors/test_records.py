@@ -33,11 +33,11 @@ def test_a_record_of_another_version(
     with pytest.raises(DecodeError) as caught:
         decode(UNLIKE, "shop.control[0]@7")
     why = f"{kind}.__init__() got an unexpected keyword argument 'new'"
-    assert str(caught.value) == text(key, place="shop.control[0]@7", why=why)
+    assert caught.value.text == text(key, place="shop.control[0]@7", why=why)
 
 
 def test_a_record_of_another_version_in_the_quarantine() -> None:
     with pytest.raises(DecodeError) as caught:
         Parts().take(b"shop/shop.orders", b"[]")
     why = "TypeError('list indices must be integers or slices, not str')"
-    assert str(caught.value) == text("quarantine.version", why=why)
+    assert caught.value.text == text("quarantine.version", why=why)

@@ -35,7 +35,7 @@ def refusal(path: Path, *, failover: str = "", protocol: str = "PLAINTEXT") -> s
     path.write_text(MINIMAL.format(failover=failover, protocol=protocol))
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    return str(caught.value)
+    return caught.value.text
 
 
 def test_a_login_that_is_not_whole(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def unusable(key: str, path: Path) -> str:
     )
     with pytest.raises(ConfigError) as caught:
         client_settings(settings)
-    return str(caught.value)
+    return caught.value.text
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_file_of_the_source_that_cannot_be_used(
         with pytest.raises(ConfigError) as caught:
             context_of(TlsSettings.model_validate({**settings, key: path}))
         known = {} if why is None else {"why": why}
-        assert says(str(caught.value), "config.tls_file", key=key, path=path, **known)
+        assert says(caught.value.text, "config.tls_file", key=key, path=path, **known)
 
 
 def test_an_address_that_somebody_listens_on() -> None:
@@ -100,6 +100,6 @@ def test_an_address_that_somebody_listens_on() -> None:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ConfigError) as caught, serving(Figures("shop"), listen):
             pass
-    assert str(caught.value) == text(
+    assert caught.value.text == text(
         "metrics.listen", listen=listen, why="[Errno 98] Address already in use"
     )

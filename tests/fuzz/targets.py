@@ -136,7 +136,7 @@ def _packets(data: bytes, chunk: int) -> Iterator[str]:
             else:
                 return
     except DecodeError as error:
-        yield str(error)
+        yield error.text
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

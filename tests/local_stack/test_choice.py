@@ -60,7 +60,7 @@ def test_a_wrong_password_of_a_running_server_is_said(mysql_server: MysqlServer)
     endpoint = mysql_server.endpoint
     with pytest.raises(LocalStackError) as caught:
         ExternalServer(Endpoint(endpoint.host, endpoint.port, "root", "wrong")).start()
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"127.0.0.1:{endpoint.port}: cannot log in as 'root': "
         "Access denied for user 'root'@'127.0.0.1' (using password: YES); check that the server "
         "runs, the address and the password (BINLOG_CONNECTOR_SOURCE__PASSWORD)"
@@ -71,7 +71,7 @@ def test_a_server_that_does_not_answer_is_said() -> None:
     port = free_port()
     with pytest.raises(LocalStackError) as caught:
         ExternalServer(Endpoint("127.0.0.1", port, "root")).start()
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"127.0.0.1:{port}: cannot log in as 'root': Can't connect to MySQL server on '127.0.0.1' "
         "([Errno 111] Connection refused); check that the server runs, the address and the "
         "password (BINLOG_CONNECTOR_SOURCE__PASSWORD)"
@@ -87,7 +87,7 @@ def test_a_server_of_the_user_is_not_killed_nor_restarted() -> None:
     ):
         with pytest.raises(LocalStackError) as caught:
             refused()
-        assert str(caught.value) == (
+        assert caught.value.text == (
             f"db.example:3306 is a server of your own and {what}; use a private server for that"
         )
 
@@ -112,7 +112,7 @@ def test_an_address_is_read(address: str, endpoint: Endpoint) -> None:
 def test_what_is_no_address_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(LocalStackError) as caught:
         parse_address(address)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "the address of the server is not of the form [USER[:PASSWORD]@]HOST[:PORT]"
     )
 
@@ -125,7 +125,7 @@ def test_two_choices_at_once_are_refused(tmp_path: Path) -> None:
     choice = SourceChoice(executable=Path("/usr/sbin/mysqld"), address="db.example")
     with pytest.raises(LocalStackError) as caught:
         source_server(choice, tmp_path)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "choose one of: the path of a mysqld, the address of a server, a container"
     )
 
@@ -134,7 +134,7 @@ def test_a_mysqld_as_a_mariadb_is_refused(tmp_path: Path) -> None:
     choice = SourceChoice("mariadb", executable=Path("/usr/sbin/mysqld"))
     with pytest.raises(LocalStackError) as caught:
         source_server(choice, tmp_path)
-    assert str(caught.value) == ("the path of a mysqld serves MySQL, but the source is mariadb")
+    assert caught.value.text == ("the path of a mysqld serves MySQL, but the source is mariadb")
 
 
 def test_a_container_without_an_engine_says_what_to_do(
@@ -143,7 +143,7 @@ def test_a_container_without_an_engine_says_what_to_do(
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     with pytest.raises(LocalStackError) as caught:
         source_server(SourceChoice(container=True), tmp_path).start()
-    text = str(caught.value)
+    text = caught.value.text
     assert text.startswith("no Docker engine answers: ")
     assert text.endswith(
         "; start Docker, or use a private server or the address of a server of your own"

@@ -77,7 +77,7 @@ def test_a_package_that_is_missing_is_named(
     publish(repository, deb({}))
     with pytest.raises(LocalStackError) as caught:
         unpack_packages("libaio", "bookworm", ["libaio1", "libaio2"], tmp_path, cache)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{repository.url}: suite bookworm has no package libaio2; "
         "set BINLOG_CONNECTOR_DEBIAN_MIRROR to a complete mirror"
     )
@@ -127,7 +127,7 @@ def test_what_is_no_package_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"<html>")
     with pytest.raises(LocalStackError) as caught:
         unpack_deb(path, tmp_path)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{path}: not a Debian package: it does not begin with b'!<arch>\\n'"
     )
 
@@ -137,4 +137,4 @@ def test_a_package_without_files_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"!<arch>\n")
     with pytest.raises(LocalStackError) as caught:
         unpack_deb(path, tmp_path)
-    assert str(caught.value) == f"{path}: not a Debian package: it has no data.tar"
+    assert caught.value.text == f"{path}: not a Debian package: it has no data.tar"

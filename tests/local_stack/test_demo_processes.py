@@ -84,7 +84,7 @@ def test_a_topic_that_grew_while_nothing_was_new_for_the_mirror_counts_as_read()
 def test_a_job_that_failed_is_quoted_without_its_stack_trace() -> None:
     with pytest.raises(LocalStackError) as caught:
         JobStatus().take({"event": "failed", "error": "one\ntwo\nthree\n\tat java"})
-    assert str(caught.value) == "the Spark job failed: one\ntwo\nthree"
+    assert caught.value.text == "the Spark job failed: one\ntwo\nthree"
 
 
 def until_it_ends(connector: Connector) -> None:
@@ -100,7 +100,7 @@ def test_a_connector_that_ends_by_itself_is_told_with_the_end_of_its_log(tmp_pat
     assert connector.pid > 0
     with pytest.raises(LocalStackError) as caught:
         until_it_ends(connector)
-    first, *log = str(caught.value).splitlines()
+    first, *log = caught.value.text.splitlines()
     assert first == f"the connector ended. The end of {directory.connector_log}:"
     assert any("nonsense" in line for line in log)
 

@@ -47,7 +47,7 @@ def test_a_mysql_without_gtids_is_refused(tmp_path: Path) -> None:
     with MysqlServer(tmp_path, settings=settings) as server:
         with pytest.raises(LocalStackError) as caught:
             SourceLog(server.endpoint)
-        assert str(caught.value) == (
+        assert caught.value.text == (
             f"{server.endpoint.bootstrap} has gtid_mode other than ON, and the demo counts in "
             "GTIDs; start the server with --gtid-mode=ON --enforce-gtid-consistency=ON"
         )

@@ -134,7 +134,7 @@ def test_a_source_that_refuses_is_told(shop: Endpoint) -> None:
 def test_a_shop_that_is_there_already_is_not_touched(shop: Endpoint) -> None:
     with pytest.raises(LocalStackError) as caught:
         create_shop(shop, "secret")
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"127.0.0.1:{shop.port} already has a user cdc and a database shop: drop them there, or "
         "give a server that the demo may use"
     )

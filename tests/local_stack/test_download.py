@@ -104,7 +104,7 @@ def test_other_bytes_than_expected_are_not_used(repository: Repository, cache: C
     repository.files["/file.jar"] = other
     with pytest.raises(LocalStackError) as caught:
         fetch("a file", [artifact], cache)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{repository.url}/file.jar: the file has SHA-256 {hashlib.sha256(other).hexdigest()}, "
         f"but {artifact.sha256} was expected; it was not used. Choose another repository"
     )
@@ -128,7 +128,7 @@ def test_a_refusal_is_not_tried_again(repository: Repository, cache: Cache) -> N
     repository.troubles = [403]
     with pytest.raises(LocalStackError) as caught:
         fetch("a file", [publish(repository)], cache)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{repository.url}/file.jar: the repository refuses it: HTTP 403 Forbidden"
     )
 
@@ -141,7 +141,7 @@ def test_no_network_is_said_after_some_attempts(
     artifact = Artifact("http://127.0.0.1:1/file.jar", "file.jar", 1, "0" * 64)
     with pytest.raises(LocalStackError) as caught:
         fetch("a file", [artifact], cache)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "http://127.0.0.1:1/file.jar: cannot be fetched: [Errno 111] Connection refused; "
         "check the network (proxy and certificate variables are honoured) and try again"
     )
@@ -151,7 +151,7 @@ def test_a_url_of_another_kind_is_refused(cache: Cache) -> None:
     artifact = Artifact("file:///etc/hostname", "file.jar", 1, "0" * 64)
     with pytest.raises(LocalStackError) as caught:
         fetch("a file", [artifact], cache)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "file:///etc/hostname: not an address of a repository; it begins with https:// or http://"
     )
 

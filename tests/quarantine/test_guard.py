@@ -47,7 +47,7 @@ def test_stop_is_an_error(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 1, BAD)]))
     with pytest.raises(UnsupportedChange) as caught:
         Run(kafka, log, "stop").deliver()
-    assert says(str(caught.value), "row.not_text", table="shop.t", column="text")
+    assert says(caught.value.text, "row.not_text", table="shop.t", column="text")
 
 
 def test_a_key_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:

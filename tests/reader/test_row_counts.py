@@ -43,7 +43,9 @@ def test_a_row_that_is_cut_off_is_an_error() -> None:
     with pytest.raises(EventError) as raised:
         rows.count()
     assert raised.value.position == position
-    assert raised.value.reason.startswith("table db.t, column name (VARCHAR): need 3 bytes at ")
+    assert raised.value.reason.text.startswith(
+        "table db.t, column name (VARCHAR): need 3 bytes at "
+    )
 
 
 def test_bytes_without_columns_are_an_error() -> None:
@@ -55,4 +57,4 @@ def test_bytes_without_columns_are_an_error() -> None:
         ((_, rows),) = next(reader.transactions()).rows_events()
     with pytest.raises(EventError) as raised:
         rows.count()
-    assert raised.value.reason == "table db.t, 1 bytes of rows, but no column is present"
+    assert raised.value.reason.text == "table db.t, 1 bytes of rows, but no column is present"

@@ -194,17 +194,17 @@ def test_a_start_that_is_none_is_refused(
 ) -> None:
     with pytest.raises(ConfigError) as raised:
         Source(mysql_server).open(start=start)
-    assert str(raised.value) == reason
+    assert raised.value.text == reason
 
 
 def test_a_login_that_is_refused_says_so_without_the_password(mysql_server: MysqlServer) -> None:
     endpoint = mysql_server.endpoint
     with pytest.raises(SourceRefused) as raised:
         open_server(f"mysql://nobody:secret@{endpoint.host}:{endpoint.port}/")
-    assert "nobody" in str(raised.value)
-    assert "secret" not in str(raised.value)
+    assert "nobody" in raised.value.text
+    assert "secret" not in raised.value.text
     # In the words of what was given, which is no configuration.
-    assert str(raised.value).endswith(
+    assert raised.value.text.endswith(
         ": check the URL's user and password, and that the account may log in from this host"
     )
 

@@ -24,7 +24,7 @@ def refused(chosen: Scenario, plan: Plan, seed: int) -> tuple[Broker, str]:
     world = prepare(chosen.servers, plan, seed=seed)
     with pytest.raises(UnsupportedChange) as caught:
         finish(world)
-    return world.broker, str(caught.value)
+    return world.broker, caught.value.text
 
 
 @pytest.mark.parametrize("flavour", ["mysql", "mariadb"])

@@ -93,7 +93,7 @@ def test_where_each_refuses_at_one_place_the_run_ends_with_what_each_said(
     with pytest.raises(SourceRefused) as caught:
         finish(world)
     uuids = [server.identity.server_uuid for server in scenario(STORY, standby=True).servers]
-    assert str(caught.value).splitlines() == [refusal_of(uuid) for uuid in uuids]
+    assert caught.value.text.splitlines() == [refusal_of(uuid) for uuid in uuids]
     # Each was read once.
     assert [progress.server_uuid for progress in committed_progress(world.broker)] == uuids
 
@@ -116,7 +116,7 @@ def test_one_server_alone_refuses_as_before() -> None:
     world = prepare(servers, AtCalls(Call.RECEIVE, Fault.DAMAGED, 3), by_event=True)
     with pytest.raises(SourceRefused) as caught:
         finish(world)
-    assert str(caught.value) == refusal_of(servers[0].identity.server_uuid)
+    assert caught.value.text == refusal_of(servers[0].identity.server_uuid)
 
 
 def test_what_is_in_the_log_leads_to_no_other_server() -> None:

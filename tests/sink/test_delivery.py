@@ -187,7 +187,7 @@ def test_a_record_that_a_topic_does_not_take_is_refused(
     publish(sink, prefix, range(10, 11), size=3000)
     with pytest.raises(SinkRefused) as caught:
         sink.commit(PROGRESS)
-    assert str(caught.value).endswith(
+    assert caught.value.text.endswith(
         ": cannot commit a transaction: a record is larger than Kafka takes: raise "
         "kafka.record_bytes_max, and max.message.bytes of the topic where it existed before"
     )

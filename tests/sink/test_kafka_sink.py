@@ -223,8 +223,10 @@ def test_what_fails_before_the_first_commit_is_no_other_instance(
     sink.recover()
     # It takes the id over, as Kafka itself does where a transaction takes too long.
     open_sink("other")
-    with pytest.raises(SinkUnavailable):
+    with pytest.raises(SinkUnavailable) as caught:
         sink.commit(progress("new", 50))
+    assert caught.value.superseded
+    assert says(caught.value.text, "kafka.superseded", id=sink.transactional_id)
 
 
 def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: Opener) -> None:
@@ -232,7 +234,7 @@ def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: O
     open_sink("new").commit(progress("new", 50))
     with pytest.raises(Fenced) as caught:
         open_sink("old").recover(claimed=True)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
         "of the two, or give this one another name"
     )
@@ -251,7 +253,7 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     new.commit(progress("new", 50))
     with pytest.raises(Fenced) as caught:
         old.commit(progress("old", 99))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
         "of the two, or give this one another name"
     )
@@ -278,7 +280,7 @@ def test_a_record_above_the_limit_is_refused_with_the_setting_to_raise(
     with pytest.raises(SinkRefused) as caught:
         publish(sink, settings, 1, size=200_000)
     where = f"kafka {settings.bootstrap_servers[0]}"
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{where}: cannot write to topic {settings.topic_prefix}.db.t: a record is larger than "
         "Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of the topic where it "
         "existed before"
@@ -303,7 +305,7 @@ def test_the_largest_record_that_is_not_refused_is_delivered(
 def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Opener) -> None:
     with pytest.raises(SinkRefused) as caught:
         open_sink("a", replication_factor=3)
-    assert str(caught.value).endswith(
+    assert caught.value.text.endswith(
         ": kafka.replication_factor is above the number of brokers: lower it"
     )
 
@@ -311,7 +313,7 @@ def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Open
 def test_a_transaction_timeout_above_the_brokers_limit_is_refused(open_sink: Opener) -> None:
     with pytest.raises(SinkRefused) as caught:
         open_sink("a", transaction_timeout_seconds=3600.0)
-    assert str(caught.value).endswith(
+    assert caught.value.text.endswith(
         "kafka.transaction_timeout_seconds is above the brokers' transaction.max.timeout.ms: "
         "lower the one or raise the other"
     )
@@ -324,8 +326,8 @@ def test_a_broker_that_is_not_there_is_unavailable(settings: KafkaSettings) -> N
     )
     with pytest.raises(SinkUnavailable) as caught:
         KafkaSink(absent, "pipe", "a", IN_FLIGHT_BYTES_MAX)
-    assert f"kafka 127.0.0.1:{port}: cannot create topic" in str(caught.value)
-    assert says(str(caught.value), "kafka.unavailable", servers=f"127.0.0.1:{port}")
+    assert f"kafka 127.0.0.1:{port}: cannot create topic" in caught.value.text
+    assert says(caught.value.text, "kafka.unavailable", servers=f"127.0.0.1:{port}")
 
 
 def test_a_commit_succeeds_across_a_restart_of_the_broker(

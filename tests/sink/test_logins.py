@@ -86,7 +86,7 @@ def test_a_login_that_is_refused_is_the_end(
 ) -> None:
     with pytest.raises(SinkRefused) as caught:
         check_limits(listener.settings(**changes))
-    assert str(caught.value) == text(key, servers=listener.address, doing=LIMITS)
+    assert caught.value.text == text(key, servers=listener.address, doing=LIMITS)
 
 
 def test_a_broker_that_cannot_be_reached_may_let_us_in(listener: Listener) -> None:
@@ -96,4 +96,4 @@ def test_a_broker_that_cannot_be_reached_may_let_us_in(listener: Listener) -> No
     )
     with pytest.raises(SinkUnavailable) as caught:
         check_limits(settings)
-    assert says(str(caught.value), "kafka.unavailable", servers=",".join(servers), doing=LIMITS)
+    assert says(caught.value.text, "kafka.unavailable", servers=",".join(servers), doing=LIMITS)

@@ -10,4 +10,4 @@ from tests.errors.texts import text
 def test_the_copy_of_a_whole_table_waits_for_the_server() -> None:
     error = _too_slow("shop.orders", "", 30.0)
     assert isinstance(error, SourceUnavailable)
-    assert str(error) == text("copy.slow", table="shop.orders", seconds=30)
+    assert error.text == text("copy.slow", table="shop.orders", seconds=30)

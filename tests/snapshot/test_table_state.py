@@ -42,4 +42,4 @@ def test_a_copy_of_some_rows_has_a_key_of_its_own() -> None:
 def test_a_record_of_another_version_is_refused(value: bytes) -> None:
     with pytest.raises(DecodeError) as caught:
         TableState.decode(value, "shop.snapshot[0]@7")
-    assert str(caught.value).startswith("shop.snapshot[0]@7 is not the state of a copy of this")
+    assert caught.value.text.startswith("shop.snapshot[0]@7 is not the state of a copy of this")

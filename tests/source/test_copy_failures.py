@@ -56,14 +56,14 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
 def test_a_pause_query_that_returns_no_number(source: Source, table: str) -> None:
     error = failed_plan(source, table, pause_query="SELECT 'busy'")
     assert isinstance(error, ConfigError)
-    assert str(error) == text("copy.pause_query", place=source.place)
+    assert error.text == text("copy.pause_query", place=source.place)
 
 
 def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) -> None:
     database, _, name = table.partition(".")
     with SelectSession(source.settings()) as session, pytest.raises(SourceRefused) as caught:
         _require_readable(session, database, name, "")
-    assert str(caught.value) == text(
+    assert caught.value.text == text(
         "snapshot.denied", place=source.place, table=table, grant=f"`{database}`.`{name}`"
     )
 
@@ -97,7 +97,7 @@ def test_a_table_that_changes_again_and_again() -> None:
     failed: list[str] = []
     making: Any = Copying
     copying = making(
-        None, None, SnapshotSettings(), None, lambda _, error: failed.append(str(error))
+        None, None, SnapshotSettings(), None, lambda _, error: failed.append(error.text)
     )
     state = TableState("shop", "t")
     copy = TableCopy(state, WatchedTable(), SnapshotSettings())
@@ -123,7 +123,7 @@ def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
     definitions = TableDefinitions(settings, identity, lower_case_names=False)
     with pytest.raises(UnsupportedChange) as caught:
         definitions._columns("odd", "t")
-    assert str(caught.value) == text("schema.labels", place=mysql.place, table="odd.t", column="e")
+    assert caught.value.text == text("schema.labels", place=mysql.place, table="odd.t", column="e")
 
 
 @dataclass
@@ -151,6 +151,6 @@ def test_a_server_that_does_not_answer_a_dump(
         pytest.raises(SourceUnavailable) as caught,
     ):
         log_search.log_head(server, "binlog.000001")
-    assert str(caught.value) == text(
+    assert caught.value.text == text(
         "start.hangs", place=mysql.place, file="binlog.000001", seconds=10
     )

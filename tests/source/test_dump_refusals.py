@@ -172,7 +172,7 @@ def refused(source: Source, point: StartPoint) -> str:
         pytest.raises(SourceRefused) as caught,
     ):
         read_to_its_end(stream)
-    return str(caught.value)
+    return caught.value.text
 
 
 def read_to_its_end(stream: ReplicationStream) -> None:
@@ -190,4 +190,4 @@ def thrown_out(source: Source, point: StartPoint) -> str:
             newer.receive(5.0)
             with pytest.raises(SourceRefused) as caught:
                 read_to_its_end(older)
-    return str(caught.value)
+    return caught.value.text

@@ -43,7 +43,7 @@ def found(source: Source, text: str) -> StartPoint:
 def refusal(source: Source, text: str) -> str:
     with pytest.raises(SourceRefused) as caught:
         found(source, text)
-    return str(caught.value)
+    return caught.value.text
 
 
 def latest(source: Source) -> StartPoint:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.server
 def refusal(source: Source, **changes: object) -> str:
     with pytest.raises(SourceRefused) as caught:
         MysqlServer.connect(source.settings(**changes))
-    return str(caught.value)
+    return caught.value.text
 
 
 def test_a_server_without_tls(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_query_without_its_grant_names_the_grant(source: Source) -> None:
     ):
         server.query("SHOW BINARY LOGS")
     privilege = "BINLOG MONITOR" if source.is_mariadb else "SUPER, REPLICATION CLIENT"
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{source.place}: error 1227: Access denied; you need (at least one of) the {privilege} "
         "privilege(s) for this operation: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "
         "the account of source.user; see configs/mysql/grants.sql"
@@ -82,7 +82,7 @@ def test_a_query_without_its_grant_names_the_grant(source: Source) -> None:
 def test_a_wrong_password_is_refused_without_showing_it(source: Source) -> None:
     with pytest.raises(SourceRefused) as caught:
         MysqlServer.connect(source.settings(password="secret of someone"))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{source.place}: error 1045: Access denied for user '{source.user}'@'127.0.0.1' (using "
         "password: YES): check source.user and source.password, and that the account may log in "
         "from this host"
@@ -106,7 +106,7 @@ def test_a_port_where_nobody_listens_is_unavailable(source: Source) -> None:
         port = listener.getsockname()[1]
     with pytest.raises(SourceUnavailable) as caught:
         MysqlServer.connect(source.settings(port=port))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"source 127.0.0.1:{port}: cannot connect: Connection refused: check that the server "
         "runs, source.host, source.port and firewalls"
     )
@@ -117,7 +117,7 @@ def test_a_peer_that_accepts_and_stays_silent_is_unavailable(mysql: Source) -> N
         port = listener.getsockname()[1]
         with pytest.raises(SourceUnavailable) as caught:
             MysqlServer.connect(mysql.settings(port=port, read_timeout_seconds=1))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"source 127.0.0.1:{port}: error 2013: Lost connection to MySQL server during query "
         "(timed out): check that the server runs"
     )
@@ -128,7 +128,7 @@ def test_a_name_that_does_not_exist_is_refused(mysql: Source) -> None:
     with pytest.raises((SourceRefused, SourceUnavailable)) as caught:
         MysqlServer.connect(mysql.settings(host="no-such-host.invalid"))
     # A machine without any name server cannot tell that the name does not exist.
-    assert str(caught.value) in {
+    assert caught.value.text in {
         f"source no-such-host.invalid:{port}: the name cannot be resolved: check source.host",
         (
             f"source no-such-host.invalid:{port}: the name cannot be resolved for now: check "
@@ -173,7 +173,7 @@ def test_the_authority_of_the_server_is_verified(mysql: Source) -> None:
 def test_a_certificate_of_an_unknown_authority_is_refused(mysql: Source) -> None:
     with pytest.raises(SourceRefused) as caught:
         MysqlServer.connect(mysql.settings(tls={"mode": "verify_ca"}))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{mysql.place}: the server's certificate is refused: self-signed certificate in "
         "certificate chain: check source.tls.ca and source.host, or lower source.tls.mode"
     )
@@ -183,7 +183,7 @@ def test_a_certificate_for_another_name_is_refused(mysql: Source) -> None:
     ca = mysql.server.directory / "data" / "ca.pem"
     with pytest.raises(SourceRefused) as caught:
         MysqlServer.connect(mysql.settings(tls={"mode": "verify_identity", "ca": ca}))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"{mysql.place}: the server's certificate is refused: IP address mismatch, certificate is "
         "not valid for '127.0.0.1': check source.tls.ca and source.host, or lower source.tls.mode"
     )
@@ -228,4 +228,4 @@ def test_a_connection_that_breaks_is_unavailable(source: Source) -> None:
             server.query("SELECT 1")
         with pytest.raises(SourceUnavailable) as caught:
             server.query("SELECT 1")
-    assert str(caught.value) == f"{source.place}: the connection was closed"
+    assert caught.value.text == f"{source.place}: the connection was closed"

@@ -98,7 +98,7 @@ def test_each_wrong_setting_is_found_and_its_fix_fixes_it(
     }
     with pytest.raises(SourceRefused) as caught:
         require(list(findings.values()), source.place)
-    named = [line.split()[0] for line in str(caught.value).splitlines()[1:]]
+    named = [line.split()[0] for line in caught.value.text.splitlines()[1:]]
     assert named == [name for name in findings if name in settings and name not in WARNINGS]
     for finding in findings.values():
         if not finding.ok:
@@ -117,7 +117,7 @@ def test_errors_are_listed_with_what_is_what_is_wanted_and_what_fixes_it() -> No
     ]  # fmt: skip
     with pytest.raises(SourceRefused) as caught:
         require(findings, "source db:3306")
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "source db:3306: the server cannot be followed as it is set up:\n"
         "  binlog_row_image is MINIMAL, wanted FULL: SET PERSIST binlog_row_image = 'FULL'"
     )

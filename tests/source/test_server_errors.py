@@ -20,14 +20,14 @@ DENIED = "Access denied for user 'cdc'@'%' (using password: YES)"
 def test_a_number_says_what_to_do_and_whether_it_passes(cause: Cause) -> None:
     number = int(cause.key.removeprefix("server."))
     error = server_error(PLACE, number, "What it says.", logged_in=False)
-    assert str(error) == cause.filled(place=PLACE, said="What it says")
+    assert error.text == cause.filled(place=PLACE, said="What it says")
     kind = SourceUnavailable if cause.end is End.RETRIED else SourceRefused
     assert type(error) is kind
 
 
 def test_a_number_that_nobody_foresaw_is_definite() -> None:
     error = server_error(PLACE, 65535, "Something new")
-    assert str(error) == text("server.unknown", place=PLACE, number=65535, said="Something new")
+    assert error.text == text("server.unknown", place=PLACE, number=65535, said="Something new")
     assert type(error) is SourceRefused
 
 
@@ -110,5 +110,5 @@ def test_access_denied_is_the_password_at_login_and_a_grant_behind_it() -> None:
 )
 def test_each_failure_of_a_dump_has_its_advice(message: str, key: str) -> None:
     error = server_error(PLACE, 1236, message)
-    assert str(error) == text(key, place=PLACE, said=message.rstrip("."))
+    assert error.text == text(key, place=PLACE, said=message.rstrip("."))
     assert type(error) is SourceRefused

@@ -32,13 +32,13 @@ def resolve(source: Source, start: str) -> StartPoint:
 def refusal(source: Source, start: str) -> str:
     with pytest.raises(SourceRefused) as caught:
         resolve(source, start)
-    return str(caught.value)
+    return caught.value.text
 
 
 def refusal_to_resume(source: Source, point: StartPoint) -> str:
     with MysqlServer.connect(source.settings()) as server, pytest.raises(SourceRefused) as caught:
         validate_start(server, point)
-    return str(caught.value)
+    return caught.value.text
 
 
 def status(source: Source) -> tuple[str, int]:

@@ -82,13 +82,13 @@ def validated(source: Source, point: StartPoint) -> StartPoint:
 def refusal(source: Source, point: StartPoint) -> str:
     with pytest.raises(SourceRefused) as caught:
         validated(source, point)
-    return str(caught.value)
+    return caught.value.text
 
 
 def hesitation(source: Source, point: StartPoint) -> str:
     with pytest.raises(SourceUnavailable) as caught:
         validated(source, point)
-    return str(caught.value)
+    return caught.value.text
 
 
 def reset(source: Source) -> None:

@@ -124,7 +124,7 @@ def test_the_whole_of_a_full_packet_is_not_an_event_before_its_empty_successor()
 def test_a_packet_number_out_of_turn_is_refused(number: int) -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"\x00a") + packet(number, b"\x00b"))
-    assert str(caught.value) == text(
+    assert caught.value.text == text(
         "stream.packet", place="db:3306", what=f"packet number {number} where 2 must follow"
     )
 
@@ -147,13 +147,13 @@ def test_a_first_byte_that_no_dump_has_is_refused(payload: bytes, shown: str) ->
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, payload))
     allowed = "only 0x00 (an event), 0xff (an error) and 0xfe (its end) may"
-    assert str(caught.value) == text("stream.packet", place="db:3306", what=f"{shown}; {allowed}")
+    assert caught.value.text == text("stream.packet", place="db:3306", what=f"{shown}; {allowed}")
 
 
 def test_an_empty_packet_where_an_event_begins_is_refused() -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"") + packet(2, b"\x00event"))
-    assert str(caught.value) == text(
+    assert caught.value.text == text(
         "stream.packet", place="db:3306", what="an empty packet where an event begins"
     )
 
@@ -166,7 +166,7 @@ def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered
     stream._pieces_bytes = EVENT_BYTES_MAX
     with pytest.raises(ProtocolError) as caught:
         list(feed(stream, packet(1, b"more"), [], 64))
-    assert str(caught.value) == text(
+    assert caught.value.text == text(
         "stream.packet", place="db:3306", what="an event of more than 1073807360 bytes"
     )
 

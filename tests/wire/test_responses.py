@@ -25,7 +25,7 @@ def test_an_error_whose_text_is_not_utf8_is_still_an_error() -> None:
 def test_an_error_without_its_code_is_truncated(length: int) -> None:
     with pytest.raises(TruncatedPayload) as caught:
         ErrPacket.decode(PayloadReader(b"\xd4\x04"[:length]))
-    assert str(caught.value) == f"need 2 bytes at offset 0, but the payload ends at {length}"
+    assert caught.value.text == f"need 2 bytes at offset 0, but the payload ends at {length}"
 
 
 def test_an_eof_has_warnings_and_status() -> None:

@@ -159,7 +159,7 @@ def test_bytes_that_are_no_answer_are_refused(sent: bytes, what: str | None) -> 
         what = (
             "a packet that cannot be read (need 3 bytes at offset 10, but the payload ends at 12)"
         )
-    assert str(caught.value) == text("session.packet", place="db:3306", what=what)
+    assert caught.value.text == text("session.packet", place="db:3306", what=what)
 
 
 def test_what_is_no_text_shows_its_bytes() -> None:

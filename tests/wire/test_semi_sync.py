@@ -18,7 +18,7 @@ def test_the_flag_says_whether_an_ack_is_wanted(flag: int, wanted: bool) -> None
 def test_an_event_without_the_header_is_refused(data: bytes, found: str) -> None:
     with pytest.raises(ProtocolError) as caught:
         split_header(data)
-    assert str(caught.value) == (
+    assert caught.value.text == (
         f"an event of semi-synchronous replication starts with ef and a flag, not with {found}"
     )
 

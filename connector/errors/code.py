@@ -1,0 +1,84 @@
+"""A code of the catalogue: one thing that can go wrong, and the templates of its text.
+
+A code is a letter for who said no, and a number. It never changes its meaning, and is not given
+again.
+
+=== ===========================================================
+ C  the configuration, or the arguments of a command
+ S  the source: its network, login, settings, logs and GTIDs
+ L  the bytes of a log, of a payload or of a conversation
+ T  tables: their schemas, and changes that cannot be carried
+ K  Kafka
+ R  requests of `snapshot` and `quarantine` to a running pipeline
+ M  the mirror: the Spark job
+ P  private servers of the local stack
+=== ===========================================================
+
+In a template a name in braces is a fact, which the call site gives: `{place}`. A name with a dot is
+a setting: `{source.user}`. A reader that was given a URL has no settings, so `words.py` says it in
+the words of a URL. `{problems:lines}` puts each member of a fact on its own line; other facts of
+many members are joined by commas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from string import Formatter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class End(Enum):
+    """What becomes of a command that meets the error: its exit code, or what it does instead."""
+
+    CONFIGURATION = "2"  # a ConfigError: nothing was done
+    DEFINITE = "3"  # every other DefiniteError: starting again cannot help
+    RETRIED = "retried"  # a TransientError: 1 after retry.attempts_max attempts
+    COMMAND = "1"  # a command has waited long enough
+    LOGGED = "goes on"  # nothing is raised: a line of the log
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """One thing that can go wrong.
+
+    `what` says where and what, `fix` what to do; `fix` is empty if nothing has to be done. `cause`
+    is the longer explanation that `binlog-connector explain` prints: why this happens. `example`
+    has a value for each fact of both templates. `url_fix` takes the place of `fix` if the advice
+    is another one for a reader that was given a URL.
+    """
+
+    code: str
+    what: str
+    fix: str = ""
+    end: End = field(kw_only=True, default=End.DEFINITE)
+    cause: str = field(kw_only=True)
+    example: Mapping[str, object] = field(kw_only=True, default_factory=dict)
+    url_fix: str | None = field(kw_only=True, default=None)
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The names of the facts that the templates need."""
+        return frozenset(
+            name
+            for template in (self.what, self.fix, self.url_fix or "")
+            for _, name, _, _ in Formatter().parse(template)
+            if name and "." not in name
+        )
+
+    @property
+    def settings(self) -> frozenset[str]:
+        """The settings that the templates name, as `source.user`."""
+        return frozenset(
+            name
+            for template in (self.what, self.fix, self.url_fix or "")
+            for _, name, _, _ in Formatter().parse(template)
+            if name and "." in name
+        )
+
+    def __str__(self) -> str:
+        """Return the code alone, as S101."""
+        return self.code

@@ -1,0 +1,310 @@
+"""Everything that can go wrong, as one tree with two kinds and one policy.
+
+::
+
+    ConnectorError
+    ├── TransientError                 the same attempt may succeed later: retried with back-off
+    │   ├── SourceUnavailable          the server cannot be reached, or the connection broke
+    │   ├── SinkUnavailable            Kafka cannot be reached, or a delivery failed
+    │   │   └── TransactionOutlasted   it took longer than a transaction of Kafka may last
+    │   └── RolledBack                 rows that were read already were rolled back
+    └── DefiniteError                  repeating cannot help: stop and say what to do
+        ├── ConfigError                the configuration is wrong
+        ├── SourceRefused              the server said no: credentials, grants, settings, purged log
+        ├── SinkRefused                Kafka said no: credentials, rights, sizes
+        │   └── RecordTooLarge         a record is above the limit; it was not sent
+        ├── Fenced                     another instance with the same name took over
+        ├── UnsupportedChange          a change that this version cannot carry without loss
+        ├── LocalStackError            a private server cannot be fetched or started
+        └── DecodeError                bytes that are not what they claim to be
+            ├── TruncatedPayload       a payload ends before a field does
+            ├── ProtocolError          the conversation with the server broke its rules
+            ├── EventError             any of these, with file, position and event name
+            ├── LogTruncated           a log file ends inside an event
+            └── LogRefused             a file that is no log, or one of a kind that is not read
+
+A call site raises a kind with a code of the catalogue and the facts that its templates name. No row
+values and no secrets are facts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from connector.errors import log
+from connector.errors.code import ErrorCode
+from connector.errors.message import Message
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from connector.errors.words import Words
+
+# Until every call site gives facts: a finished sentence.
+_SENTENCE = ErrorCode("", "{text}", cause="")
+
+
+class ConnectorError(Exception):
+    """Base of every error that the product raises on purpose."""
+
+    def __init__(self, code: ErrorCode | str, /, **facts: object) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        super().__init__()
+        if isinstance(code, str):
+            code, facts = _SENTENCE, {"text": code}
+        self.message = Message(code, facts)
+
+    @property
+    def code(self) -> ErrorCode:
+        """What went wrong, as the catalogue has it."""
+        return self.message.code
+
+    @property
+    def text(self) -> str:
+        """The text without the code."""
+        return self.message.text
+
+    def __str__(self) -> str:
+        """Return the text; once every call site gives facts, with the code before it."""
+        return self.text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what a copy in another process is made of: the facts."""
+        return _restored, (type(self),), self.__dict__
+
+    def in_words(self, words: Words) -> Self:
+        """Return the same error in the words of a configuration or of a URL."""
+        copy = _restored(type(self))
+        copy.__dict__.update(self.__dict__, message=self.message.in_words(words))
+        return copy.with_traceback(self.__traceback__)
+
+
+_Kind = TypeVar("_Kind", bound=ConnectorError)
+
+
+class TransientError(ConnectorError):
+    """Something outside failed for now; a restart from committed progress may succeed."""
+
+
+class SourceUnavailable(TransientError):
+    """The source cannot be reached, or the connection to it broke.
+
+    `number` is that of the server's error, or 0. `awaits` is for a server that lags: the
+    server_uuids of all servers that may send it what it lacks, if they are known; `otherwise` is
+    the message if none of them has it any more. `answered` tells whether the server works, and only
+    cannot go on with the stream for now.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode | str,
+        /,
+        *,
+        number: int = 0,
+        awaits: frozenset[str] = frozenset(),
+        otherwise: Message | str = "",
+        answered: bool = False,
+        **facts: object,
+    ) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        super().__init__(code, **_with(code, facts, number=number))
+        self.number = number
+        self.awaits = awaits
+        self.otherwise: Message | str = otherwise
+        self.answered = answered
+
+
+class SinkUnavailable(TransientError):
+    """Kafka cannot be reached, or did not accept a delivery for now.
+
+    `answered` tells whether Kafka said so itself, `superseded` whether it said that another
+    producer may have taken over the transactional id.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode | str,
+        /,
+        *,
+        answered: bool = True,
+        superseded: bool = False,
+        **facts: object,
+    ) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        super().__init__(code, **facts)
+        self.answered = answered
+        self.superseded = superseded
+
+
+class TransactionOutlasted(SinkUnavailable):
+    """Kafka did not take a batch within the time that one of its transactions may last."""
+
+    def __init__(
+        self, code: ErrorCode | str, transaction_id: str, seconds: float, **facts: object
+    ) -> None:
+        """Name the current source transaction as `Transaction.id` does."""
+        facts = _with(code, facts, transaction_id=transaction_id, seconds=seconds)
+        super().__init__(code, answered=True, **facts)
+        self.transaction_id = transaction_id
+        self.seconds = seconds
+
+
+class RolledBack(TransientError):
+    """A source transaction took back rows that were read already: read again without them."""
+
+    def __init__(self, transaction_id: str) -> None:
+        """Name the transaction as `Transaction.id` does."""
+        super().__init__(log.ROLLED_BACK, transaction=transaction_id)
+        self.transaction_id = transaction_id
+
+
+class DefiniteError(ConnectorError):
+    """Repeating the attempt cannot help; the message says what will."""
+
+
+class ConfigError(DefiniteError):
+    """The configuration is wrong."""
+
+
+class SourceRefused(DefiniteError):
+    """The source refused: credentials, grants, settings, or a position it no longer has.
+
+    `number` is that of the server's error, or 0. `address` is HOST:PORT of a server that does not
+    go on sending its log, if another one may. `reset_server` is the server_uuid of a server whose
+    logs are not those any more that were read.
+    """
+
+    collides = False
+
+    def __init__(
+        self,
+        code: ErrorCode | str,
+        /,
+        *,
+        number: int = 0,
+        address: str = "",
+        reset_server: str = "",
+        **facts: object,
+    ) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        super().__init__(code, **_with(code, facts, number=number, address=address))
+        self.number = number
+        self.address = address
+        self.reset_server = reset_server
+
+
+class SinkRefused(DefiniteError):
+    """Kafka refused: credentials, rights, or a record above its limits."""
+
+
+class RecordTooLarge(SinkRefused):
+    """A record is larger than Kafka is told to take; nothing of it was sent."""
+
+
+class Fenced(DefiniteError):
+    """Another instance with the same name has taken over the stream."""
+
+
+class UnsupportedChange(DefiniteError):
+    """The source changed something that this version cannot carry without loss.
+
+    `database` and `table` say what was changed if that is known, `table` None if more than one;
+    `event` has the bytes of the event that did it.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode | str,
+        /,
+        *,
+        database: str | None = None,
+        table: str | None = None,
+        event: bytes | None = None,
+        **facts: object,
+    ) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        super().__init__(code, **_with(code, facts, database=database, table=table))
+        self.database = database
+        self.table = table
+        self.event = event
+
+
+class LocalStackError(DefiniteError):
+    """A private server of the local stack cannot be fetched, started or reached."""
+
+
+class DecodeError(DefiniteError):
+    """Bytes are not what they claim to be."""
+
+
+class TruncatedPayload(DecodeError):
+    """A payload ends before a field does."""
+
+    def __init__(self, needed: int, offset: int, end: int) -> None:
+        """State that `needed` bytes were wanted at `offset` of a payload that ends at `end`."""
+        super().__init__(log.PAYLOAD_ENDS, needed=needed, offset=offset, end=end)
+        self.needed = needed
+        self.offset = offset
+        self.end = end
+
+
+class ProtocolError(DecodeError):
+    """The conversation with the server broke its rules."""
+
+
+class EventError(DecodeError):
+    """An event cannot be read: the error inside of it, with file, position and event name.
+
+    Its code is that of the error inside.
+    """
+
+    def __init__(
+        self, file: str, position: int, event_name: str, reason: ConnectorError | str
+    ) -> None:
+        """State that `reason` came of the event at byte `position` of `file`."""
+        if isinstance(reason, str):
+            reason = DecodeError(reason)
+        super().__init__(
+            log.EVENT_DAMAGED, file=file, position=position, event=event_name, why=reason
+        )
+        self.file = file
+        self.position = position
+        self.event_name = event_name
+        self.reason = reason
+
+    @property
+    def code(self) -> ErrorCode:
+        """What went wrong inside of the event."""
+        return self.reason.code
+
+
+class LogTruncated(DecodeError):
+    """A log file ends inside an event: its server died, or it was copied while written."""
+
+    def __init__(self, file: str, position: int, needed: int, found: int) -> None:
+        """State that `needed` bytes were wanted at `position`, but `found` were there."""
+        super().__init__(log.FILE_ENDS, file=file, position=position, needed=needed, found=found)
+        self.file = file
+        self.position = position  # the end of the last complete event
+        self.needed = needed
+        self.found = found
+
+
+class LogRefused(DecodeError):
+    """A file is not a binary log, is encrypted, or has a storage format that is not read."""
+
+    def __init__(self, code: ErrorCode, file: str, **facts: object) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        super().__init__(code, file=file, **facts)
+        self.file = file
+
+
+def _with(code: ErrorCode | str, facts: dict[str, object], **known: object) -> dict[str, object]:
+    """Return `facts`, and those of the `known` ones that the templates of `code` name."""
+    if isinstance(code, str):
+        return facts
+    return facts | {name: fact for name, fact in known.items() if name in code.facts}
+
+
+def _restored(kind: type[_Kind]) -> _Kind:
+    return kind.__new__(kind)

@@ -1,0 +1,86 @@
+"""A code and its facts become text: the only place that composes one."""
+
+from __future__ import annotations
+
+from string import Formatter
+from typing import TYPE_CHECKING
+
+from connector.errors.words import Words, setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from connector.errors.code import ErrorCode
+
+_FORMATTER = Formatter()
+
+
+class Message:
+    """What went wrong, as a code and facts; also of a log line that nothing is raised for."""
+
+    __slots__ = ("code", "facts", "words")
+
+    def __init__(
+        self, code: ErrorCode, facts: Mapping[str, object], words: Words = Words.CONFIGURATION
+    ) -> None:
+        """Raise TypeError unless `facts` are those that the templates of `code` name."""
+        if facts.keys() != code.facts:
+            odd = ", ".join(sorted(facts.keys() ^ code.facts))
+            message = f"{code} does not have, or needs, the facts {odd}"
+            raise TypeError(message)
+        self.code = code
+        self.facts = dict(facts)
+        self.words = words
+
+    @property
+    def what(self) -> str:
+        """Where, and what."""
+        return self._filled(self.code.what)
+
+    @property
+    def fix(self) -> str:
+        """What to do; empty if there is nothing to do."""
+        if self.words is Words.URL and self.code.url_fix is not None:
+            return self._filled(self.code.url_fix)
+        return self._filled(self.code.fix)
+
+    @property
+    def text(self) -> str:
+        """The whole text, without the code."""
+        return f"{self.what}; {self.fix}" if self.fix else self.what
+
+    def __str__(self) -> str:
+        """Return the text with its code before it."""
+        return f"[{self.code}] {self.text}"
+
+    def _filled(self, template: str) -> str:
+        parts = []
+        for literal, name, form, conversion in _FORMATTER.parse(template):
+            parts.append(literal)
+            if name is None:
+                continue
+            if "." in name:
+                parts.append(setting(name, self.words))
+            else:
+                parts.append(self._shown(self.facts[name], form or "", conversion))
+        return "".join(parts)
+
+    def _shown(self, fact: object, form: str, conversion: str | None) -> str:
+        if isinstance(fact, (tuple, list, set, frozenset)):
+            members = sorted(fact, key=str) if isinstance(fact, (set, frozenset)) else fact
+            if form == "lines":
+                return "".join(f"\n  {self._nested(member) or member}" for member in members)
+            return ", ".join(self._shown(member, "", conversion) for member in members)
+        nested = self._nested(fact)
+        if nested is not None:
+            return nested.text
+        return format(repr(fact) if conversion == "r" else fact, form)
+
+    def _nested(self, fact: object) -> Message | None:
+        """Return the message of a fact that is an error or a message itself, in the same words."""
+        message = fact if isinstance(fact, Message) else getattr(fact, "message", None)
+        return message.in_words(self.words) if isinstance(message, Message) else None
+
+    def in_words(self, words: Words) -> Message:
+        """Return the same in the words of a configuration or of a URL."""
+        return Message(self.code, self.facts, words)
