@@ -269,6 +269,7 @@ def _tell_end(figures: Figures) -> None:
 
 def _interrupted(figures: Figures, error: BaseException | None, pause_seconds: float) -> None:
     figures.turn()
+    figures.streaming = False
     figures.interruptions += 1
     figures.interrupted_by = str(error)
     if isinstance(error, SourceUnavailable) and not error.answered:

@@ -144,7 +144,7 @@ class TransactionOutlasted(SinkUnavailable):
     ) -> None:
         """Name the current source transaction as `Transaction.id` does."""
         facts = _with(code, facts, transaction_id=transaction_id, seconds=seconds)
-        super().__init__(code, answered=True, **facts)
+        super().__init__(code, answered=True, superseded=False, **facts)
         self.transaction_id = transaction_id
         self.seconds = seconds
 

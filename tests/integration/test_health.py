@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import urllib.error
@@ -13,6 +14,7 @@ import pytest
 
 from connector.binlog.event_types import EventType
 from local_stack import KafkaBroker, MysqlServer
+from tests.errors.texts import says
 from tests.integration.conftest import new_stream
 from tests.integration.harness import wait_until
 from tests.integration.packet_proxy import TYPE_OFFSET, PacketProxy
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from local_stack import Server
     from tests.integration.conftest import Stream
+    from tests.integration.harness import ConnectorProcess
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
@@ -40,6 +43,12 @@ def asked(port: int, path: str, method: str = "GET") -> tuple[int, str]:
         return error.code, error.read().decode()
     except OSError as error:
         return 0, str(error)
+
+
+def errors_of(connector: ConnectorProcess) -> list[str]:
+    """Return the errors in the log."""
+    entries = [json.loads(line) for line in connector.output().splitlines()]
+    return [entry["error"] for entry in entries if "error" in entry]
 
 
 @contextmanager
@@ -91,7 +100,9 @@ def test_a_broker_that_is_gone_is_told_while_the_stream_is_idle(
             status, said = asked(port, "/readyz")
             assert status == 503
             assert said.startswith("not ready\nthe source answers\nKafka has not answered for ")
-            assert "no answer: check that the brokers are up\nthe stream is open\n" in said
+            assert said.endswith("\nthe stream is open\n")
+            kafka = said.splitlines()[2].partition(" s: ")[2]
+            assert says(kafka, "kafka.no_answer", servers=broker.endpoint.bootstrap)
             assert asked(port, "/healthz")[0] == 200
             broker.start()
             wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
@@ -137,7 +148,7 @@ def test_a_source_that_hangs_is_told_before_the_read_timeout(
     port = free_port()
     settings = {"metrics__listen": f"127.0.0.1:{port}", "source__read_timeout_seconds": 600}
     with stream.connector(**settings) as connector:
-        wait_until(lambda: figures(port).get("connected") == 1, connector.output)
+        wait_until(lambda: figures(port).get("lag_seconds") == 0, connector.output)
         with paused(server.pid):
             wait_until(lambda: figures(port)["source_up"] == 0, connector.output)
         wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
@@ -162,11 +173,18 @@ def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
         return found and bool(holds)
 
     with PacketProxy(server.endpoint, waits=is_heartbeat) as proxy:
-        settings = {"source__port": proxy.port, "source__read_timeout_seconds": 600}
+        settings = {
+            "source__port": proxy.port,
+            "source__read_timeout_seconds": 600,
+            "source.tls__mode": "disabled",
+        }
         with stream.connector(**settings) as connector:
             wait_until(lambda: sum(beats) > 1, connector.output)
             holds.append(True)
-            connector.wait_for("although it answers another session: the connection is dead")
+            connector.wait_for('"event": "interrupted"')
+            lost, dead = errors_of(connector)
+            assert says(lost, "stream.quiet", place=f"source 127.0.0.1:{proxy.port}")
+            assert says(dead, "stream.dead", place=f"source 127.0.0.1:{proxy.port}")
             holds.clear()
             wait_until(
                 lambda: connector.output().count('"event": "streaming"') == 2, connector.output

@@ -14,8 +14,10 @@ def test_a_main_loop_that_does_not_turn_is_stuck() -> None:
     figures.turned_at = time.monotonic() - 100
     assert healthz(figures) == (
         False,
-        "stuck: the main loop turned 100 s ago, and a turn takes 60 s at most: look at the log, "
-        "and start the process again",
+        (
+            "stuck: the main loop turned 100 s ago, and a turn takes 60 s at most: look at the log, "
+            "and start the process again"
+        ),
     )
     figures.turn()
     assert healthz(figures)[0]
@@ -25,6 +27,8 @@ def test_what_is_not_open_yet_is_not_ready() -> None:
     figures = Figures("p")
     assert readyz(figures) == (
         False,
-        "not ready\nthe source has not been reached yet\nKafka has not been reached yet\n"
-        "the stream is not open yet",
+        (
+            "not ready\nthe source has not been reached yet\nKafka has not been reached yet\n"
+            "the stream is not open yet"
+        ),
     )
