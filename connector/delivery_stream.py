@@ -50,6 +50,24 @@ _ENDINGS: Final = (
 )
 
 
+# A transaction is told of that has so many records, or so many bytes of them.
+LARGE_RECORDS: Final = 100_000
+LARGE_BYTES: Final = 67_108_864
+_US: Final = 1_000_000
+
+
+@final
+class LargeTransaction:
+    """What a transaction was that is told of for its size."""
+
+    def __init__(self, committed: Committed, records: i64, size: i64, seconds: float) -> None:
+        """Tell of `records` with `size` bytes, received and encoded within `seconds`."""
+        self.committed = committed
+        self.records = records
+        self.bytes = size
+        self.seconds = seconds
+
+
 @final
 class DeliveryStream(ChangeReceiver):
     """Takes the events of one stream, in its order, and keeps where it stands."""
@@ -99,6 +117,14 @@ class DeliveryStream(ChangeReceiver):
         self.waiting: i64 = 0
         # Tables to be copied anew, until somebody takes note of them: database, table, why.
         self.resyncs: list[tuple[str, str, str]] = []
+        # DDL on followed tables, and large transactions, until somebody takes note of them.
+        self.statements: list[StatementChange] = []
+        self.large_transactions: list[LargeTransaction] = []
+        # The transaction whose rows came last; and when they began, and what there was before.
+        self._measured: Transaction | None = None
+        self._began_us: i64 = 0
+        self._records_before: i64 = 0
+        self._bytes_before: i64 = 0
         # Events of unknown types that were let pass, until somebody takes note of them.
         self.skipped_events: list[Event] = []
 
@@ -165,6 +191,11 @@ class DeliveryStream(ChangeReceiver):
 
     def rows(self, change: RowsChange) -> None:
         """Deliver changed rows."""
+        if self._measured is not change.transaction:
+            self._measured = change.transaction
+            self._began_us = self._now_us
+            self._records_before = self._target.records
+            self._bytes_before = self._target.bytes
         if not change.rows.table_map.named and not self._has_names(change):
             return
         if self._transactions is not None:
@@ -207,6 +238,7 @@ class DeliveryStream(ChangeReceiver):
 
     def statement(self, change: StatementChange) -> None:
         """Deliver what DDL means to consumers."""
+        self.statements.append(change)
         self._encoder.watch.changed(change.kind, change.database, change.table)
         if self._guard is None:
             self._encoder.statement(change, self._now_us)
@@ -230,8 +262,19 @@ class DeliveryStream(ChangeReceiver):
         if self._transactions is not None:
             self._transactions.leave(transaction)
         self.committed_us = transaction.committed_us
+        if self._measured is transaction:
+            self._measure(committed)
         self._standing.advance(committed)
         self.waiting += 1
+
+    def _measure(self, committed: Committed) -> None:
+        """Keep what a transaction was, where it was large."""
+        records: i64 = self._target.records - self._records_before
+        size: i64 = self._target.bytes - self._bytes_before
+        if records >= LARGE_RECORDS or size >= LARGE_BYTES:
+            seconds = (self._now_us - self._began_us) / _US
+            self.large_transactions.append(LargeTransaction(committed, records, size, seconds))
+        self._measured = None
 
     def refused(
         self,

@@ -9,9 +9,16 @@ import structlog
 from connector.binlog.event_types import event_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from connector.changes.table_filter import TableFilter
+    from connector.changes.transaction import Transaction
     from connector.delivery_stream import DeliveryStream
     from connector.envelope.anchored_tables import AnchoredTables
+
+
+_GTID_CHARACTERS_MAX = 120
+_TABLES_SHOWN_MAX = 3
 
 
 class Notices:
@@ -28,6 +35,8 @@ class Notices:
 
     def tell(self) -> None:
         """Tell of what came since the last time."""
+        self._tell_of_statements()
+        self._tell_of_large_transactions()
         skipped = self._delivery.skipped_events
         for event in skipped:
             self._log.warning(
@@ -51,3 +60,71 @@ class Notices:
                 table=table,
             )
         self._anchored.gone.clear()
+
+    def _tell_of_statements(self) -> None:
+        statements = self._delivery.statements
+        for change in statements:
+            self._log.info(
+                "DDL",
+                kind=change.kind.value,
+                table=".".join(filter(None, (change.database, change.table))),
+                position=f"{change.event.file}:{change.event.position}",
+                gtid=_gtid(change.transaction),
+                copied_anew=change.resync or None,
+            )
+        statements.clear()
+
+    def _tell_of_large_transactions(self) -> None:
+        large = self._delivery.large_transactions
+        for one in large:
+            transaction = one.committed.transaction
+            self._log.info(
+                "large transaction",
+                records=one.records,
+                bytes=one.bytes,
+                seconds=round(one.seconds, 1),
+                position=f"{transaction.file}:{transaction.position}",
+                end=f"{one.committed.file}:{one.committed.next_position}",
+                gtid=_gtid(transaction),
+            )
+        large.clear()
+
+
+def abbreviated(gtid_set: str | None) -> str | None:
+    """Return a GTID set that fits into a line: its first members, and how many more there are."""
+    if gtid_set is None or len(gtid_set) <= _GTID_CHARACTERS_MAX:
+        return gtid_set
+    members = gtid_set.split(",")
+    kept: list[str] = []
+    for member in members:
+        if kept and len(",".join([*kept, member])) > _GTID_CHARACTERS_MAX:
+            break
+        kept.append(_shortened(member))
+    more = len(members) - len(kept)
+    return ",".join(kept) + (f", … {more} more" if more else "")
+
+
+def _shortened(member: str) -> str:
+    """Return a member with its last interval, and of those before it what fits."""
+    if len(member) <= _GTID_CHARACTERS_MAX:
+        return member
+    last = member.rpartition(":")[2]
+    return f"{member[: _GTID_CHARACTERS_MAX - len(last)].rpartition(':')[0]}:…:{last}"
+
+
+def busiest_tables(topic_records: Mapping[str, int], prefix: str) -> str:
+    """Return the tables with most records, with how many; topics begin with `prefix`."""
+    tables = {
+        topic.removeprefix(f"{prefix}."): count
+        for topic, count in topic_records.items()
+        # Those of one part are the connector's own.
+        if topic.startswith(f"{prefix}.") and "." in topic.removeprefix(f"{prefix}.")
+    }
+    busiest = sorted(tables.items(), key=lambda item: (-item[1], item[0]))[:_TABLES_SHOWN_MAX]
+    more = len(tables) - len(busiest)
+    shown = ", ".join(f"{table} ({count})" for table, count in busiest)
+    return shown + (f", … {more} more" if more else "")
+
+
+def _gtid(transaction: Transaction) -> str | None:
+    return None if transaction.gtid is None else str(transaction.gtid)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from connector.clock import CLOCK, Clock
 from connector.commands import CommandListener
+from connector.metrics.kafka_watch import KafkaWatch
 from connector.metrics.source_watch import SourceWatch
-from connector.sink.kafka import KafkaSink
+from connector.sink.kafka import KafkaSink, fenced_by
 from connector.sink.limits import check_limits
+from connector.sink.recovery import read_progress
 from connector.snapshot.opening import COPY_PEERS
 from connector.source_choice import choose_source
 
@@ -37,6 +39,8 @@ class Peers:
     ]
     # Keeps an eye on the log of the server that was chosen, until it is closed.
     watch_source: Callable[[SourceSettings, Figures], Watch]
+    # Keeps an eye on Kafka, from the first run on.
+    watch_kafka: Callable[[KafkaSettings, Figures], Watch]
     clock: Clock = CLOCK
     copying: CopyPeers = COPY_PEERS
     listen: Callable[[KafkaSettings, str, int], Listener] = CommandListener
@@ -45,9 +49,14 @@ class Peers:
 def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
     if not instance.claimed:
         check_limits(settings.kafka)
+    else:
+        # Before the transactional id is taken back from who has taken over.
+        last = read_progress(settings.kafka, settings.name)
+        if last is not None and last.instance != instance.id:
+            raise fenced_by(settings.name, last)
     return KafkaSink(
         settings.kafka, settings.name, instance.id, settings.delivery.in_flight_bytes_max
     )
 
 
-PEERS = Peers(_open_sink, choose_source, SourceWatch)
+PEERS = Peers(_open_sink, choose_source, SourceWatch, KafkaWatch)

@@ -14,7 +14,7 @@ TCP makes the source wait.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -31,6 +31,8 @@ from connector.errors import (
     SourceUnavailable,
     TransactionOutlasted,
 )
+from connector.metrics.figures import SILENT_SECONDS
+from connector.notices import abbreviated, busiest_tables
 from connector.parts import assemble
 from connector.peers import PEERS, Peers
 
@@ -38,15 +40,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from connector.config import Settings
+    from connector.envelope.progress import Progress
     from connector.metrics.figures import Figures
     from connector.resume import Instance
     from connector.stop import StopSignals
 
+# How long the other instance is waited for that took over, until it has said who it is. Before it
+# reads from the source, it has; behind Kafka's fence, it looks at progress and source first, and
+# this one can write nothing meanwhile.
+_COLLISION_SECONDS = 3.0
+_FENCE_SECONDS = 20.0
 # A source transaction that is under way when a stop is asked for may end within this time.
 _DRAIN_SECONDS = 10.0
 _REPORT_SECONDS = 30.0
 _MS = 1000
 _NS_PER_US = 1000
+_US = 1_000_000
 _NS_PER_MS = 1_000_000
 
 
@@ -78,6 +87,7 @@ class Pipeline:
         )
         self._batch_started = clock.monotonic()
         self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
+        self._prefix = settings.kafka.topic_prefix
         self._instance = instance
         self._figures = figures
         self._single_transactions = single_transactions
@@ -87,10 +97,12 @@ class Pipeline:
         with ExitStack() as opened:
             self._sink = peers.open_sink(settings, instance)
             opened.callback(self._sink.close)
+            figures.watch_kafka_by(partial(peers.watch_kafka, settings.kafka, figures))
             try:
                 self._open(settings, peers, rolled_back, refusals or {}, opened)
-            except ConnectorError:
+            except ConnectorError as error:
                 self._sink.abandon()
+                self._look_for_successor(error)
                 raise
             # What to let go of, the last opened first.
             self._opened = opened.pop_all()
@@ -112,6 +124,7 @@ class Pipeline:
             # Until it is aborted, the transaction would hold back every read_committed consumer,
             # and where a stop is asked for meanwhile, no other run comes that takes it over.
             self._sink.abandon()
+            self._look_for_successor(error)
             if isinstance(error, EventError):
                 reason = f"{error}. Nothing from this transaction was published"
                 raise DecodeError(reason) from error
@@ -126,11 +139,31 @@ class Pipeline:
                 raise TransactionOutlasted(str(error), latest, seconds) from error
             raise
 
+    def _look_for_successor(self, error: ConnectorError) -> None:
+        """Raise Fenced where `error` came because another instance of the pipeline took over.
+
+        It reads under the same identity, for which servers throw the older reader out: with a text
+        that blames the identity, or by closing the connection without a word. Kafka fences the
+        older producer before the other instance has said who it is.
+        """
+        if isinstance(error, SourceRefused) and error.collides:
+            patience_seconds = _COLLISION_SECONDS
+        elif isinstance(error, SinkUnavailable) and error.superseded:
+            patience_seconds = _FENCE_SECONDS
+        elif isinstance(error, SourceUnavailable) and not error.answered:
+            patience_seconds = 0.0
+        else:
+            return
+        if self._instance.claimed and not self._figures.kafka.lost:
+            with suppress(SinkUnavailable):
+                self._sink.require_sole(patience_seconds)
+
     def _stream_until(self, stop: StopSignals) -> None:
         delivery = self._delivery
         drain_until: float | None = None
         while True:
             if stop.requested:
+                stop.tell()
                 drain_until = drain_until or self._clock.monotonic() + _DRAIN_SECONDS
                 if not delivery.in_transaction or self._clock.monotonic() > drain_until:
                     break
@@ -167,9 +200,10 @@ class Pipeline:
     def _take_turns(self, stop: StopSignals) -> None:
         """Deliver what is there, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
+        self._figures.turn()
         if self._figures.doubt:
             self._commit_complete()
-            raise SourceUnavailable(self._figures.doubt)
+            raise SourceUnavailable(self._figures.doubt, answered=True)
         if self._copies.holds_stream:
             self._hold(stop)
             return
@@ -198,13 +232,36 @@ class Pipeline:
             patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
             with self._naming_refusals():
                 came = self._stream.fill(max(0.0, min(patience, poll)))
+            self._listen(came=came)
             due = not came and patience <= poll
         if due:
             self._commit()
 
+    def _listen(self, *, came: bool) -> None:
+        """Note whether the source is heard.
+
+        Raises SourceUnavailable where others hear of it, so that the connection alone is dead.
+        """
+        figures = self._figures
+        if came:
+            figures.hear()
+            return
+        silent_seconds = self._stream.silent_seconds
+        if silent_seconds <= SILENT_SECONDS:
+            return
+        place = f"source {self._address}"
+        if figures.watched_at > figures.heard_at + SILENT_SECONDS:
+            reason = (
+                f"{place}: silent for {silent_seconds:.1f} seconds, although it answers another "
+                "session: the connection is dead"
+            )
+            raise SourceUnavailable(reason)
+        reason = f"{place}: silent for {silent_seconds:.1f} seconds: no heartbeat comes"
+        figures.miss(reason)
+
     def close(self) -> None:
         """Let go of source and sink; what has not been committed is aborted by Kafka."""
-        self._figures.connected = False
+        self._figures.streaming = False
         self._opened.close()
 
     def _open(
@@ -215,7 +272,9 @@ class Pipeline:
         refusals: Mapping[str, SourceRefused],
         opened: ExitStack,
     ) -> None:
+        self._figures.turn()
         recovered = self._sink.recover(claimed=self._instance.claimed)
+        self._figures.turn()
         source = peers.choose_source(settings.source, recovered.progress, refusals)
         self._address = source.address
         parts = assemble(settings, recovered, source, self._sink, peers, rolled_back)
@@ -224,6 +283,7 @@ class Pipeline:
         self._attendants, self._notices = parts.attendants, parts.notices
         self._figures.copies = parts.copies.figures
         self._figures.fences = parts.quarantine.count
+        self._figures.turn()
         # The claim: from here on an older instance that is still running can see who fenced it.
         self._commit()
         self._instance.claimed = True
@@ -231,12 +291,13 @@ class Pipeline:
             self._stream = source.open_stream(settings.name)
         opened.callback(self._stream.close)
         self._figures.watch_by(partial(peers.watch_source, source.settings, self._figures))
-        self._figures.connected = True
+        self._figures.opened()
         point = source.point
         self._log.info(
             "streaming",
             source=f"{source.settings.host}:{source.settings.port}",
             server=source.identity.version,
+            instance=self._instance.id,
             resumed=recovered.progress is not None,
             position=f"{point.file}:{point.position}",
             gtid_set=str(point.gtid_set) if point.gtid_set is not None else None,
@@ -291,15 +352,31 @@ class Pipeline:
         for attendant in self._attendants:
             attendant.committed()
         if now - self._last_report >= _REPORT_SECONDS:
-            self._report(now)
+            self._report(now, progress)
 
-    def _report(self, now: float) -> None:
+    def _lag_seconds(self) -> float | None:
+        """Return how far behind the source the last commit was, which is newer than the last look.
+
+        None where the source cannot be asked.
+        """
+        distance = self._figures.distance
+        if distance is None:
+            return None
+        ago = (self._clock.time_ns() // _NS_PER_US - self._delivery.committed_us) / _US
+        return round(max(0.0, min(distance.seconds, ago)), 1)
+
+    def _report(self, now: float, progress: Progress) -> None:
         seconds = now - self._last_report
         self._log.info(
             "delivered",
             records=self._records,
             records_per_second=round(self._records / seconds),
             transactions=self._transactions,
+            position=f"{progress.file}:{progress.position}",
+            gtid_set=abbreviated(progress.gtid_set),
+            lag_seconds=self._lag_seconds(),
+            tables=busiest_tables(self._sink.topic_records, self._prefix),
         )
+        self._sink.topic_records.clear()
         self._records = self._transactions = 0
         self._last_report = now

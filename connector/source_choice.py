@@ -205,4 +205,7 @@ def _none_fits(
     text = "\n  ".join([head, *(str(problem) for problem in problems)])
     if reset and hopeful and all(map(_may_be_reset, problems)):
         text += _ALL_RESET
-    return SourceUnavailable(text) if hopeful else SourceRefused(text)
+    if not hopeful:
+        return SourceRefused(text)
+    answered = any(isinstance(one, SourceRefused) or one.answered for one in problems)
+    return SourceUnavailable(text, answered=answered)

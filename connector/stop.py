@@ -6,6 +6,8 @@ import signal
 import time
 from typing import TYPE_CHECKING, Self
 
+import structlog
+
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
@@ -29,8 +31,17 @@ class StopSignals:
     def __init__(self, grace_seconds: int = 30) -> None:
         """Give a clean stop `grace_seconds` before it becomes a hard one."""
         self.requested = False
+        self._number = 0
+        self._told = False
         self._grace_seconds = grace_seconds
         self._previous: dict[signal.Signals, object] = {}
+
+    def tell(self) -> None:
+        """Say once, where a stop was asked for, by which signal: a handler must not wait to log."""
+        if self.requested and not self._told:
+            self._told = True
+            name = signal.Signals(self._number).name if self._number else None
+            structlog.get_logger().info("stop asked for", signal=name)
 
     def sleep(self, seconds: float) -> None:
         """Sleep, but not beyond a request to stop."""
@@ -60,6 +71,7 @@ class StopSignals:
         if self.requested:
             self._stop_hard(number, frame)
         self.requested = True
+        self._number = number
         signal.alarm(self._grace_seconds)
 
     def _stop_hard(self, number: int, frame: FrameType | None) -> None:

@@ -38,13 +38,16 @@ from connector.errors import (
     DecodeError,
     RolledBack,
     SinkRefused,
+    SinkUnavailable,
     SourceRefused,
+    SourceUnavailable,
     TransactionOutlasted,
     TransientError,
     UnsupportedChange,
 )
-from connector.metrics.exposition import serving
 from connector.metrics.figures import Figures
+from connector.metrics.server import serving
+from connector.notices import abbreviated
 from connector.peers import PEERS, Peers
 from connector.pipeline import Pipeline
 from connector.resume import Instance
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
     from connector.clock import Clock
     from connector.config import RetrySettings, Settings, SourceSettings
 
+# A turn of the main loop takes as long as Kafka may take for a transaction, and this.
+_TURN_SECONDS = 60.0
 # Any more are beyond what a float holds.
 _DOUBLINGS_MAX = 64
 
@@ -68,6 +73,9 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
     """
     instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
     figures = Figures(settings.name, started_at=time.time())
+    figures.turn_seconds_max = _TURN_SECONDS + max(
+        settings.kafka.transaction_timeout_seconds, settings.retry.max_seconds
+    )
 
     refusals = _Refusals(settings.source, figures)
 
@@ -97,7 +105,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
         while not stop.requested:
             pipeline = _open(opening, settings.retry, stop, figures)
             if pipeline is None:
-                return
+                break
             runs.begin()
             try:
                 pipeline.run(stop)
@@ -128,6 +136,8 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 single_transactions = pipeline.waiting_transactions
             finally:
                 pipeline.close()
+        stop.tell()
+        _tell_end(figures)
 
 
 class _Refusals:
@@ -244,8 +254,29 @@ def _outlasted_once(settings: Settings, error: TransactionOutlasted, before: str
     raise SinkRefused(reason) from error
 
 
+def _tell_end(figures: Figures) -> None:
+    standing = figures.standing
+    progress = None if standing is None else standing.progress
+    structlog.get_logger().info(
+        "stopped",
+        position=None if progress is None else f"{progress.file}:{progress.position}",
+        gtid_set=None if progress is None else abbreviated(progress.gtid_set),
+        records=figures.records,
+        transactions=figures.transactions,
+        interruptions=figures.interruptions,
+    )
+
+
 def _interrupted(figures: Figures, error: BaseException | None, pause_seconds: float) -> None:
+    figures.turn()
+    figures.streaming = False
     figures.interruptions += 1
+    figures.interrupted_by = str(error)
+    if isinstance(error, SourceUnavailable) and not error.answered:
+        figures.source.lose(str(error))
+    elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:
+        # Nothing watches Kafka before it was reached once.
+        figures.kafka.lose(str(error))
     structlog.get_logger().warning(
         "interrupted", error=str(error), retry_in_seconds=round(pause_seconds, 1)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,8 @@ from connector.stop import StoppedHard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from connector.config import Settings
 
 # 0 is a clean end, also after SIGTERM; the others are told apart by what a supervisor should do.
 EXIT_GAVE_UP = 1  # transient: retry.attempts_max was reached; starting again may help
@@ -44,12 +47,33 @@ def run(config: ConfigPath) -> None:
 
             settings = load_settings(config)
             configure_logging(settings.log)
+            _tell_start(config, settings)
             gc.freeze()
         finally:
             gc.enable()
         supervise(settings)
 
     exit_code_of(stream)
+
+
+def _tell_start(config: Path, settings: Settings) -> None:
+    import structlog  # noqa: PLC0415  # keeps --help fast
+
+    from connector.compiled import mode  # noqa: PLC0415  # keeps --help fast
+
+    source, kafka = settings.source, settings.kafka
+    structlog.get_logger().info(
+        "starting",
+        version=version("binlog-connector"),
+        code=mode(),
+        config=str(config),
+        name=settings.name,
+        source=f"{source.host}:{source.port}",
+        kafka=",".join(kafka.bootstrap_servers),
+        topic_prefix=kafka.topic_prefix,
+        start=source.start,
+        metrics=settings.metrics.listen,
+    )
 
 
 def check(config: ConfigPath) -> None:

@@ -43,6 +43,7 @@ class SourceLog:
     retention_seconds: int  # 0 is for ever
     bytes_max: int  # of all files; 0 is without bound
     now: float  # on the server's clock, seconds since the epoch
+    retention_setting: str = "binlog_expire_logs_seconds"  # that the retention comes from
 
     @property
     def end(self) -> tuple[int, int]:
@@ -69,11 +70,13 @@ def read_source_log(server: MysqlServer) -> SourceLog:
         gtids = MariadbGtidSet.parse(server.global_value("gtid_binlog_pos") or "")
     elif server.identity.gtid:
         gtids = GtidSet.parse(str(status.get("Executed_Gtid_Set", "")))
+    retention_setting, retention_seconds = retention(server)
     return SourceLog(
         server_uuid=server.identity.server_uuid,
         files=binary_logs(server),
         gtid_set=gtids,
-        retention_seconds=retention(server)[1],
+        retention_seconds=retention_seconds,
+        retention_setting=retention_setting,
         # MariaDB 11.4, and Percona's name for the same.
         bytes_max=int(
             server.variable("max_binlog_total_size") or server.variable("binlog_space_limit") or 0

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.errors import ConnectorError
+from connector.errors import ConnectorError, SourceUnavailable
 from connector.metrics.distance import distance, read_source_log
+from connector.source.binary_logs import RDS_RETENTION, set_rds_retention
 from connector.source.mysql_server import MysqlServer, place_of
 
 if TYPE_CHECKING:
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
     from connector.metrics.distance import SourceLog
     from connector.metrics.figures import Distance, Figures, Standing
 
-_WATCHED_SECONDS = 5.0
+# Between two signs of life.
+_PING_SECONDS = 1.0
+# With the pause before it, a loss is known within 5 seconds.
+_ANSWER_SECONDS = 3.0
+# So many between two looks at the log.
+_WATCHED_PINGS = 5
 # Nobody looks: often enough to notice a reset, and to warn of a purge in time.
-_UNWATCHED_SECONDS = 10.0
+_UNWATCHED_PINGS = 10
 # Where logs are bounded by size, a purge is warned of that is nearer.
 _NEAR_SECONDS = 60.0
 # A stream that has more to deliver, and has committed nothing for so long, stands still.
@@ -40,7 +46,7 @@ class SourceWatch:
         """Ask the server of `settings`, often where somebody reads the figures."""
         self._settings = settings
         self._figures = figures
-        self._pause_seconds = _WATCHED_SECONDS if figures.watched else _UNWATCHED_SECONDS
+        self._pings = _WATCHED_PINGS if figures.watched else _UNWATCHED_PINGS
         self._caught_up_at = 0.0
         self._first: SourceLog | None = None
         self._warned = False
@@ -65,14 +71,25 @@ class SourceWatch:
                 with MysqlServer.connect(self._settings) as server:
                     while not self._closed.is_set():
                         self.look(read_source_log(server))
-                        self._closed.wait(self._pause_seconds)
+                        self._wait(server)
             except ConnectorError as error:
                 if self._closed.is_set():
                     return
                 structlog.get_logger().debug("the source's log cannot be watched", error=str(error))
                 # An old answer would look like a stream that keeps up.
                 self._figures.distance = None
-                self._closed.wait(self._pause_seconds)
+                if isinstance(error, SourceUnavailable) and not error.answered:
+                    self._figures.source_unanswered(str(error))
+                self._closed.wait(_PING_SECONDS)
+
+    def _wait(self, server: MysqlServer) -> None:
+        """Wait for the next look, and see meanwhile whether the server answers."""
+        for _ in range(self._pings):
+            if self._closed.is_set():
+                return
+            self._figures.source_answered()
+            self._closed.wait(_PING_SECONDS)
+            server.ping(_ANSWER_SECONDS)
 
     def look(self, log: SourceLog) -> None:
         """Take note of what the source says of its log."""
@@ -131,7 +148,7 @@ class SourceWatch:
                 "the source will soon drop log files that were not read",
                 time_to_purge_seconds=round(now.to_purge_seconds),
                 lag_bytes=now.bytes,
-                fix="keep logs longer: binlog_expire_logs_seconds, or expire_logs_days",
+                fix=f"keep logs longer: {_keeping(log)}",
             )
         self._warned = near
 
@@ -141,6 +158,15 @@ class SourceWatch:
             self._standing, self._still_since = standing, log.now
         elif log.now - self._still_since >= _STILL_SECONDS:
             self._still_since = log.now
+            if self._figures.kafka.lost:
+                structlog.get_logger().warning(
+                    "Kafka is still away, and the source has more",
+                    away_seconds=round(self._figures.kafka.away_seconds),
+                    lag_seconds=round(now.seconds),
+                    lag_bytes=now.bytes,
+                    lag_transactions=now.transactions,
+                )
+                return
             structlog.get_logger().warning(
                 "the source has more, and nothing is delivered: look whether the brokers answer; "
                 "a large transaction takes its time",
@@ -148,3 +174,9 @@ class SourceWatch:
                 lag_bytes=now.bytes,
                 lag_transactions=now.transactions,
             )
+
+
+def _keeping(log: SourceLog) -> str:
+    if log.retention_setting == RDS_RETENTION:
+        return set_rds_retention("hours")
+    return "binlog_expire_logs_seconds, or expire_logs_days"

@@ -120,6 +120,16 @@ def _unusable(path: Path, key: str, why: str | None) -> ConfigError:
 _NO_ANSWER = (errors.KafkaTimeoutError, errors.KafkaConnectionError, errors.NodeNotReadyError)
 
 
+# What Kafka says to a producer whose transactional id another one has taken over, or whose
+# transaction it has aborted because its time ran out.
+_SUPERSEDED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
+
+
+def is_superseded(error: Exception) -> bool:
+    """Return whether `error` says that another producer may have taken over."""
+    return any(_is(error, kind) for kind in _SUPERSEDED)
+
+
 def connector_error(
     settings: KafkaSettings, doing: str, error: errors.KafkaError | OSError
 ) -> ConnectorError:

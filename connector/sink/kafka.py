@@ -6,9 +6,9 @@ committed progress read, so nothing can be committed behind it by anyone else.
 
 *Fencing.* kafka-python reports a fenced producer by several errors, which may also mean that the
 transaction timed out. The progress record tells them apart: it names the instance that wrote it,
-and each instance writes one before it streams. Until that is visible, which is a moment after its
-commit, the name of the one before stands there. An instance that has written one and finds the name
-of another when it opens a new sink was fenced by that one, and lets go again.
+and each instance writes one before it streams. Until that is visible, the name of the one before
+stands there, so one that was fenced waits for it. An instance that has written one and finds the
+name of another was fenced by that one, and lets go.
 
 *Memory.* Records are gathered in batches, one open for each partition. The bytes of those, and of
 the batches that have been given to the client and may not have been acknowledged, are counted; at
@@ -17,6 +17,7 @@ the limit, whoever brings more waits.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,10 @@ from connector.errors import (
     SinkUnavailable,
 )
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error
+from connector.sink.connection import client_settings, connector_error, is_superseded
 from connector.sink.network import producers_client
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
-from connector.sink.recovery import Recovered, read_progress, recover
+from connector.sink.recovery import Recovered, read_successor, recover
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class KafkaSink(BatchReceiver):
         self._name = name
         self._instance = instance
         self.clients = clients
+        # Records that were given to Kafka, by topic, until somebody takes note of them.
+        self.topic_records: Counter[str] = Counter()
         # The instance whose progress was recovered.
         self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
@@ -134,7 +137,7 @@ class KafkaSink(BatchReceiver):
         last = recovered.progress
         if last is not None:
             if claimed and last.instance != self._instance:
-                raise self._fenced(last)
+                raise fenced_by(self._name, last)
             self._before = last.instance
         return recovered
 
@@ -199,6 +202,7 @@ class KafkaSink(BatchReceiver):
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
             raise self._failure(writing(batch.topic), error) from error
+        self.topic_records[batch.topic] += batch.count
         # The batches of a commit leave together, with fewer requests.
         if not self._committing:
             self._producer.wake()
@@ -207,6 +211,15 @@ class KafkaSink(BatchReceiver):
         """Return the error for a record that is larger than Kafka takes."""
         error = connector_error(self._settings, writing(topic), MessageSizeTooLargeError())
         return RecordTooLarge(str(error))
+
+    def require_sole(self, patience_seconds: float) -> None:
+        """Raise Fenced where another instance has taken over, or does in time.
+
+        Raises SinkUnavailable where Kafka does not tell.
+        """
+        successor = self._successor(patience_seconds)
+        if successor is not None:
+            raise fenced_by(self._name, successor)
 
     def close(self) -> None:
         """Let go of the connection; what has not been committed is aborted by Kafka."""
@@ -244,17 +257,29 @@ class KafkaSink(BatchReceiver):
         if isinstance(mapped, SinkRefused):
             return mapped
         try:
-            last = read_progress(self._settings, self._name, self.clients)
+            successor = self._successor(0.0)
         except SinkUnavailable as unreadable:
             return unreadable
-        if last is not None and last.instance not in (self._instance, self._before):
-            return self._fenced(last)
+        if successor is not None:
+            return fenced_by(self._name, successor)
+        if is_superseded(error):
+            servers = ",".join(self._settings.bootstrap_servers)
+            return SinkUnavailable(
+                f"kafka {servers}: cannot {doing}: another process has taken over transactional "
+                f"id {self.transactional_id} and has not committed since, or this one's "
+                "transaction took longer than kafka.transaction_timeout_seconds: look for a second "
+                "process with this name",
+                superseded=True,
+            )
         return mapped
 
-    def _fenced(self, last: Progress) -> Fenced:
-        return Fenced(
-            f"pipeline {self._name}: another instance took over (process {last.pid} on "
-            f"{last.host}); stop one of the two, or give this one another name"
+    def _successor(self, patience_seconds: float) -> Progress | None:
+        return read_successor(
+            self._settings,
+            self._name,
+            (self._instance, self._before),
+            patience_seconds,
+            self.clients,
         )
 
 
@@ -271,6 +296,15 @@ def transactional_id(settings: KafkaSettings, name: str) -> str:
 def taking_over(settings: KafkaSettings, name: str) -> str:
     """Return what is done when a run fences older ones, for errors."""
     return f"take over transactional id {transactional_id(settings, name)}"
+
+
+def fenced_by(name: str, successor: Progress) -> Fenced:
+    """Return the error of an instance of pipeline `name` that another one has taken over from."""
+    return Fenced(
+        f"pipeline {name}: another instance took over (process {successor.pid} on "
+        f"{successor.host}, instance {successor.instance}); stop one of the two, or give this one "
+        "another name"
+    )
 
 
 def writing(topic: str) -> str:

@@ -7,6 +7,7 @@ until that transaction has ended, or it would go on from too early a place.
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
 
     from connector.config import KafkaSettings
 
@@ -92,6 +93,31 @@ def read_progress(
     topic = progress_topic(settings.topic_prefix)
     with _opened(settings, (topic,), clients) as logs:
         return _last_progress(logs[topic], name)[0]
+
+
+def read_successor(
+    settings: KafkaSettings,
+    name: str,
+    known: Container[str | None],
+    patience_seconds: float,
+    clients: KafkaClients = KAFKA_CLIENTS,
+) -> Progress | None:
+    """Return the progress that an instance beside the `known` ones commits for pipeline `name`.
+
+    One that has not is waited for. None where none does in time. Raises as `read_progress` does.
+    """
+    topic = progress_topic(settings.topic_prefix)
+    with _opened(settings, (topic,), clients) as logs:
+        log = logs[topic]
+        last = _last_progress(log, name)[0]
+        if last is not None and last.instance not in known:
+            return last
+        for record in log.follow(patience_seconds):
+            if record.key == name.encode() and record.value is not None:
+                progress = _progress(log, record)
+                if progress.instance not in known:
+                    return progress
+    return None
 
 
 def read_latest(
@@ -205,6 +231,18 @@ class _Log:
     partition: TopicPartition
     begin: int
     end: int
+
+    def follow(self, patience_seconds: float) -> Iterator[Any]:
+        """Yield the committed records behind the end as they come, until patience ends."""
+        self.consumer.assign([self.partition])
+        self.consumer.seek(self.partition, self.end)
+        # Whichever ends first: where time is simulated, polls pass it.
+        polls = int(patience_seconds * 1000 / _POLL_MS)
+        until = time.monotonic() + patience_seconds
+        while polls and time.monotonic() < until:
+            batch = self.consumer.poll(timeout_ms=_POLL_MS).get(self.partition, ())
+            yield from batch
+            polls -= not batch
 
     def read(self, start: int, end: int) -> Iterator[Any]:
         """Yield the committed records with start <= offset < end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.errors import SourceRefused
 from connector.wire.commands import FIRST_POSITION
 
 if TYPE_CHECKING:
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 _BINARY_LOG_STATUS_SINCE = (8, 2, 0)
 _EVENTS_PER_QUERY = 10_000
 _DAY_SECONDS = 86_400
+_HOUR_SECONDS = 3600
+# https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/mysql-stored-proc-configuring.html
+RDS_RETENTION = "binlog retention hours"
+_RDS_TABLE = (
+    "SELECT 1 FROM information_schema.TABLES "
+    "WHERE TABLE_SCHEMA = 'mysql' AND TABLE_NAME = 'rds_configuration'"
+)
+_RDS_HOURS = "SELECT value FROM mysql.rds_configuration WHERE name = %s"
+# Without hours, RDS drops a file as soon as its backup has it, every five minutes.
+_RDS_AT_ONCE_SECONDS = 300
 
 
 def binary_log_status(server: MysqlServer) -> dict[str, object] | None:
@@ -43,7 +54,13 @@ def binary_logs(server: MysqlServer) -> dict[str, int]:
 
 
 def retention(server: MysqlServer) -> tuple[str, int]:
-    """Return the setting that says how long logs are kept, and the seconds; 0 is for ever."""
+    """Return the setting that says how long logs are kept, and the seconds; 0 is for ever.
+
+    Amazon RDS and Aurora purge by a setting of their own, whatever the server's variables say.
+    """
+    hours = _rds_retention_hours(server)
+    if hours is not None:
+        return RDS_RETENTION, hours * _HOUR_SECONDS or _RDS_AT_ONCE_SECONDS
     seconds = int(server.variable("binlog_expire_logs_seconds") or 0)
     if seconds and server.variable("binlog_expire_logs_auto_purge") != "OFF":
         return "binlog_expire_logs_seconds", seconds
@@ -51,6 +68,29 @@ def retention(server: MysqlServer) -> tuple[str, int]:
     if days or server.variable("binlog_expire_logs_seconds") is None:
         return "expire_logs_days", int(days * _DAY_SECONDS)
     return "binlog_expire_logs_seconds", 0
+
+
+def _rds_retention_hours(server: MysqlServer) -> int | None:
+    """Return how long Amazon RDS keeps logs; 0 is no longer than it needs them, None elsewhere.
+
+    None also without the right to read the table, which the account then does not see.
+    """
+    if not server.query(_RDS_TABLE):
+        return None
+    try:
+        rows = server.query(_RDS_HOURS, (RDS_RETENTION,))
+    except SourceRefused:
+        # Rights on another column of it.
+        return None
+    if not rows:
+        return None
+    hours = str(rows[0]["value"] or 0)
+    return int(hours) if hours.isdigit() else None
+
+
+def set_rds_retention(hours: str) -> str:
+    """Return the statement that has Amazon RDS keep logs for so many hours."""
+    return f"CALL mysql.rds_set_configuration('{RDS_RETENTION}', {hours})"
 
 
 def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _NAMESPACE = UUID("6b1c2f5e-93b4-5c52-8a55-0f9f7f4f4a0d")
 _NANOSECONDS = 1_000_000_000
 _WRITE_TIMEOUT_SECONDS = 3600
+# Three in the time behind which an idle source counts as lost.
+_HEARTBEAT_SECONDS = 1.3
 # The capability of a MariaDB replica that understands GTID events; less gets dummy events.
 _MARIADB_CAPABILITY_GTID = 4
 # The server_id of a reader that is no replica: servers throw no other one out for it.
@@ -98,7 +100,8 @@ def _ask_for_semi_sync(server: MysqlServer) -> None:
 def _set_session_variables(
     server: MysqlServer, settings: SourceSettings, point: StartPoint
 ) -> None:
-    period_ns = int(settings.read_timeout_seconds / HEARTBEATS_PER_READ_TIMEOUT * _NANOSECONDS)
+    period = min(settings.read_timeout_seconds / HEARTBEATS_PER_READ_TIMEOUT, _HEARTBEAT_SECONDS)
+    period_ns = int(period * _NANOSECONDS)
     # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second. CRC32, not
     # what is set now: else a server that was changed to NONE would cut the checksums off the events
     # of older files, and their places would not be those of the file.

@@ -29,7 +29,8 @@ def another_answered(place: str) -> SourceUnavailable:
     """Return what to raise where two sessions with one address are on two servers."""
     return SourceUnavailable(
         f"{place}: another server answered than the one that was checked: name each server itself "
-        "in source.host and source.failover_hosts, not an address that several share"
+        "in source.host and source.failover_hosts, not an address that several share",
+        answered=True,
     )
 
 

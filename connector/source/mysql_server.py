@@ -51,6 +51,7 @@ class _Connection(_Base):
         _sock: socket.socket | None
         _rfile: BinaryIO | None
         _closed: bool
+        _read_timeout: float | None
 
         def _execute_command(self, command: int, sql: bytes) -> None: ...
         def _read_ok_packet(self) -> object: ...
@@ -136,6 +137,15 @@ class MysqlServer:
                 return list(cursor.fetchall())
         except pymysql.err.MySQLError as error:
             _raise(self.place, error)
+
+    def ping(self, timeout_seconds: float) -> None:
+        """See whether the server answers; the session is of no more use where it does not."""
+        usual = self._connection._read_timeout  # noqa: SLF001 - of the whole session otherwise
+        self._connection._read_timeout = timeout_seconds  # noqa: SLF001
+        try:
+            self.query("SELECT 1")
+        finally:
+            self._connection._read_timeout = usual  # noqa: SLF001
 
     def variable(self, name: str) -> str | None:
         """Return a global variable as SHOW GLOBAL VARIABLES prints it; None where there is none.

@@ -10,7 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.errors import SourceRefused
-from connector.source.binary_logs import binary_log_status, retention
+from connector.source.binary_logs import (
+    RDS_RETENTION,
+    binary_log_status,
+    retention,
+    set_rds_retention,
+)
 from connector.source.finding import Finding, Severity, check_setting, set_global, set_verb
 from connector.source.grants import check_grants
 from connector.source.topology import replicates
@@ -162,10 +167,16 @@ def _check_keeping(server: MysqlServer) -> Iterator[Finding]:
         "for ever" if not seconds else f"{seconds} seconds",
         f"{_DAY_SECONDS} seconds or more",
         not seconds or seconds >= _DAY_SECONDS,
-        set_global(server, name, "7" if name == "expire_logs_days" else "604800")
-        + "; a pipeline that stands still for longer has to start over",
+        _longer(server, name) + "; a pipeline that stands still for longer has to start over",
         Severity.WARNING,
     )
+
+
+def _longer(server: MysqlServer, name: str) -> str:
+    """Return the statement that keeps logs for a week."""
+    if name == RDS_RETENTION:
+        return set_rds_retention("168")
+    return set_global(server, name, "7" if name == "expire_logs_days" else "604800")
 
 
 def _check_filters(server: MysqlServer) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
 """A socket to events as the server sends them: our own reader of a dump.
 
-*Liveness.* The server was asked for heartbeats, three in each read timeout, so silence longer than
-that is a dead peer and not an idle one.
+*Liveness.* The server was asked for heartbeats, three or more in each read timeout, so silence
+longer than that is a dead peer and not an idle one. `silent_seconds` tells sooner that something is
+wrong.
 
 *Backpressure.* Nothing is read ahead beyond one receive: while the caller does not ask, the socket
 fills, and TCP makes the server wait.
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 HEARTBEATS_PER_READ_TIMEOUT = 3
 
 _RECEIVE_BYTES = 1024 * 1024
+# What comes so long after what was before it is a heartbeat, or as good as one.
+_IDLE_SECONDS = 1.0
 
 
 class ReplicationStream:
@@ -67,6 +70,13 @@ class ReplicationStream:
         self.events = EventStream(place)
         self._ahead: bytes | None = None  # the next event, where `buffered` had to look for it
         self._last_heard = self._monotonic()
+        # Whether the server was idle before: a server that looks for the place sends nothing.
+        self._has_idled = False
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long nothing has come from a server that has sent heartbeats; else 0."""
+        return self._monotonic() - self._last_heard if self._has_idled else 0.0
 
     def receive(self, timeout_seconds: float) -> bytes | None:
         """Return the next event without its OK byte, or None when none came in time.
@@ -161,7 +171,9 @@ class ReplicationStream:
             reason = f"{self._place}: the server closed the connection"
             raise SourceUnavailable(self._closed_reason() or reason)
         self.events.feed(data)
-        self._last_heard = self._monotonic()
+        now = self._monotonic()
+        self._has_idled = self._has_idled or now - self._last_heard >= _IDLE_SECONDS
+        self._last_heard = now
         return True
 
     def _check_silence(self) -> None:

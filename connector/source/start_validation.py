@@ -214,7 +214,8 @@ def _lacks_its_own(
         return SourceUnavailable(
             f"{server.place}: the server is still committing transactions that it has sent: "
             f"{shown(ahead)}. They are waited for: if that lasts, look for sessions that wait for "
-            "the acknowledgement of a semi-synchronous replica"
+            "the acknowledgement of a semi-synchronous replica",
+            answered=True,
         )
     error = SourceRefused(
         f"{server.place}: the server's logs were reset, or its data was put back: it lacks "
@@ -259,7 +260,8 @@ def _lacks(
     if replicates(server):
         error = SourceUnavailable(
             f"{said}. It is a replica that lags, and is waited for: look at SHOW REPLICA STATUS, "
-            "or name a server that has them in source.failover_hosts"
+            "or name a server that has them in source.failover_hosts",
+            answered=True,
         )
         error.otherwise = (
             f"{said}. It is a replica of servers whose logs were reset, so it will not receive "

@@ -20,6 +20,20 @@ BROKERS = Group(
             "brokers are up",
             End.RETRIED,
         ),
+        Cause(
+            "kafka.superseded",
+            "kafka {servers}: cannot {doing}: another process has taken over transactional id {id} "
+            "and has not committed since, or this one's transaction took longer than "
+            "kafka.transaction_timeout_seconds",
+            ": look for a second process with this name",
+            End.RETRIED,
+        ),
+        Cause(
+            "kafka.no_answer",
+            "kafka {servers}: no answer",
+            ": check that the brokers are up",
+            End.LOGGED,
+        ),
         _refused(
             "topic_rights",
             "the user lacks rights on it: allow CREATE, DESCRIBE, READ and WRITE on topics that "
@@ -223,7 +237,8 @@ RECORDS = Group(
     (
         Cause(
             "kafka.fenced",
-            "pipeline {pipeline}: another instance took over (process {pid} on {host})",
+            "pipeline {pipeline}: another instance took over (process {pid} on {host}, "
+            "instance {instance})",
             "; stop one of the two, or give this one another name",
         ),
         Cause(

@@ -9,8 +9,8 @@ import pytest
 
 from connector.config import KafkaSettings, TlsSettings
 from connector.errors import ConfigError
-from connector.metrics.exposition import serving
 from connector.metrics.figures import Figures
+from connector.metrics.server import serving
 from connector.settings_file import load_settings
 from connector.sink.connection import client_settings
 from connector.source.tls import context_of

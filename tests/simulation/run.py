@@ -300,12 +300,16 @@ class _Simulation:
             del settings, figures
             return _NoWatch()
 
+        def watch_kafka(settings: KafkaSettings, figures: Figures) -> _NoWatch:
+            del settings, figures
+            return _NoWatch()
+
         def listen(settings: KafkaSettings, pipeline: str, offset: int) -> _Listener:
             del settings, pipeline
             return _Listener(self._beside.requests(process, offset))
 
         copying = self._beside.copying(process)
-        return Peers(open_sink, choose_source, watch_source, clock, copying, listen)
+        return Peers(open_sink, choose_source, watch_source, watch_kafka, clock, copying, listen)
 
 
 def committed_progress(broker: Broker) -> list[Progress]:

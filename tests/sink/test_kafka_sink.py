@@ -223,8 +223,10 @@ def test_what_fails_before_the_first_commit_is_no_other_instance(
     sink.recover()
     # It takes the id over, as Kafka itself does where a transaction takes too long.
     open_sink("other")
-    with pytest.raises(SinkUnavailable):
+    with pytest.raises(SinkUnavailable) as caught:
         sink.commit(progress("new", 50))
+    assert caught.value.superseded
+    assert says(caught.value.text, "kafka.superseded", id=sink.transactional_id)
 
 
 def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: Opener) -> None:
@@ -233,8 +235,8 @@ def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: O
     with pytest.raises(Fenced) as caught:
         open_sink("old").recover(claimed=True)
     assert caught.value.text == (
-        "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
-        "give this one another name"
+        "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
+        "of the two, or give this one another name"
     )
 
 
@@ -252,8 +254,8 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     with pytest.raises(Fenced) as caught:
         old.commit(progress("old", 99))
     assert caught.value.text == (
-        "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
-        "give this one another name"
+        "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
+        "of the two, or give this one another name"
     )
     publish(new, settings, 2)
     new.commit(progress("new", 99))
