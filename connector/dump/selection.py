@@ -80,6 +80,15 @@ def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
     return frozenset(types)
 
 
+def is_made_up(event: Event) -> bool:
+    """Return whether a server made the event up for its replica, and no log holds it.
+
+    The ROTATE that names the first log is one, and the format where the reading of a log begins in
+    its middle.
+    """
+    return event.next_position == event.position and not event.header.log_pos
+
+
 class Selection:
     """Selects among the events of one command, in their order."""
 
@@ -116,9 +125,7 @@ class Selection:
                 yield each
 
     def _is_due(self, event: Event) -> bool:
-        if event.next_position == event.position and not event.header.log_pos:
-            # Made up by the server for its replica: the ROTATE that names the first log, the format
-            # where the reading of a log begins in its middle.
+        if is_made_up(event):
             return False
         if isinstance(event.body, _START_EVENTS):
             return True
