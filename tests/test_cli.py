@@ -67,7 +67,7 @@ def test_a_missing_configuration_is_named(command: str, tmp_path: Path) -> None:
         "",
         (
             f"error: {absent}: cannot read the configuration: No such file or directory: give the "
-            "path of a file such as configs/connector.toml\n"
+            "path of a file such as `binlog-connector config` prints\n"
         ),
     )
 

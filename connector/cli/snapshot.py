@@ -21,6 +21,7 @@ from connector.cli.daemon import (
     EXIT_STOPPED_HARD,
     ConfigPath,
     exit_code_of,
+    loaded,
 )
 from connector.cli.failure import errors
 
@@ -57,10 +58,9 @@ def snapshot(
     """
 
     def ask_and_show() -> None:
-        from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
         from connector.snapshot.asking import StateWatch, ask  # noqa: PLC0415  # keeps --help fast
 
-        settings = load_settings(config)
+        settings = loaded(config)
         with StateWatch(settings) as watch:
             asked = ask(settings, tables, where)
             try:

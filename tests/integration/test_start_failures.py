@@ -121,7 +121,8 @@ def test_no_right_to_create_topics(stream: Stream, tmp_path: Path) -> None:
 
 def test_a_key_that_does_not_exist(stream: Stream) -> None:
     assert said(stream, code=2, source__pasword="x") == (
-        "CONFIG: unknown key source.pasword; configs/connector.toml lists the keys"
+        "CONFIG: unknown key source.pasword (did you mean source.password?); `binlog-connector "
+        "config` lists the keys"
     )
 
 
