@@ -228,7 +228,7 @@ def test_a_name_without_a_database_or_a_table_is_refused(
 @pytest.mark.parametrize(
     ("section", "line", "said"),
     [
-        ("[kafka]", 'topic = "shop"', "kafka.topic"),
+        ("[kafka]", 'topic = "shop"', "kafka.topic (did you mean kafka.topic_prefix?)"),
         ("[kafka]", "prot = 1", "kafka.prot"),
         ("[source]", 'pasword = "x"', "source.pasword (did you mean source.password?)"),
         ("[source]", "partitions = 1", "source.partitions (did you mean kafka.partitions?)"),

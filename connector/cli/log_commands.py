@@ -22,6 +22,7 @@ from connector.errors import (
     SourceRefused,
     TransientError,
 )
+from connector.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +83,7 @@ def _time(text: str) -> datetime:
 
 
 _SELECTION = "Selection"
+_LIKE = "MySQL's look like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5, MariaDB's like 0-1-5,1-2-7"
 _FROM_SERVER = "From a server"
 
 LogNames = Annotated[
@@ -248,11 +250,13 @@ def _gtids(option: str, text: str | None) -> GtidSet | MariadbGtidSet | None:
         return None
     from connector.gtid import GtidSet, MariadbGtidSet  # noqa: PLC0415  # keeps --help fast
 
+    # MySQL writes a colon between server and numbers, MariaDB minus signs alone.
+    kind = GtidSet if ":" in text else MariadbGtidSet
     try:
-        # MySQL writes a colon between server and numbers, MariaDB minus signs alone.
-        return GtidSet.parse(text) if ":" in text else MariadbGtidSet.parse(text)
+        return kind.parse(text)
     except DecodeError as error:
-        reason = f"{option}: {error}"
+        said = str(error) if ":" in text else f"{text!r} is no set of GTIDs; {_LIKE}"
+        reason = f"{option}: {said}"
         raise ConfigError(reason) from error
 
 
@@ -264,6 +268,7 @@ def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilte
     for pattern in tables:
         database, dot, table = pattern.partition(".")
         if not (database and dot and table):
-            reason = f"--table {pattern}: give it as DATABASE.TABLE; * stands for any name"
+            meant = did_you_mean(None if dot else f"{pattern}.*")
+            reason = f"--table {pattern}: give it as DATABASE.TABLE; * stands for any name{meant}"
             raise ConfigError(reason)
     return TableFilter([*(f"{database}.*" for database in databases), *tables])
