@@ -111,7 +111,8 @@ class UnsupportedChange(DefiniteError):
     """The source changed something that this version cannot carry without loss.
 
     Where it is known, `database` and `table` say what was changed, `table` None of more than one,
-    and `event` has the bytes of the event that did it.
+    and `event` has the bytes of the event that did it. `passable` says that a pipeline may continue
+    after its transaction once what it changed was repaired.
     """
 
     def __init__(
@@ -121,9 +122,11 @@ class UnsupportedChange(DefiniteError):
         database: str | None = None,
         table: str | None = None,
         event: bytes | None = None,
+        passable: bool = False,
     ) -> None:
         """State the whole message."""
         super().__init__(reason)
+        self.passable = passable
         self.database = database
         self.table = table
         self.event = event

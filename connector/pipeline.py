@@ -30,6 +30,7 @@ from connector.errors import (
     SourceRefused,
     SourceUnavailable,
     TransactionOutlasted,
+    UnsupportedChange,
 )
 from connector.parts import assemble
 from connector.peers import PEERS, Peers
@@ -189,6 +190,8 @@ class Pipeline:
             # The file that follows is in doubt, not what came before it.
             self._commit_complete()
             raise
+        except UnsupportedChange as error:
+            raise delivery.passing(error) from error
         finally:
             self._notices.tell()
         if not delivery.in_transaction:

@@ -110,5 +110,5 @@ def refused_change(
         f"(transaction {name}): {refusal.fix}. Nothing from this transaction was published"
     )
     return UnsupportedChange(
-        reason, database=refusal.database, table=refusal.table, event=event.data
+        reason, database=refusal.database, table=refusal.table, event=event.data, passable=True
     )

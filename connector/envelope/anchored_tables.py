@@ -147,7 +147,7 @@ class AnchoredTables:
                 return None
             completed = self._complete(table_map, anchor)
             if completed is None:
-                raise UnsupportedChange(_misfit(name, change.event))
+                raise UnsupportedChange(_misfit(name, change.event), passable=True)
         else:
             completed = self._complete(table_map, anchor)
             if completed is None:

@@ -83,4 +83,5 @@ class PublishedTables:
 
 def placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
     """Return an error that says in which event, and of which table, it is."""
-    return UnsupportedChange(f"{event.file}:{event.position}: table {table}: {error}")
+    reason = f"{event.file}:{event.position}: table {table}: {error}"
+    return UnsupportedChange(reason, passable=error.passable)
