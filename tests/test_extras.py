@@ -61,6 +61,7 @@ from connector.reader import open_binlog
 from tests.reader.log_files import three_transactions
 open_binlog(three_transactions().data).to_arrow()
 """
+REFUSED = "connector.errors.ConfigError"
 NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pip install"
 
 
@@ -70,7 +71,7 @@ NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pi
         ("import connector.spark_source", f"{NEEDS} 'binlog-connector[spark]'"),
         (
             TO_ARROW,
-            "connector.errors.ConfigError: Arrow needs pyarrow: pip install 'binlog-connector[arrow]'",
+            f"{REFUSED}: Arrow needs pyarrow: pip install 'binlog-connector[arrow]'",
         ),
     ],
 )

@@ -43,9 +43,9 @@ def test_each_command_helps_by_examples(command: str, option: str) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_each_example_is_a_command_with_options_that_exist(example: str) -> None:
-    arguments = shlex.split(re.sub(r" > \S+$", "", example))
+    arguments = shlex.split(re.sub(r" > [\w.]+$", "", example))
     command: Any = typer.main.get_command(app)
-    while arguments[0] in getattr(command, "commands", {}):
+    while arguments and arguments[0] in getattr(command, "commands", {}):
         command = command.commands[arguments.pop(0)]
     if hasattr(command, "commands"):
         assert any(arguments == option.opts for option in command.params)
