@@ -31,6 +31,7 @@ from connector.changes.transaction_bounds import rows_of
 from connector.dump.event_scope import GTID_EVENTS, Scope, scope_of, touches
 from connector.errors import ConfigError
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.nearest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -74,10 +75,20 @@ def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
             if any(fnmatchcase(event_type.name, name) for name in names)
         }
         if not matched:
-            reason = f"--type {pattern}: no event type has this name, such as WRITE_ROWS_EVENT"
+            meant = did_you_mean(nearest(pattern.upper(), _type_names()))
+            reason = (
+                f"--type {pattern}: no event type has this name, such as WRITE_ROWS_EVENT{meant}"
+            )
             raise ConfigError(reason)
         types |= matched
     return frozenset(types)
+
+
+def _type_names() -> Iterator[str]:
+    """Yield every way to write an event type."""
+    for event_type in EventType:
+        for suffix in _SUFFIXES:
+            yield event_type.name.removesuffix(suffix)
 
 
 def is_made_up(event: Event) -> bool:
