@@ -2,11 +2,12 @@
 
 Every key can be given in the environment as `BINLOG_CONNECTOR_<SECTION>__<KEY>`, for example
 `BINLOG_CONNECTOR_SOURCE__PASSWORD`. An unknown key is an error. `configs/connector.toml` lists
-every key with its default and when to change it.
+every key with its default and when to change it; `binlog-connector config` prints that file.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,6 +26,7 @@ from pydantic_settings import (
 )
 
 from connector.errors import ConfigError
+from connector.nearest import did_you_mean, nearest
 
 ENVIRONMENT_PREFIX = "BINLOG_CONNECTOR_"
 NESTED = "__"
@@ -39,22 +41,85 @@ def _with_possible_port(address: str) -> str:
     return address
 
 
+def _matching(pattern: str, wanted: str) -> AfterValidator:
+    """Return a check whose error says in words what is `wanted`, and not the pattern."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(wanted)
+        return value
+
+    return AfterValidator(check)
+
+
+def _as_table_pattern(value: str) -> str:
+    database, _, table = value.partition(".")
+    if not (database and table):
+        meant = did_you_mean(None if "." in value or not value else f'"{value}.*"')
+        reason = f'"{value}" does not name a table: write DATABASE.TABLE, * for any name{meant}'
+        raise ValueError(reason)
+    return value
+
+
+def _as_start(value: str) -> str:
+    if not re.fullmatch(_START, value, re.DOTALL):
+        word, colon, rest = value.partition(":")
+        if word in _START_FORMS:
+            reason = f'"{value}" is not {_START_FORMS[word]}'
+            raise ValueError(reason)
+        meant = nearest(word, [*_START_WORDS, *_START_FORMS])
+        hint = did_you_mean(None if meant is None else f'"{meant}{colon}{rest}"')
+        reason = (
+            f'"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or '
+            f"timestamp:TIME{hint}"
+        )
+        raise ValueError(reason)
+    return value
+
+
+_START_WORDS = ("snapshot", "earliest", "latest")
+_START_FORMS = {
+    "gtid": "gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or gtid:0-1-77",
+    "position": "position:FILE:POS, such as position:binlog.000042:4",
+    "timestamp": "timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z",
+}
+_START = (
+    r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+"
+    r"|timestamp:[0-9]{4}-[0-9]{2}-[0-9]{2}.+"
+)
+
 Port = Annotated[int, Field(ge=1, le=65535)]
-TablePattern = Annotated[str, Field(pattern=r"^[^.]+\..+$")]
-# HOST or HOST:PORT; an IPv6 address in brackets.
+TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
+StartPlace = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,
-    Field(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?$"),
+    _matching(
+        r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?",
+        "give HOST or HOST:PORT, an IPv6 address in brackets",
+    ),
     AfterValidator(_with_possible_port),
 ]
-# HOST:PORT to listen on.
-ListenAddress = Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}$")]
+ListenAddress = Annotated[
+    str,
+    _matching(
+        r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}",
+        "give HOST:PORT to listen on, such as 127.0.0.1:9400",
+    ),
+]
+PipelineName = Annotated[
+    str, _matching(r"[A-Za-z0-9._-]+", "a name has ASCII letters, digits, dots, _ and - alone")
+]
+TopicPrefix = Annotated[
+    str, _matching(r"[A-Za-z0-9_-]+", "a prefix has ASCII letters, digits, _ and - alone")
+]
 
-# What a start point in the configuration may look like; see `configs/connector.toml`.
-START_PATTERN = (
-    r"^(snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+"
-    r"|timestamp:[0-9]{4}-[0-9]{2}-[0-9]{2}.+)$"
-)
+
+def _read_secret(key: str, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        reason = f"{key} {path}: {error.strerror}: name a file that this user may read"
+        raise ConfigError(reason) from error
 
 
 class Section(BaseModel):
@@ -86,7 +151,7 @@ class SourceSettings(Section):
     server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
     tables: list[TablePattern] = ["*.*"]
     exclude_tables: list[TablePattern] = []
-    start: Annotated[str, Field(pattern=START_PATTERN)] = "snapshot"
+    start: StartPlace = "snapshot"
     tls: TlsSettings = TlsSettings()
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
     # Silence longer than this is a dead peer; heartbeats come three times as often.
@@ -106,21 +171,14 @@ class SourceSettings(Section):
         """
         if self.password_file is None:
             return self.password.get_secret_value()
-        try:
-            return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
-        except OSError as error:
-            reason = (
-                f"source.password_file {self.password_file}: {error.strerror}: name a file that "
-                "this user may read"
-            )
-            raise ConfigError(reason) from error
+        return _read_secret("source.password_file", self.password_file)
 
 
 class KafkaSettings(Section):
     """The brokers and the topics that are written."""
 
     bootstrap_servers: Annotated[list[ServerAddress], Field(min_length=1)]
-    topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+    topic_prefix: TopicPrefix
     partitions: Annotated[int, Field(ge=1, le=10000)] = 3
     replication_factor: Annotated[int, Field(ge=1, le=32767)] = 1
     retention_hours: Annotated[int, Field(ge=-1)] = 168
@@ -133,21 +191,36 @@ class KafkaSettings(Section):
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
     sasl_username: str | None = None
     sasl_password: SecretStr | None = None
+    sasl_password_file: Path | None = None
     ssl_ca: Path | None = None
     ssl_certificate: Path | None = None
     ssl_key: Path | None = None
 
     @model_validator(mode="after")
     def _whole_login(self) -> KafkaSettings:
+        if self.sasl_password is not None and self.sasl_password_file is not None:
+            reason = "give either sasl_password or sasl_password_file, not both"
+            raise ValueError(reason)
         if self.security_protocol.startswith("SASL") and not (
-            self.sasl_mechanism and self.sasl_username and self.sasl_password is not None
+            self.sasl_mechanism
+            and self.sasl_username
+            and not (self.sasl_password is None and self.sasl_password_file is None)
         ):
             reason = (
-                f"security_protocol {self.security_protocol} takes sasl_mechanism, sasl_username "
-                "and sasl_password"
+                f"security_protocol {self.security_protocol} takes sasl_mechanism, sasl_username, "
+                "and sasl_password or sasl_password_file"
             )
             raise ValueError(reason)
         return self
+
+    def read_sasl_password(self) -> str | None:
+        """Return the password, from the file where one is configured; None without a login.
+
+        Raises ConfigError when the file cannot be read.
+        """
+        if self.sasl_password_file is not None:
+            return _read_secret("kafka.sasl_password_file", self.sasl_password_file)
+        return None if self.sasl_password is None else self.sasl_password.get_secret_value()
 
 
 class DeliverySettings(Section):
@@ -217,7 +290,7 @@ class Settings(BaseSettings):
     )
 
     # Names the pipeline: the transactional.id and the key of its progress record.
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    name: PipelineName
     source: SourceSettings
     kafka: KafkaSettings
     delivery: DeliverySettings = DeliverySettings()

@@ -139,6 +139,23 @@ class DeliveryStream(ChangeReceiver):
         latest = self._assembler.transaction or self._published
         return "" if latest is None else latest.id
 
+    def passing(self, refused: UnsupportedChange) -> UnsupportedChange:
+        """Return `refused` with the `source.start` after its transaction, where that is its fix."""
+        transaction = self._assembler.transaction
+        if not refused.passable or transaction is None:
+            return refused
+        start = self._standing.start_after(transaction)
+        if start:
+            advice = f'the place after this transaction is source.start = "{start}"'
+        else:
+            file = transaction.file
+            advice = (
+                f'the place after this transaction is source.start = "position:{file}:POS", POS '
+                f"that of the next one in SHOW BINLOG EVENTS IN '{file}' FROM "
+                f"{transaction.position}"
+            )
+        return UnsupportedChange(f"{refused}; {advice}")
+
     def close(self) -> None:
         """Let go of what waits for the end of its transaction."""
         self._assembler.close()

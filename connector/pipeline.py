@@ -30,6 +30,7 @@ from connector.errors import (
     SourceRefused,
     SourceUnavailable,
     TransactionOutlasted,
+    UnsupportedChange,
 )
 from connector.metrics.figures import SILENT_SECONDS
 from connector.notices import abbreviated, busiest_tables
@@ -223,6 +224,8 @@ class Pipeline:
             # The file that follows is in doubt, not what came before it.
             self._commit_complete()
             raise
+        except UnsupportedChange as error:
+            raise delivery.passing(error) from error
         finally:
             self._notices.tell()
         if not delivery.in_transaction:

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.earlier_runs import Reread
-    from connector.changes.transaction import Committed
+    from connector.changes.transaction import Committed, Transaction
     from connector.envelope.between import BetweenPlace
     from connector.source.mysql_server import ServerIdentity
 
 _NEW_NAME = "give the pipeline a new name and set source.start"
+_COPY_ANEW = f'{_NEW_NAME} = "snapshot"'
 
 
 @dataclass(slots=True)
@@ -160,6 +161,23 @@ class Standing:
         self._position = committed.next_position
         self._file_created = self._opened_created
 
+    def start_after(self, transaction: Transaction) -> str:
+        """Return the `source.start` after a transaction that comes next, and is not delivered.
+
+        "" where only the log knows its end: a stream by position.
+        """
+        gtid = transaction.gtid
+        gtid_set = self._gtid_set
+        if isinstance(gtid, Gtid) and isinstance(gtid_set, GtidSet):
+            after = gtid_set.copy()
+            after.add(gtid)
+            return f"gtid:{after}"
+        if isinstance(gtid, MariadbGtid) and isinstance(gtid_set, MariadbGtidSet):
+            reached = gtid_set.copy()
+            reached.add(gtid)
+            return f"gtid:{reached}"
+        return ""
+
     def progress(
         self,
         instance: Instance,
@@ -208,7 +226,7 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
     if last.flavour != identity.flavour:
         reason = (
             f"{place}: the stream was read from {last.flavour}, this is {identity.flavour}: "
-            f"{_NEW_NAME}"
+            f"{_COPY_ANEW}"
         )
         raise SourceRefused(reason)
     same_server = last.server_uuid == identity.server_uuid
@@ -217,15 +235,15 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
             reason = (
                 f"{place}: the stream stands at {last.file}:{last.position} of server "
                 f"{last.server_uuid}, but this is server {identity.server_uuid}, and positions "
-                f"mean nothing on another server: go back to the first, or {_NEW_NAME}; only "
-                "with gtid_mode = ON from its start on can a stream change the server"
+                f"mean nothing on another server: go back to the first, or {_COPY_ANEW}; "
+                "only with gtid_mode = ON from its start on can a stream change the server"
             )
             raise SourceRefused(reason)
         return StartPoint(identity.flavour, None, last.file, last.position, last.file_created)
     if identity.flavour == "mysql" and not identity.gtid:
         reason = (
             f"{place}: the stream has been read by GTID, but the server's gtid_mode is off: "
-            f"SET GLOBAL gtid_mode back to ON, or {_NEW_NAME}"
+            f"SET GLOBAL gtid_mode back to ON, or {_NEW_NAME} = {_by_position(last, same_server)}"
         )
         raise SourceRefused(reason)
     gtids: GtidSet | MariadbGtidSet
@@ -237,6 +255,11 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
         # Where the files of another server stand is not known before it has sent something.
         return StartPoint(identity.flavour, gtids, "", FIRST_POSITION)
     return StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created)
+
+
+def _by_position(last: Progress, same_server: bool) -> str:
+    """Return the start of a stream that goes on by position, which no other server knows."""
+    return f'"position:{last.file}:{last.position}"' if same_server else '"snapshot"'
 
 
 def reads_from(point: StartPoint, last: Progress) -> StartPoint | None:

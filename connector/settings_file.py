@@ -11,9 +11,14 @@ from pydantic import BaseModel, ValidationError
 
 from connector.config import ENVIRONMENT_PREFIX, NESTED, Settings
 from connector.errors import ConfigError
+from connector.nearest import did_you_mean, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+# Of a file's mode: all users may read it.
+_READS_ALL = 0o004
 
 
 def load_settings(path: Path) -> Settings:
@@ -21,23 +26,59 @@ def load_settings(path: Path) -> Settings:
 
     Raises ConfigError with one line per wrong key.
     """
-    try:
-        document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = (
-            f"{path}: cannot read the configuration: {error.strerror}: give the path of a file "
-            "such as configs/connector.toml"
-        )
-        raise ConfigError(reason) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = f"{path}: not valid TOML: {error}; configs/connector.toml shows how it is written"
-        raise ConfigError(reason) from error
+    document = _document(path)
     _check_variables()
     try:
         return Settings(**document)
     except ValidationError as error:
         lines = [_explain(problem, path) for problem in error.errors(include_input=False)]
         raise ConfigError("\n".join(lines)) from error
+
+
+def log_format(path: Path) -> str:
+    """Return `log.format` of a configuration that may have other mistakes; "console" without one.
+
+    What is said of these mistakes is written in that form, too.
+    """
+    wanted = os.environ.get(f"{ENVIRONMENT_PREFIX}LOG{NESTED}FORMAT")
+    if wanted is None:
+        try:
+            section = _document(path).get("log")
+        except ConfigError:
+            section = None
+        wanted = section.get("format") if isinstance(section, dict) else None
+    return "json" if wanted == "json" else "console"
+
+
+def readable_by_all(path: Path) -> str | None:
+    """Return what to say of a file that holds a password, and that every user may read."""
+    document = _document(path)
+    held = [
+        f"{section}.{key}"
+        for section, key in (("source", "password"), ("kafka", "sasl_password"))
+        if document.get(section, {}).get(key)
+    ]
+    if not held or not path.stat().st_mode & _READS_ALL:
+        return None
+    return (
+        f"{path}: every user of this machine may read {' and '.join(held)} there: chmod o-r {path}"
+    )
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (
+            f"{path}: cannot read the configuration: {error.strerror}: give the path of a file "
+            "such as `binlog-connector config` prints"
+        )
+        raise ConfigError(reason) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        reason = (
+            f"{path}: not valid TOML: {error}; `binlog-connector config` shows how it is written"
+        )
+        raise ConfigError(reason) from error
 
 
 def _check_variables() -> None:
@@ -52,9 +93,10 @@ def _check_variables() -> None:
         for key in keys:
             fields = getattr(section, "model_fields", {})
             if key not in fields:
+                key_name = ".".join(keys)
                 reason = (
-                    f"environment variable {variable}: there is no key {'.'.join(keys)}; "
-                    "configs/connector.toml lists the keys"
+                    f"environment variable {variable}: there is no key {key_name}"
+                    f"{did_you_mean(_meant(key_name))}; `binlog-connector config` lists the keys"
                 )
                 raise ConfigError(reason)
             section = fields[key].annotation
@@ -78,8 +120,26 @@ def _is_json(text: str) -> bool:
 def _explain(problem: Any, path: Path) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return f"{path}: unknown key {key}; configs/connector.toml lists the keys"
+        hint = did_you_mean(_meant(key))
+        return f"{path}: unknown key {key}{hint}; `binlog-connector config` lists the keys"
     if problem["type"] == "missing":
         variable = ENVIRONMENT_PREFIX + NESTED.join(key.upper().split("."))
         return f"{path}: {key} is required (or set {variable})"
-    return f"{path}: {key}: {problem['msg']}; configs/connector.toml explains the key"
+    # Of our own checks the text alone, without what pydantic puts before it.
+    said = problem["ctx"]["error"] if problem["type"] == "value_error" else problem["msg"]
+    return f"{path}: {key}: {said}; `binlog-connector config` explains the key"
+
+
+def _meant(key: str) -> str | None:
+    """Return the key that is nearest to one that does not exist: first of that name elsewhere."""
+    known = list(_keys(Settings))
+    name = key.rpartition(".")[2]
+    elsewhere = [each for each in known if each.rpartition(".")[2] == name]
+    return elsewhere[0] if elsewhere else nearest(key, known)
+
+
+def _keys(section: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in section.model_fields.items():
+        yield prefix + name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _keys(field.annotation, f"{prefix}{name}.")

@@ -167,8 +167,8 @@ def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress)
         reason = (
             f"{server.place}: XA transactions wait for XA COMMIT, and their rows must be read "
             f"again ({names}), but the server does not have them any more: give the pipeline a new "
-            f"name and set source.start, and keep logs longer than XA transactions stay prepared "
-            f"({error})"
+            'name and set source.start = "snapshot", and keep logs longer than XA transactions '
+            f"stay prepared ({error})"
         )
         raise SourceRefused(reason) from error
 

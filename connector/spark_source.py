@@ -31,7 +31,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+except ModuleNotFoundError as missing:
+    _reason = f"mysql_binlog needs PySpark ({missing}): pip install 'binlog-connector[spark]'"
+    raise ImportError(_reason) from missing
 
 from connector.binlog.values import ABSENT, JsonDiffs
 from connector.changes.table_filter import TableFilter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from importlib.metadata import version
@@ -67,7 +68,7 @@ def test_a_missing_configuration_is_named(command: str, tmp_path: Path) -> None:
         "",
         (
             f"error: {absent}: cannot read the configuration: No such file or directory: give the "
-            "path of a file such as configs/connector.toml\n"
+            "path of a file such as `binlog-connector config` prints\n"
         ),
     )
 
@@ -82,6 +83,98 @@ def test_a_log_for_machines_is_one_object_a_line(capsys: pytest.CaptureFixture[s
     (line,) = capsys.readouterr().err.splitlines()
     logged = json.loads(line)
     assert (logged["event"], logged["source"], logged["level"]) == ("streaming", "db:3306", "info")
+
+
+BROKEN = """
+[log]
+format = "json"
+"""
+
+
+def test_the_last_line_of_a_log_for_machines_is_the_failure(tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text(BROKEN)
+    done = ran("run", str(config))
+    (line,) = done.stderr.splitlines()
+    failed = json.loads(line)
+    assert failed.pop("timestamp")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert failed == {
+        "event": "failed",
+        "level": "error",
+        "exit_code": 2,
+        "error": "\n".join(
+            f"{config}: {key} is required (or set BINLOG_CONNECTOR_{key.upper()})"
+            for key in ("name", "source", "kafka")
+        ),
+    }
+
+
+def test_a_command_for_people_fails_in_words_whatever_the_log_is(tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text(BROKEN)
+    assert ran("check", str(config)).stderr.startswith(f"error: {config}: name is required")
+
+
+GIVES_UP = """
+name = "shop"
+[source]
+port = {port}
+password = "secret"
+server_id = 5800
+[kafka]
+bootstrap_servers = ["127.0.0.1:{port}"]
+topic_prefix = "shop"
+request_timeout_seconds = 0.5
+[retry]
+attempts_max = 1
+[log]
+format = "{form}"
+"""
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_verbose_run_tells_what_the_client_of_kafka_does(tmp_path: Path, verbose: bool) -> None:
+    config = giving_up(tmp_path, "json")
+    done = ran("run", *(["-v"] if verbose else []), str(config))
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert (done.returncode, lines[-1]["event"], lines[-1]["exit_code"]) == (1, "failed", 1)
+    of_client = [line for line in lines if line.get("logger", "").startswith("kafka")]
+    assert bool(of_client) == verbose
+    assert {line["level"] for line in of_client} <= {"debug"}
+    assert "secret" not in done.stderr
+
+
+def test_a_password_in_a_file_that_all_may_read_is_told(tmp_path: Path) -> None:
+    config = giving_up(tmp_path, "json")
+    config.chmod(0o644)
+    said = (
+        f"{config}: every user of this machine may read source.password there: chmod o-r {config}"
+    )
+    first, *_ = ran("run", str(config)).stderr.splitlines()
+    warned = json.loads(first)
+    assert (warned["event"], warned["level"]) == ("readable password", "warning")
+    assert warned["reason"] == said
+    assert ran("quarantine", "list", str(config)).stderr.splitlines()[0] == f"warning: {said}"
+
+
+def giving_up(folder: Path, form: str) -> Path:
+    """Write a configuration of servers that do not run."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    config = folder / "c.toml"
+    config.touch(mode=0o600)
+    config.write_text(GIVES_UP.format(port=port, form=form))
+    return config
+
+
+def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "connector", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_a_log_for_people_has_no_colours_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

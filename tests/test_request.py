@@ -76,8 +76,8 @@ def test_a_request_that_is_too_large_is_not_made() -> None:
     tables = [["shop", f"t{number}"] for number in range(20_000)]
     with pytest.raises(ConfigError) as raised:
         new_request("snapshot", {"tables": tables})
-    size = str(raised.value).split()[3]
-    assert str(raised.value) == text("snapshot.large", bytes=size)
+    size = raised.value.text.split()[3]
+    assert raised.value.text == text("snapshot.large", bytes=size)
 
 
 def test_unknown_keys_are_refused() -> None:

@@ -81,22 +81,26 @@ def test_a_position_means_nothing_on_another_server() -> None:
     assert refusal(progress(gtid_set=None), identity(server_uuid="second")) == (
         "source db:3306: the stream stands at binlog.000002:900 of server first, but this is "
         "server second, and positions mean nothing on another server: go back to the first, or "
-        "give the pipeline a new name and set source.start; only with gtid_mode = ON from its "
-        "start on can a stream change the server"
+        'give the pipeline a new name and set source.start = "snapshot"; only with gtid_mode = ON '
+        "from its start on can a stream change the server"
     )
 
 
 def test_a_stream_by_gtid_needs_gtids() -> None:
     assert refusal(progress(), identity(gtid=False)) == (
         "source db:3306: the stream has been read by GTID, but the server's gtid_mode is off: "
-        "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set source.start"
+        "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set source.start = "
+        '"position:binlog.000002:900"'
+    )
+    assert refusal(progress(), identity(gtid=False, server_uuid="second")).endswith(
+        'give the pipeline a new name and set source.start = "snapshot"'
     )
 
 
 def test_another_product_is_another_stream() -> None:
     assert refusal(progress(), identity(flavour="mariadb")) == (
         "source db:3306: the stream was read from mysql, this is mariadb: give the pipeline a new "
-        "name and set source.start"
+        'name and set source.start = "snapshot"'
     )
 
 

@@ -111,7 +111,7 @@ def test_while_one_server_may_do_later_the_attempt_is_repeated(first: Source) ->
         "source: no server of source.host and source.failover_hosts can go on with the stream "
         "now:\n"
         f"  {first.place}: the stream was read from mariadb, this is mysql: give the pipeline a "
-        "new name and set source.start\n"
+        'new name and set source.start = "snapshot"\n'
         f"  {unreachable(port)}"
     )
 
@@ -132,7 +132,7 @@ def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Sou
         "were reset, or they were lost when it took over: point the pipeline at a server that has "
         "them, or give the pipeline a new name and start over\n"
         f"  {second.place}: the stream was read from mysql, this is mariadb: give the pipeline a "
-        "new name and set source.start"
+        'new name and set source.start = "snapshot"'
     )
 
 

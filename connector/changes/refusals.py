@@ -121,4 +121,5 @@ def refused_change(
         table=refusal.table,
         event=event.data,
         kept_back=f"{what}: {refusal.fix_kept_back}" if refusal.fix_kept_back else "",
+        passable=True,
     )

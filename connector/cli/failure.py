@@ -20,3 +20,17 @@ def fail(error: Exception, code: int) -> NoReturn:
     """Say what went wrong and end with `code`."""
     tell(error)
     raise typer.Exit(code) from error
+
+
+def warn(text: str) -> None:
+    """Say what is no failure."""
+    errors.print("warning:", style="bold yellow", end=" ")
+    errors.print(text, markup=False)
+
+
+def log_failure(error: Exception, code: int) -> NoReturn:
+    """Say what went wrong as the last line of a log for machines, and end with `code`."""
+    from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
+
+    get_logger().error("failed", error=str(error), exit_code=code)
+    raise typer.Exit(code) from error

@@ -13,12 +13,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from connector.cli import examples
+from connector.cli.commands import Commands
 from connector.cli.daemon import (
     EXIT_CONFIG,
     EXIT_DEFINITE,
     EXIT_GAVE_UP,
     ConfigPath,
     exit_code_of,
+    loaded,
 )
 from connector.cli.failure import fail
 
@@ -30,8 +33,10 @@ if TYPE_CHECKING:
     from connector.quarantine.fences import Fence
 
 quarantine = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     help="Show and replay changes that could not be carried; docs/quarantine.md explains them.",
+    epilog=examples.QUARANTINE,
 )
 
 # Where no terminal has a width of its own.
@@ -50,12 +55,12 @@ KeyText = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 
-@quarantine.command(name="list")
+@quarantine.command(name="list", epilog=examples.QUARANTINE_LIST)
 def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
     """List what is kept back: tables and keys, since when, how many changes, and why."""
 
     def report() -> None:
-        fences = _fences(_settings(config))
+        fences = _fences(loaded(config))
         if as_json:
             for fence in fences:
                 typer.echo(json.dumps(asdict(fence), ensure_ascii=False))
@@ -89,7 +94,7 @@ def _table(fences: list[Fence]) -> Table:
     return table
 
 
-@quarantine.command()
+@quarantine.command(epilog=examples.QUARANTINE_SHOW)
 def show(
     config: ConfigPath,
     what: Annotated[
@@ -113,7 +118,7 @@ def show(
         from connector.quarantine.explain import explain  # noqa: PLC0415  # keeps --help fast
         from connector.quarantine.log import read_all  # noqa: PLC0415  # keeps --help fast
 
-        settings = _settings(config)
+        settings = loaded(config)
         shown = 0
         database = None if what.isdigit() else _database_fence(settings, what)
         if database is not None and not as_json:
@@ -150,7 +155,7 @@ def _is_of(record: QuarantineRecord, name: str, key: str | None, database: Fence
     return of == name and (key is None or any(key in row["keys"] for row in record["rows"]))
 
 
-@quarantine.command()
+@quarantine.command(epilog=examples.QUARANTINE_REPLAY)
 def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """Write what is kept back of a table, or of one key, again, and lift the fence.
 
@@ -164,7 +169,7 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     def ask() -> None:
         from connector.commands import write_command  # noqa: PLC0415  # keeps --help fast
 
-        settings = _settings(config)
+        settings = loaded(config)
         database, _, table = name.partition(".")
         wanted = _wanted(settings, name, key)
         if not wanted:
@@ -265,12 +270,6 @@ def _fences(settings: Settings) -> list[Fence]:
     from connector.quarantine.reading import read_fences  # noqa: PLC0415  # keeps --help fast
 
     return read_fences(settings.kafka, settings.name)
-
-
-def _settings(config: ConfigPath) -> Settings:
-    from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
-
-    return load_settings(config)
 
 
 def _refuse(reason: str) -> None:

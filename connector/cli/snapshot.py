@@ -21,6 +21,7 @@ from connector.cli.daemon import (
     EXIT_STOPPED_HARD,
     ConfigPath,
     exit_code_of,
+    loaded,
 )
 from connector.cli.failure import errors
 
@@ -60,14 +61,13 @@ def snapshot(
     """
 
     def ask_and_show() -> None:
-        from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
         from connector.snapshot.asking import (  # noqa: PLC0415  # keeps --help fast
             StateWatch,
             ask,
             require_condition,
         )
 
-        settings = load_settings(config)
+        settings = loaded(config)
         if where:
             require_condition(where)
         with StateWatch(settings) as watch:

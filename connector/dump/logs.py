@@ -89,7 +89,8 @@ def _file_events(
             ) as reader:
                 yield from reader
         except OSError as error:
-            reason = f"{path}: {error.strerror or error}"
+            fix = ": name the logs in it" if isinstance(error, IsADirectoryError) else ""
+            reason = f"{path}: {error.strerror or error}{fix}"
             raise ConfigError(reason) from error
 
     return events

@@ -271,4 +271,4 @@ def _misfit(name: str, event: Event) -> UnsupportedChange:
         f"{what}, and continue behind the rows that were logged without names: give the pipeline a "
         "new name and set source.start; or exclude the table"
     )
-    return UnsupportedChange(reason, kept_back=what)
+    return UnsupportedChange(reason, kept_back=what, passable=True)

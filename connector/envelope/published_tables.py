@@ -85,4 +85,4 @@ def placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedCha
     """Return an error that says in which event, and of which table, it is."""
     place = f"{event.file}:{event.position}: table {table}"
     kept_back = f"{place}: {error.kept_back}" if error.kept_back else ""
-    return UnsupportedChange(f"{place}: {error}", kept_back=kept_back)
+    return UnsupportedChange(f"{place}: {error}", kept_back=kept_back, passable=error.passable)

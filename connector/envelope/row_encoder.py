@@ -69,4 +69,4 @@ class RowEncoder:
             "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL"
         )
         reason = f"{what}, and give the pipeline a new name with source.start behind these rows"
-        raise UnsupportedChange(reason, kept_back=what)
+        raise UnsupportedChange(reason, kept_back=what, passable=True)

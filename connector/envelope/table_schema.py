@@ -51,7 +51,7 @@ class TableSchema:
                 "continue behind the rows that were logged without them: give the pipeline a new "
                 "name and set source.start"
             )
-            raise UnsupportedChange(reason)
+            raise UnsupportedChange(reason, passable=True)
         return cls.of_columns(table_map.schema, table_map.table, columns)
 
     @classmethod

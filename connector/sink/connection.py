@@ -68,11 +68,10 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
         "kafka_client": network_client,
     }
     if settings.sasl_mechanism is not None:
-        password = settings.sasl_password
         arguments |= {
             "sasl_mechanism": settings.sasl_mechanism,
             "sasl_plain_username": settings.sasl_username,
-            "sasl_plain_password": password.get_secret_value() if password is not None else None,
+            "sasl_plain_password": settings.read_sasl_password(),
         }
     files = {
         "ssl_cafile": ("ssl_ca", settings.ssl_ca),

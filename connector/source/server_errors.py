@@ -50,7 +50,7 @@ _TRANSIENT = {
 
 _GRANT = (
     "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account of source.user; "
-    "see configs/mysql/grants.sql"
+    "see `binlog-connector config grants.sql`"
 )
 _SELECT = "GRANT SELECT on the table TO the account of source.user"
 _PASSWORD = "check source.user and source.password, and that the account may log in from this host"  # noqa: S105 - advice

@@ -20,7 +20,7 @@ from local_stack.managed_server import free_port
 from tests.errors.texts import says
 from tests.errors.texts import text as cause_text
 from tests.integration.conftest import Stream, new_stream
-from tests.integration.harness import ConnectorProcess, run_to_end
+from tests.integration.harness import ConnectorProcess, failure_of, run_to_end
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def test_where_no_server_will_do_each_says_why(
     pair.on_source(pair.reset)
     code, output = run_to_end(stream.config(source__failover_hosts=[address(pair.replica)]))
     assert code == 3, output
-    text = output.rpartition("error: ")[2].strip()
+    text = failure_of(output)
     text = re.sub(r"[0-9a-f-]{36}:[0-9:-]+|\d+-\d+-\d+", "GTIDS", text)
     text = re.sub(r"(binlog\.\d+)(:\d+| ends at \d+)?", "LOG", text)
     first, second = text.splitlines()[1:]
@@ -205,7 +205,7 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
         damage(pair, pair.replica)
         connector.start()
         assert connector.wait() == 3
-        head, *lines = connector.output().rpartition("error: ")[2].strip().splitlines()
+        head, *lines = failure_of(connector.output()).splitlines()
     assert head == cause_text("failover.none", first="", second="").splitlines()[0]
     # The one that was read last stands first.
     for line, server in zip(lines, (pair.source, pair.replica), strict=True):
@@ -251,7 +251,7 @@ def test_two_connectors_of_one_server_id_are_told_apart(either_stream: Stream) -
         # What another program does that has the same number, and on MySQL the same UUID.
         rogue_reads(connector)
         assert connector.wait() == 3
-        text = connector.output().rpartition("error: ")[2].strip()
+        text = failure_of(connector.output())
     assert re.search(r"error (1236|4052): A (slave|replica) with the same server_", text), text
     assert text.endswith(": give each replica and each pipeline a source.server_id of its own")
 
@@ -288,7 +288,7 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
         if noticed_by == "the next file":
             stream.execute("FLUSH BINARY LOGS")
         assert connector.wait() == 3
-        text = connector.output().rpartition("error: ")[2].strip()
+        text = failure_of(connector.output())
         (doubt,) = logged(connector, "interrupted")
     place = f"source {stream.source.host}:{stream.source.port}"
     assert text.startswith(f"{place}: the logs were reset since binlog.000001:")

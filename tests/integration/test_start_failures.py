@@ -21,7 +21,7 @@ from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
 from tests.errors.texts import text as cause_text
 from tests.integration.conftest import new_stream
-from tests.integration.harness import run_to_end
+from tests.integration.harness import failure_of, run_to_end
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def said(stream: Stream, *, code: int = 3, **changed: object) -> str:
     """Run the connector to its end and return its error, with names that do not change."""
     found, output = run_to_end(stream.config(**changed))
     assert found == code, output
-    text = output.rpartition("error: ")[2].strip().replace(stream.database, "shop")
+    text = failure_of(output).replace(stream.database, "shop")
     return text.replace(f"{stream.source.host}:{stream.source.port}", "SOURCE").replace(
         stream.broker.bootstrap, "BROKER"
     )
@@ -130,7 +130,8 @@ def test_no_right_to_create_topics(stream: Stream, tmp_path: Path) -> None:
 
 def test_a_key_that_does_not_exist(stream: Stream) -> None:
     assert said(stream, code=2, source__pasword="x") == (
-        "CONFIG: unknown key source.pasword; configs/connector.toml lists the keys"
+        "CONFIG: unknown key source.pasword (did you mean source.password?); `binlog-connector "
+        "config` lists the keys"
     )
 
 

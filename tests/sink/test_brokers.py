@@ -72,7 +72,7 @@ def test_a_start_warns_while_brokers_are_down() -> None:
 def test_a_start_is_refused_where_the_cluster_is_too_small() -> None:
     with pytest.raises(SinkRefused) as caught:
         check_limits(settings(4), CLIENTS)
-    assert str(caught.value) == text("kafka.replicas", servers=SERVERS, factor=4, brokers=3)
+    assert caught.value.text == text("kafka.replicas", servers=SERVERS, factor=4, brokers=3)
 
 
 @pytest.mark.parametrize(

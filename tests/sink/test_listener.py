@@ -106,4 +106,4 @@ def test_a_server_that_says_nothing_is_not_waited_for_without_end() -> None:
         )
         with pytest.raises(SinkUnavailable) as caught:
             check_limits(settings)
-    assert str(caught.value) == text("kafka.no_session", servers=address, why="timed out")
+    assert caught.value.text == text("kafka.no_session", servers=address, why="timed out")

@@ -19,7 +19,7 @@ def printed(where: str) -> str:
 def refusal(where: str) -> str:
     with pytest.raises(ConfigError) as raised:
         printed(where)
-    return str(raised.value)
+    return raised.value.text
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_query_without_its_grant_names_the_grant(source: Source) -> None:
     assert caught.value.text == (
         f"{source.place}: error 1227: Access denied; you need (at least one of) the {privilege} "
         "privilege(s) for this operation: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "
-        "the account of source.user; see configs/mysql/grants.sql"
+        "the account of source.user; see `binlog-connector config grants.sql`"
     )
 
 

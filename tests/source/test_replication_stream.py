@@ -321,7 +321,7 @@ def test_an_account_without_the_grant_is_told_which(source: Source, grants: str)
     assert caught.value.text == (
         f"{source.place}: error 1045: Access denied for user '{user}'@'%' (using password: YES): "
         "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account of source.user; see "
-        "configs/mysql/grants.sql"
+        "`binlog-connector config grants.sql`"
     )
 
 

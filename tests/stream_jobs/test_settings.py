@@ -85,7 +85,10 @@ def test_the_environment_wins_over_the_file(
     [
         (
             MINIMAL + "tabels_in_parallel = 3",
-            "{path}: unknown key mirror.tabels_in_parallel; configs/stream_job.toml lists the keys",
+            (
+                "{path}: unknown key mirror.tabels_in_parallel; `binlog-connector config "
+                "stream_job.toml` lists the keys"
+            ),
         ),
         (
             MINIMAL.replace('checkpoint = "/data/checkpoint"', ""),
@@ -106,14 +109,14 @@ def test_a_wrong_key_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert str(caught.value) == message.format(path=path)
+    assert caught.value.text == message.format(path=path)
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     path = tmp_path / "missing.toml"
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert str(caught.value) == f"{path}: cannot read the configuration: No such file or directory"
+    assert caught.value.text == f"{path}: cannot read the configuration: No such file or directory"
 
 
 def test_a_mistyped_environment_variable_is_named(
@@ -122,7 +125,7 @@ def test_a_mistyped_environment_variable_is_named(
     monkeypatch.setenv("STREAM_JOB_MIRROR__PATHS", "/elsewhere")
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, MINIMAL))
-    assert str(caught.value) == (
+    assert caught.value.text == (
         "environment variable STREAM_JOB_MIRROR__PATHS: there is no key mirror.paths; "
-        "configs/stream_job.toml lists the keys"
+        "`binlog-connector config stream_job.toml` lists the keys"
     )
