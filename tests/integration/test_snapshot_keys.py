@@ -115,7 +115,8 @@ def test_a_select_that_takes_too_long_is_halved(either_stream: Stream) -> None:
         done = run_snapshot(connector.config, f"{stream.database}.plain", "--where", "slow = 128")
         assert (done.returncode, done.stderr) == (0, "")
         assert connector.terminate() == 0
-    assert [record.value["after"]["id"] for record in stream.changes()] == list(range(400))
+    ids = [record.value["after"]["id"] for record in stream.changes()]
+    assert sorted(ids) == list(range(400))
 
 
 def test_reading_pauses_while_the_source_is_busy(stream: Stream) -> None:
