@@ -9,11 +9,12 @@ word such as SELECT has no meaning here.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.expressions import Condition as AnyCondition
-from sqlglot.tokens import Token, TokenType
+from sqlglot.parsers.mysql import MySQLParser
+from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.snapshot.condition_sql import FUNCTIONS, TWO_WAYS, Printer, refuse
 
@@ -42,13 +43,13 @@ _SHOWN_CHARACTERS = 20
 _NOT_ONE = "is not one expression: look at its operators and parentheses"
 
 
-class _Parser(MySQL.Parser):
+class _Parser(MySQLParser):
     """Takes functions by their names: the printer knows which there are."""
 
-    FUNCTIONS = {}  # noqa: RUF012 - as the base class has it
-    FUNCTION_PARSERS = {}  # noqa: RUF012
-    NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
-    NO_PAREN_FUNCTION_PARSERS = {}  # noqa: RUF012
+    FUNCTIONS: ClassVar = {}
+    FUNCTION_PARSERS: ClassVar = {}
+    NO_PAREN_FUNCTIONS: ClassVar = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {}
 
 
 class Condition:

@@ -76,7 +76,7 @@ _LEVELS: Final[dict[type[exp.Expr], int]] = {
     exp.Escape: _PREDICATE,
 }
 # What the parser notes of a division, which says nothing of MySQL's.
-_NOTES: Final = {exp.Div: frozenset({"typed", "safe"})}
+_NOTES: Final[dict[type[exp.Expr], frozenset[str]]] = {exp.Div: frozenset({"typed", "safe"})}
 
 TWO_WAYS: Final = "can be read in two ways: put parentheses around its parts"
 _OTHER = "holds something else than comparisons of columns and constants"

@@ -133,11 +133,11 @@ def request_copy(
     for database, table in dict.fromkeys(table_name(*names) for names in listed):
         reason = f"request {offset}"
         if not tables.follows(database, table):
-            error = "it is not followed: add it to source.tables, and restart the pipeline"
+            why = "it is not followed: add it to source.tables, and restart the pipeline"
         elif refused:
-            error = refused
+            why = refused
         else:
             copies.copy(database, table, reason, request=offset, where=where)
             continue
-        error = f"copy of table {database}.{table}: {error}"
-        copies.refuse(TableState(database, table, "failed", reason, offset, where, error=error))
+        said = f"copy of table {database}.{table}: {why}"
+        copies.refuse(TableState(database, table, "failed", reason, offset, where, error=said))

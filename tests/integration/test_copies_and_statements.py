@@ -245,7 +245,7 @@ def test_a_copy_that_follows_a_request_is_nobodys(stream: Stream) -> None:
 def test_a_condition_that_no_row_answers_in_time_is_refused(either_stream: Stream) -> None:
     stream = either_stream
     name = f"{stream.database}.orders"
-    stream.execute(*slow_table("orders", 40))
+    stream.execute(*slow_table("orders", 400))
     config = stream.config(source__start="latest", snapshot__statement_seconds_max=0.5)
     with ConnectorProcess(config) as connector:
         connector.wait_for("streaming")

@@ -107,7 +107,7 @@ def test_chunks_of_large_rows_have_fewer_of_them(stream: Stream, chunk_bytes: in
 
 def test_a_select_that_takes_too_long_is_halved(either_stream: Stream) -> None:
     stream = either_stream
-    stream.execute(*slow_table("plain", 40))
+    stream.execute(*slow_table("plain", 400))
     with stream.connector(
         **CHUNKED | {"source__start": "latest", "snapshot__statement_seconds_max": 0.5}
     ) as connector:
@@ -115,7 +115,8 @@ def test_a_select_that_takes_too_long_is_halved(either_stream: Stream) -> None:
         done = run_snapshot(connector.config, f"{stream.database}.plain", "--where", "slow = 128")
         assert (done.returncode, done.stderr) == (0, "")
         assert connector.terminate() == 0
-    assert [record.value["after"]["id"] for record in stream.changes()] == list(range(40))
+    ids = [record.value["after"]["id"] for record in stream.changes()]
+    assert sorted(ids) == list(range(400))
 
 
 def test_reading_pauses_while_the_source_is_busy(stream: Stream) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from connector.errors import ConfigError
@@ -199,3 +201,9 @@ def test_a_long_condition_is_no_deep_one() -> None:
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_each_function_is_printed_as_it_is(name: str) -> None:
     assert printed(f"{name.lower()}(v, 1, 'x')") == f"{name}(`v`, 1, 'x')"
+
+
+def test_the_page_names_each_function() -> None:
+    page = Path(__file__).parents[2] / "docs" / "snapshot.md"
+    (line,) = [line for line in page.read_text().splitlines() if line.startswith("| functions")]
+    assert set(line.split("|")[2].split()) == FUNCTIONS

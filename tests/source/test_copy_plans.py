@@ -26,7 +26,8 @@ PARTED_ROWS = 4 * SETTINGS.connections * SETTINGS.chunk_rows
 
 
 def planned(source: Source, schema: str, where: str = "") -> Planned:
-    with SelectSession(source.settings()) as session:
+    settings = source.settings(user=source.create_account("SELECT, REPLICATION CLIENT"))
+    with SelectSession(settings) as session:
         return plan(session, PlanJob(1, schema, "t", where), SETTINGS)
 
 
