@@ -21,6 +21,7 @@ from connector.dump.json_format import JsonWriter
 from connector.dump.recover import Gap
 from connector.dump.selection import Selection, SelectionOptions
 from connector.dump.text_format import TextWriter
+from connector.dump.writer import whole
 from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from connector.dump.logs import Log
     from connector.dump.output import LineOutput
     from connector.dump.progress import ReadingProgress
-    from connector.dump.writer import EventWriter, Line
+    from connector.dump.writer import EventWriter
 
 _NS_PER_US = 1000
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
@@ -117,7 +118,7 @@ class Dump:
             try:
                 lines = self._writer.event(selected)
                 # With gaps ahead, no half of an event is shown.
-                self._output.write(_whole(lines) if self._recover else lines)
+                self._output.write(list(whole(lines)) if self._recover else lines)
             except DecodeError as error:
                 if not self._recover:
                     raise
@@ -130,10 +131,6 @@ class Dump:
     def _gap(self, gap: Gap) -> None:
         self.damaged = True
         self._report(gap)
-
-
-def _whole(lines: Iterable[Line]) -> list[str]:
-    return [line if isinstance(line, str) else "".join(line) for line in lines]
 
 
 def _writer(options: DumpOptions) -> EventWriter:

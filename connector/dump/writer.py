@@ -37,3 +37,8 @@ class EventWriter(Protocol):
     def end(self) -> Iterable[str]:
         """Return what stands behind the last event."""
         ...
+
+
+def whole(lines: Iterable[Line]) -> Iterator[str]:
+    """Yield lines, each put together from its pieces."""
+    return (line if isinstance(line, str) else "".join(line) for line in lines)

@@ -12,6 +12,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.event_types import EventType
 from connector.binlog.version import BinlogVersion, detect_version
 from connector.dump.json_format import JsonWriter
+from connector.dump.writer import whole
 from connector.errors import EventError
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,
@@ -53,7 +54,7 @@ def lines(
     decoder = EventDecoder(file="binlog.000001")
     writer = JsonWriter(apply_diffs=apply_diffs)
     list(writer.event(decoder.decode(first)))
-    return [line for data in events for line in writer.event(decoder.decode(data))]
+    return [line for data in events for line in whole(writer.event(decoder.decode(data)))]
 
 
 def body(*events: bytes, first: bytes = FORMAT_DESCRIPTION, apply_diffs: bool = False) -> Any:
@@ -101,7 +102,7 @@ def test_format_v1_has_neither_positions_nor_flags() -> None:
     parsed = [
         json.loads(line)
         for data in (header + start, stop)
-        for line in writer.event(decoder.decode(data))
+        for line in whole(writer.event(decoder.decode(data)))
     ]
     assert [(each["log_pos"], each["next_pos"], each["flags"]) for each in parsed] == [
         (4, None, None),
@@ -302,7 +303,7 @@ def test_every_event_of_every_server_is_one_object(server_logs: list[ServerLog])
     writer = JsonWriter()
     for log in server_logs:
         for each in log.events():
-            (line,) = writer.event(each)
+            (line,) = whole(writer.event(each))
             assert "\n" not in line
             shown = json.loads(line)
             assert list(shown) == KEYS
@@ -322,8 +323,8 @@ def test_changes_of_json_documents_are_shown_or_applied(server_logs: list[Server
         for log in server_logs
         for each in log.events()
         if each.header.type_code == partial
-        for shown in JsonWriter().event(each)
-        for applied in JsonWriter(apply_diffs=True).event(each)
+        for shown in whole(JsonWriter().event(each))
+        for applied in whole(JsonWriter(apply_diffs=True).event(each))
     ]
     before = '{"a": "0123456789012345678901234567890123456789", "b": 2}'
     diff = {"json_diff": [{"op": "replace", "path": "$.b", "value": "3"}]}
@@ -338,7 +339,8 @@ def recorded(path: Path) -> list[dict[str, Any]]:
     version = detect_version(data[4:])
     decoder = EventDecoder(file=path.name, version=version, counted=True)
     writer = JsonWriter()
-    return [json.loads(line) for raw in split(data) for line in writer.event(decoder.decode(raw))]
+    events = map(decoder.decode, split(data))
+    return [json.loads(line) for each in events for line in whole(writer.event(each))]
 
 
 def test_a_compressed_transaction_holds_its_events(shared_binlogs: Path) -> None:

@@ -48,6 +48,7 @@ from connector.binlog.xa_event import XaPrepareEvent, XaXid
 from connector.dump import text_events
 from connector.dump.text_format import TextWriter
 from connector.dump.text_rows import ColumnText
+from connector.dump.writer import whole
 from connector.errors import ConnectorError
 from connector.gtid import GtidSet, MariadbGtid
 from connector.reader import open_binlog
@@ -164,7 +165,9 @@ def lines_of(path: Path, *, hexdump: bool = False) -> list[str]:
     decoder = EventDecoder(file=path.name)
     writer = TextWriter(hexdump=hexdump)
     return [
-        line for data in split(path.read_bytes()) for line in writer.event(decoder.decode(data))
+        line
+        for data in split(path.read_bytes())
+        for line in whole(writer.event(decoder.decode(data)))
     ]
 
 
@@ -185,7 +188,7 @@ def test_any_byte_gives_lines_or_our_errors(shared_binlogs: Path, place: int, by
     writer = TextWriter(hexdump=True)
     with suppress(ConnectorError), open_binlog(bytes(data), verify_checksum=False) as log:
         for event in log:
-            assert not any("\n" in line for line in writer.event(event))
+            assert not any("\n" in line for line in whole(writer.event(event)))
 
 
 def test_each_file_sets_its_session_anew(shared_binlogs: Path) -> None:
@@ -193,7 +196,7 @@ def test_each_file_sets_its_session_anew(shared_binlogs: Path) -> None:
     decoder = EventDecoder(file=path.name)
     events = [decoder.decode(data) for data in split(path.read_bytes())]
     writer = TextWriter()
-    lines = [line for event in [*events, *events] for line in writer.event(event)]
+    lines = [line for event in [*events, *events] for line in whole(writer.event(event))]
     assert lines == SEED.splitlines() * 2
 
 
@@ -206,7 +209,7 @@ def test_a_header_of_3_23_has_neither_position_nor_flags() -> None:
     body = StartEventV3(1, "3.23.58-log", 7)
     data = v1_event(1, start_v3(1, b"3.23.58-log"), timestamp=7)
     event = Event("b.1", 4, 4 + len(data), EventHeader(7, 1, 1, len(data), 0, 0), body, data)
-    assert list(TextWriter(hexdump=True).event(event))[:5] == [
+    assert list(whole(TextWriter(hexdump=True).event(event)))[:5] == [
         "# at 4",
         "#700101  0:00:07 server id 1  end_log_pos 0 ",
         "# Position  Timestamp   Type   Source ID        Size",
@@ -221,7 +224,7 @@ def test_every_event_has_a_description() -> None:
 
 def described(body: EventBody, type_code: int = 1) -> list[str]:
     header = EventHeader(1_500_000_000, type_code, 7, 19, 123, 0)
-    first, head, *lines = TextWriter().event(Event("b.1", 104, 123, header, body, b""))
+    first, head, *lines = whole(TextWriter().event(Event("b.1", 104, 123, header, body, b"")))
     assert first == "# at 104"
     prefix = "#170714  2:40:00 server id 7  end_log_pos 123 \t"
     assert head.startswith(prefix)
@@ -342,7 +345,7 @@ def test_an_event_has_its_summary_and_lines(body: EventBody, expected: list[str]
 def test_before_5_0_the_end_is_counted_because_the_header_has_the_start() -> None:
     header = EventHeader(0, 1, 7, 19, 104, 0)
     body = StartEventV3(3, "4.1.2-log", 1)
-    lines = list(TextWriter().event(Event("b.1", 104, 179, header, body, b"")))
+    lines = list(whole(TextWriter().event(Event("b.1", 104, 179, header, body, b""))))
     assert lines[1].startswith("#700101  0:00:00 server id 7  end_log_pos 179 \tStart: binlog v 3")
 
 
@@ -417,7 +420,7 @@ DIFFS = JsonDiffs(
 )
 def test_a_value_is_written_with_its_type(column: Column, value: Value, expected: str) -> None:
     signs = column.name is not None
-    lines = "\n".join(ColumnText(3, column, signs=signs).lines(value))
+    lines = "\n".join(whole(ColumnText(3, column, signs=signs).lines(value)))
     assert lines.startswith(f"###   @3={expected}")
 
 
