@@ -306,7 +306,7 @@ def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Open
     with pytest.raises(SinkRefused) as caught:
         open_sink("a", replication_factor=3)
     assert caught.value.text.endswith(
-        ": kafka.replication_factor is above the number of brokers: lower it"
+        ": kafka.replication_factor is 3, above the number of brokers, 1: lower it"
     )
 
 
