@@ -70,6 +70,9 @@ class _BuildExtensions(build_ext):
             self.extensions = []
             return
         if self.inplace and self.extensions:
+            # setuptools leaves a file there that looks newer.
+            for name, content in self.kept.items():
+                _replace(Path(self.get_ext_fullpath(name)), content)
             built = {Path(self.get_ext_fullpath(extension.name)) for extension in self.extensions}
             _remove_extensions(_PROJECT, but=built)
             # Newer than the sources, also where an edit of these left the C code as it was.
@@ -83,13 +86,16 @@ class _BuildExtensions(build_ext):
         if not self.kept:
             super().build_extension(ext)
             return
-        path = Path(self.get_ext_fullpath(ext.name))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # A process that runs the file of an earlier build keeps that one.
-        path.unlink(missing_ok=True)
-        path.write_bytes(self.kept[ext.name])
-        # Older than all C code: the next build that compiles does not take it for its own.
-        os.utime(path, (0, 0))
+        _replace(Path(self.get_ext_fullpath(ext.name)), self.kept[ext.name])
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A process that runs the file of an earlier build keeps that one.
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    # Older than all C code: the next build that compiles does not take it for its own.
+    os.utime(path, (0, 0))
 
 
 def _extensions() -> list[Extension]:
