@@ -17,6 +17,7 @@ from connector import compiled
 from connector.cli.daemon import check, run
 from connector.cli.demo import demo
 from connector.cli.dump import dump
+from connector.cli.explain import explain
 from connector.cli.flashback import flashback
 from connector.cli.log_commands import LogCommand
 from connector.cli.quarantine import quarantine
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(check)
 app.command()(snapshot)
+app.command()(explain)
 app.command()(demo)
 app.command(cls=LogCommand)(dump)
 app.command(cls=LogCommand)(stat)
