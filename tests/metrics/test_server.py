@@ -15,8 +15,8 @@ def test_a_main_loop_that_does_not_turn_is_stuck() -> None:
     assert healthz(figures) == (
         False,
         (
-            "stuck: the main loop turned 100 s ago, and a turn takes 60 s at most: look at the log, "
-            "and start the process again"
+            "stuck: the main loop turned 100 s ago, and a turn takes 60 s at most: look at the "
+            "log, and start the process again"
         ),
     )
     figures.turn()

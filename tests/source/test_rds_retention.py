@@ -9,6 +9,7 @@ import pytest
 from connector.metrics.distance import read_source_log
 from connector.source.binary_logs import retention
 from connector.source.mysql_server import MysqlServer
+from tests.source.conftest import LEAST_GRANTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,9 +59,10 @@ def test_the_hours_of_the_table_are_the_retention(rds: Source) -> None:
 
 def test_without_the_table_or_rights_on_it_the_variables_are_the_retention(rds: Source) -> None:
     keep(rds, "'36'")
-    with MysqlServer.connect(rds.settings()) as server:
+    user = rds.create_account(LEAST_GRANTS)
+    with MysqlServer.connect(rds.settings(user=user)) as server:
         assert retention(server)[0] != "binlog retention hours"
-        rds.execute(f"GRANT SELECT (name) ON mysql.rds_configuration TO {rds.user}@'%'")
+        rds.execute(f"GRANT SELECT (name) ON mysql.rds_configuration TO {user}@'%'")
         assert retention(server)[0] != "binlog retention hours"
 
 
