@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
@@ -19,8 +20,8 @@ from connector.envelope.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_P
 from connector.envelope.encode import RecordEncoder
 from connector.envelope.event_encoder import EnvelopeOptions
 from connector.envelope.table_schema import schema_topic
-from connector.errors import ConnectorError
-from connector.gtid import GtidSet
+from connector.errors import ConnectorError, UnsupportedChange
+from connector.gtid import GtidSet, MariadbGtidSet
 from connector.resume import Instance, Standing
 from connector.sink.record_batch import BatchingTarget, BatchReceiver
 from connector.source.identity import ServerIdentity
@@ -71,12 +72,13 @@ class Batches(BatchReceiver):
 class Delivery:
     """The stream of one server, up to the sink."""
 
-    def __init__(self, log: GoldenLog, *tables: str) -> None:
+    def __init__(self, log: GoldenLog, *tables: str, standing: Standing | None = None) -> None:
         mariadb = log.recording.server.startswith("mariadb")
         flavour: Literal["mysql", "mariadb"] = "mariadb" if mariadb else "mysql"
         gtids = None if mariadb else GtidSet()
         identity = ServerIdentity(flavour, "8.0.31", (8, 0, 31), "server", 1, gtid=not mariadb)
-        standing = Standing(identity, StartPoint(flavour, gtids, log.log_name, 4))
+        point = StartPoint(flavour, gtids, log.log_name, 4)
+        standing = Standing(identity, point) if standing is None else standing
         self.batches = Batches()
         self.target = BatchingTarget(self.batches, BATCH_BYTES, 4 * BATCH_BYTES, 1 << 24)
         options = EnvelopeOptions(PREFIX, flavour, version("binlog-connector"))
@@ -183,3 +185,37 @@ def test_progress_names_the_last_transaction_that_was_published() -> None:
     end = changes_of(LOG.events(), TableFilter([]))[-1]
     assert isinstance(end, Committed)
     assert (progress.file, progress.position) == (end.file, end.next_position)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("mysql-8.0.31/mixed.000001", "gtid:00000080-0000-4000-8000-000000000000:1-3"),
+        ("mariadb-11.8.6/mixed.000001", "gtid:0-118-3"),
+        ("mysql-5.7.22/gtids.off.000001", "position:binlog.000001:POS"),
+    ],
+)
+def test_a_refused_transaction_is_told_with_the_place_after_it(name: str, place: str) -> None:
+    log = next(log for log in logs() if log.name == name)
+    delivery = Delivery(log)
+    if "mariadb" in name:
+        identity = ServerIdentity("mariadb", "11.8.6", (11, 8, 6), "", 1, gtid=True)
+        point = StartPoint("mariadb", MariadbGtidSet(), log.log_name, 4)
+        delivery = Delivery(log, standing=Standing(identity, point))
+    with pytest.raises(UnsupportedChange) as raised:
+        list(delivery.run())
+    told = str(delivery.stream.passing(raised.value))
+    said, _, rest = told.partition(
+        f'; the place after this transaction is source.start = "{place}"'
+    )
+    assert said == str(raised.value)
+    listed = re.fullmatch(
+        r", POS that of the next one in SHOW BINLOG EVENTS IN 'binlog.000001' FROM \d+", rest
+    )
+    assert bool(listed) == place.endswith(":POS")
+    assert listed or not rest
+
+
+def test_a_refusal_that_nothing_passes_is_told_as_it_is() -> None:
+    refused = UnsupportedChange("two tables would share a topic")
+    assert Delivery(LOG).stream.passing(refused) is refused

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from connector.cli.failure import errors
-from connector.cli.log_commands import (
-    EXIT_CORRUPT,
+from connector.cli.log_commands import EXIT_CORRUPT
+from connector.cli.log_files import exit_codes, opened_logs, refuse_contradictions
+from connector.cli.log_options import (
     ChangeOptions,
     LogNames,
     PositionOptions,
     ServerOptions,
 )
-from connector.cli.log_files import exit_codes, opened_logs, refuse_contradictions
 from connector.cli.option_groups import grouped
 from connector.dump.format import Format
 from connector.errors import ConfigError

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.cli.log_commands import (
+from connector.cli.log_files import events_of, exit_codes, opened_logs
+from connector.cli.log_options import (
     ChangeOptions,
     LogNames,
     PositionOptions,
     ServerOptions,
     VerifyChecksum,
 )
-from connector.cli.log_files import events_of, exit_codes, opened_logs
 from connector.cli.option_groups import grouped
 from connector.errors import ConfigError, LogTruncated
 

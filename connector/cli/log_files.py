@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from connector.binlog.event import Event
-    from connector.cli.log_commands import ServerOptions
+    from connector.cli.log_options import ServerOptions
     from connector.dump.logs import Log, ReadingOptions
 
 

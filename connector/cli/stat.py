@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.cli.log_commands import (
+from connector.cli.log_files import events_of, exit_codes, opened_logs
+from connector.cli.log_options import (
     LogNames,
     ServerOptions,
     VerifyChecksum,
 )
-from connector.cli.log_files import events_of, exit_codes, opened_logs
 from connector.cli.option_groups import grouped
 
 if TYPE_CHECKING:

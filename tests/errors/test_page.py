@@ -41,6 +41,7 @@ OTHER_COMMANDS = {
     "flashback.py",
     "log_commands.py",
     "log_files.py",
+    "log_options.py",
     "stat.py",
 }
 # All of these are run through by tests/source/test_server_errors.py.
