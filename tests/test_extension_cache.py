@@ -17,7 +17,7 @@ from connector import compiled
 PROJECT = Path(__file__).parents[1]
 CACHED = runpy.run_path(str(PROJECT / "extension_cache.py"))
 KEPT_ENTRIES: int = CACHED["KEPT_ENTRIES"]
-NAMES = ["connector.digits", "connector.native__mypyc"]
+NAMES = ["connector.codec.digits", "connector.native__mypyc"]
 
 
 def cache_in(folder: Path) -> Any:
@@ -77,7 +77,7 @@ def test_a_damaged_entry_is_removed_and_kept_anew(tmp_path: Path, damage: str) -
 def test_an_entry_without_one_of_the_modules_is_not_taken(tmp_path: Path) -> None:
     cache = cache_in(tmp_path)
     cache.keep("key", built_in(tmp_path))
-    assert cache.find("key", [*NAMES, "connector.payload"]) is None
+    assert cache.find("key", [*NAMES, "connector.codec.payload"]) is None
 
 
 def test_the_entries_used_last_stay(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> N
     assert files[0] == files[1]
     assert len(files[0]) == 2
     imported = subprocess.run(
-        [sys.executable, "-c", "import connector.digits as d; print(d.__file__)"],
+        [sys.executable, "-c", "import connector.codec.digits as d; print(d.__file__)"],
         cwd=second,
         env=os.environ | {"CONNECTOR_COMPILED": "require", "PYTHONPATH": str(second)},
         capture_output=True,

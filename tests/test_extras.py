@@ -68,7 +68,7 @@ NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pi
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ("import connector.spark_source", f"{NEEDS} 'binlog-connector[spark]'"),
+        ("import connector.reader.spark", f"{NEEDS} 'binlog-connector[spark]'"),
         (
             TO_ARROW,
             f"{REFUSED}: Arrow needs pyarrow: pip install 'binlog-connector[arrow]'",

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.column_types import ColumnType
-from connector.binlog.row_plan import describe
+from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.row_plan import describe
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.binlog.row_plan import RowPlan
-    from connector.binlog.rows_event import RowsEvent
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.row_plan import RowPlan
+    from connector.binlog.events.rows import RowsEvent
+    from connector.codec.payload import PayloadReader
 
 _OLD = (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 

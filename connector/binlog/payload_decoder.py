@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.binlog.event import Event
-from connector.binlog.event_types import EventType
-from connector.binlog.header import HEADER_LENGTH, EventHeader
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import HEADER_LENGTH, EventHeader
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from connector.binlog.body_decoder import BodyDecoder

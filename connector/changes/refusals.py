@@ -9,17 +9,17 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from connector.binlog.control_events import IncidentEvent
-from connector.binlog.load_events import CreateFileEvent, LoadEvent
+from connector.binlog.events.control import IncidentEvent
+from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.changes.statement import Statement, StatementKind
 from connector.errors import UnsupportedChange
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event, EventBody
-    from connector.binlog.statement_events import QueryEvent
+    from connector.binlog.events.statement import QueryEvent
     from connector.changes.table_filter import TableFilter
     from connector.changes.tokens import Token
-    from connector.changes.transaction import Transaction
+    from connector.changes.transaction import SourceTransaction
 
 
 class Refusal(NamedTuple):
@@ -107,7 +107,7 @@ def _qualifiers(tokens: list[Token]) -> list[str]:
 
 
 def refused_change(
-    refusal: Refusal, transaction: Transaction | None, event: Event
+    refusal: Refusal, transaction: SourceTransaction | None, event: Event
 ) -> UnsupportedChange:
     """Return the error for what `event` did in `transaction`, if one has begun."""
     name = transaction.id if transaction is not None else "none"

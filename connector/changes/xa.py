@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.held_rows import HeldRows
+    from connector.changes.receiver import ChangeReceiver
     from connector.changes.table_filter import TableFilter
-    from connector.changes.transaction import ChangeReceiver, Transaction
+    from connector.changes.transaction import SourceTransaction
 
 # Bytes of events that are kept in memory, of all prepared transactions.
 MEMORY_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -76,7 +77,7 @@ class PreparedGroups:
     def complete(
         self,
         xid: str,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         tables: TableFilter,
         receiver: ChangeReceiver,
         *,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperGroup
 
-from connector.nearest import did_you_mean, nearest
+from connector.settings.nearest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from typer import Context

@@ -12,13 +12,13 @@ from rich.console import Console
 
 from connector.cli.failure import errors, fail, log_failure, tell, warn
 from connector.errors import ConfigError, ConnectorError, TransientError
-from connector.stop import StoppedHard
+from connector.system.signals import StoppedHard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from connector.config import LogSettings, Settings
+    from connector.settings.sections import LogSettings, Settings
 
 # 0 is a clean end, also after SIGTERM; the others are told apart by what a supervisor should do.
 EXIT_GAVE_UP = 1  # transient: retry.attempts_max was reached; starting again may help
@@ -48,7 +48,7 @@ def run(
     Exit codes: 0 stopped on request, 1 gave up on a transient error, 2 wrong configuration,
     3 an error that starting again cannot mend.
     """
-    from connector.settings_file import log_format  # noqa: PLC0415  # keeps --help fast
+    from connector.settings.loader import log_format  # noqa: PLC0415  # keeps --help fast
 
     if log_format(config) == "json":
         exit_code_of(lambda: _stream(config, verbose=verbose), _failing_in_log)
@@ -59,7 +59,7 @@ def run(
 def _failing_in_log(error: Exception, code: int) -> NoReturn:
     """Log the failure, also one of the configuration that would have set up the log."""
     from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
-    from connector.config import LogSettings  # noqa: PLC0415  # keeps --help fast
+    from connector.settings.sections import LogSettings  # noqa: PLC0415  # keeps --help fast
 
     configure_logging(LogSettings(format="json"))
     log_failure(error, code)
@@ -72,11 +72,11 @@ def _stream(config: Path, *, verbose: bool) -> None:
         from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
 
         from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
-        from connector.settings_file import (  # noqa: PLC0415  # keeps --help fast
+        from connector.run.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
+        from connector.settings.loader import (  # noqa: PLC0415  # keeps --help fast
             load_settings,
             readable_by_all,
         )
-        from connector.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
 
         settings = load_settings(config)
         log: LogSettings = settings.log
@@ -118,7 +118,7 @@ def check(config: ConfigPath) -> None:
     """
 
     def report() -> None:
-        from connector.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
+        from connector.cli.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
         from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
 
         settings = loaded(config)
@@ -142,7 +142,7 @@ def loaded(config: Path) -> Settings:
 
     Raises ConfigError with one line per wrong key.
     """
-    from connector.settings_file import (  # noqa: PLC0415  # keeps --help fast
+    from connector.settings.loader import (  # noqa: PLC0415  # keeps --help fast
         load_settings,
         readable_by_all,
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import BinaryIO
 
-    from connector.dump.logs import Log
+    from connector.dump.logs import DumpedLog
     from connector.dump.recover import Gap
     from connector.dump.run import DumpOptions
 
@@ -185,7 +185,9 @@ def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: Chan
     )
 
 
-def _run(options: DumpOptions, logs: Iterable[Log], output: Path | None, *, at_once: bool) -> None:
+def _run(
+    options: DumpOptions, logs: Iterable[DumpedLog], output: Path | None, *, at_once: bool
+) -> None:
     from connector.dump.output import LineOutput  # noqa: PLC0415  # keeps --help fast
     from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
     from connector.dump.run import Dump  # noqa: PLC0415  # keeps --help fast

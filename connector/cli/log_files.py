@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.cli.log_options import ServerOptions
-    from connector.dump.logs import Log, ReadingOptions
+    from connector.dump.logs import DumpedLog, ReadingOptions
 
 
 def opened_logs(
     names: Sequence[str] | None, server: ServerOptions, options: ReadingOptions
-) -> Iterator[Log]:
+) -> Iterator[DumpedLog]:
     """Return the logs that a command names: files, or those of a server.
 
     Raises ConfigError for options that contradict each other, and for a password that is not there.
@@ -77,7 +77,7 @@ def _password(url: str, variable: str | None) -> str | None:
     return None
 
 
-def events_of(logs: Iterable[Log], *, stop_position: int | None = None) -> Generator[Event]:
+def events_of(logs: Iterable[DumpedLog], *, stop_position: int | None = None) -> Generator[Event]:
     """Yield the events of logs, in order; those of the last one up to `stop_position`.
 
     On a terminal a bar shows how far that is, until this generator is closed.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from connector.errors import ConfigError, DecodeError
-from connector.nearest import did_you_mean
+from connector.settings.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

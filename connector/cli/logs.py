@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 if TYPE_CHECKING:
-    from connector.config import LogSettings
+    from connector.settings.sections import LogSettings
 
 
 def configure_logging(settings: LogSettings) -> None:

@@ -28,9 +28,9 @@ from connector.cli.failure import fail
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.config import Settings
-    from connector.envelope.contract import QuarantineRecord
+    from connector.contract import QuarantineRecord
     from connector.quarantine.fences import Fence
+    from connector.settings.sections import Settings
 
 quarantine = typer.Typer(
     cls=Commands,
@@ -116,7 +116,7 @@ def show(
 
     def report() -> None:
         from connector.quarantine.explain import explain  # noqa: PLC0415  # keeps --help fast
-        from connector.quarantine.log import read_all  # noqa: PLC0415  # keeps --help fast
+        from connector.quarantine.topic_reader import read_all  # noqa: PLC0415  # keeps --help fast
 
         settings = loaded(config)
         shown = 0
@@ -167,7 +167,7 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """
 
     def ask() -> None:
-        from connector.commands import write_command  # noqa: PLC0415  # keeps --help fast
+        from connector.sink.commands import write_command  # noqa: PLC0415  # keeps --help fast
 
         settings = loaded(config)
         database, _, table = name.partition(".")
@@ -241,7 +241,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
 
 def _require_copy(settings: Settings, config: Path, name: str) -> None:
     """Tell where rows of a table are missing that no replay brings."""
-    from connector.snapshot.reading import copy_has_failed  # noqa: PLC0415  # keeps --help fast
+    from connector.snapshot.failed_copies import copy_has_failed  # noqa: PLC0415  # keeps --help fast
 
     if copy_has_failed(settings.kafka, settings.name, name):
         reason = (
@@ -267,7 +267,7 @@ def _database_fence(settings: Settings, name: str) -> Fence | None:
 
 
 def _fences(settings: Settings) -> list[Fence]:
-    from connector.quarantine.reading import read_fences  # noqa: PLC0415  # keeps --help fast
+    from connector.quarantine.committed_fences import read_fences  # noqa: PLC0415  # keeps --help fast
 
     return read_fences(settings.kafka, settings.name)
 

@@ -28,8 +28,8 @@ from connector.cli.failure import errors
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from connector.config import Settings
-    from connector.snapshot.asking import Asked, StateWatch
+    from connector.settings.sections import Settings
+    from connector.snapshot.copy_request import CopyRequest, StateWatch
     from connector.snapshot.table_state import TableState
 
 # A pipeline that runs takes a request up at the end of the source transaction that it delivers.
@@ -61,7 +61,7 @@ def snapshot(
     """
 
     def ask_and_show() -> None:
-        from connector.snapshot.asking import (  # noqa: PLC0415  # keeps --help fast
+        from connector.snapshot.copy_request import (  # noqa: PLC0415  # keeps --help fast
             StateWatch,
             ask,
             require_condition,
@@ -83,7 +83,7 @@ def snapshot(
     exit_code_of(ask_and_show)
 
 
-def _show(settings: Settings, watch: StateWatch, asked: Asked) -> int:
+def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
     """Show the copies until they are over; return the exit code."""
     columns = (
         TextColumn("{task.description}"),
@@ -145,7 +145,7 @@ def _show(settings: Settings, watch: StateWatch, asked: Asked) -> int:
     return EXIT_DEFINITE if any(s.phase == "failed" for s in states.values()) else 0
 
 
-def _are_over(asked: Asked, states: dict[tuple[str, str], TableState]) -> bool:
+def _are_over(asked: CopyRequest, states: dict[tuple[str, str], TableState]) -> bool:
     return all(name in states and not states[name].under_way for name in asked.tables)
 
 

@@ -20,18 +20,18 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import RotateEvent
-from connector.binlog.event_types import EventType
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.mariadb_events import MariadbGtidEvent
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_events import AnonymousGtidEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.mariadb import MariadbGtidEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.framing.event_types import EventType
 from connector.changes.transaction_bounds import rows_of
 from connector.dump.event_scope import GTID_EVENTS, Scope, scope_of, touches
 from connector.errors import ConfigError
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.nearest import did_you_mean, nearest
+from connector.settings.nearest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

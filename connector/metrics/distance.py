@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from connector.envelope.order import file_number
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.metrics.figures import Distance
-from connector.source.binary_logs import binary_log_status, binary_logs, retention
+from connector.progress.order import file_number
+from connector.source.server.binary_logs import binary_log_status, binary_logs, retention
 
 if TYPE_CHECKING:
-    from connector.metrics.figures import Standing
-    from connector.source.mysql_server import MysqlServer
+    from connector.metrics.figures import CommittedPosition
+    from connector.source.server.mysql_server import MysqlServer
 
 _US = 1_000_000
 # The end of a file and the head of the next one, which hold no transaction: where those cannot be
@@ -86,7 +86,7 @@ def read_source_log(server: MysqlServer) -> SourceLog:
 
 
 def distance(
-    log: SourceLog, standing: Standing, caught_up_at: float, bytes_per_second: float
+    log: SourceLog, standing: CommittedPosition, caught_up_at: float, bytes_per_second: float
 ) -> Distance | None:
     """Return how far `standing` is behind `log`; None where it is a place of another server.
 

@@ -15,7 +15,7 @@ from connector.metrics.peer_state import PeerState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from connector.envelope.progress import Progress
+    from connector.progress.progress_record import Progress
 
 
 # An idle stream gets three signs of life in this time.
@@ -23,7 +23,7 @@ SILENT_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CommittedPosition:
     """Where the stream stands: behind the last commit, or at its start."""
 
     progress: Progress
@@ -84,7 +84,7 @@ class Figures:
     bytes: int = 0
     commits: int = 0
     interruptions: int = 0
-    standing: Standing | None = None
+    standing: CommittedPosition | None = None
     distance: Distance | None = None
     # What speaks for a source whose log is not the one that is read any more; "" is nothing.
     doubt: str = ""
@@ -168,7 +168,7 @@ class Figures:
         self, progress: Progress, committed_us: int, records: int, transactions: int, size: int
     ) -> None:
         """Count a commit, and stand behind it."""
-        self.standing = Standing(progress, committed_us)
+        self.standing = CommittedPosition(progress, committed_us)
         self.commits += 1
         self.records += records
         self.transactions += transactions

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.envelope.progress import progress_topic
 from connector.errors import ConfigError, SinkUnavailable
+from connector.progress.progress_record import progress_topic
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
-    from connector.config import KafkaSettings
     from connector.metrics.figures import Figures
+    from connector.settings.sections import KafkaSettings
 
 _PAUSE_SECONDS = 1.0
 # With the pause before it, a loss is known within 5 seconds.

@@ -14,14 +14,14 @@ import structlog
 
 from connector.errors import ConnectorError, SourceUnavailable
 from connector.metrics.distance import distance, read_source_log
-from connector.source.binary_logs import RDS_RETENTION, set_rds_retention
-from connector.source.mysql_server import MysqlServer, place_of
+from connector.source.server.binary_logs import RDS_RETENTION, set_rds_retention
+from connector.source.server.mysql_server import MysqlServer, place_of
 
 if TYPE_CHECKING:
-    from connector.config import SourceSettings
-    from connector.envelope.progress import Progress
     from connector.metrics.distance import SourceLog
-    from connector.metrics.figures import Distance, Figures, Standing
+    from connector.metrics.figures import CommittedPosition, Distance, Figures
+    from connector.progress.progress_record import Progress
+    from connector.settings.sections import SourceSettings
 
 # Between two signs of life.
 _PING_SECONDS = 1.0
@@ -54,7 +54,7 @@ class SourceWatch:
         self._looked_at: SourceLog | None = None
         self._committed: Progress | None = None
         # Since when it is the same, on the server's clock, or since when that was told.
-        self._standing: Standing | None = None
+        self._standing: CommittedPosition | None = None
         self._still_since = 0.0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="source-watch", daemon=True)
@@ -152,7 +152,9 @@ class SourceWatch:
             )
         self._warned = near
 
-    def _tell_of_standstill(self, log: SourceLog, now: Distance, standing: Standing) -> None:
+    def _tell_of_standstill(
+        self, log: SourceLog, now: Distance, standing: CommittedPosition
+    ) -> None:
         """Say, once a minute, that nothing is committed although the source has more."""
         if now.seconds == 0 or standing is not self._standing:
             self._standing, self._still_since = standing, log.now

@@ -10,15 +10,15 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast, final
 
-from connector.envelope.contract import FENCES_TOPIC_SUFFIX, control_topic
-from connector.envelope.record import NO_HEADERS
+from connector.contract import FENCES_TOPIC_SUFFIX, control_topic
 from connector.errors import DecodeError
+from connector.records.record import NO_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from connector.envelope.contract import FenceRecord
-    from connector.envelope.record import RecordTarget
+    from connector.contract import FenceRecord
+    from connector.records.record import RecordTarget
 
 # As the table of a fence: all of a database.
 ALL_TABLES: Final = "*"

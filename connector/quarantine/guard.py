@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import StatementChange
-from connector.envelope.row_keys import RowKeys
+from connector.envelope.rows.row_keys import RowKeys
 from connector.errors import EventError, RecordTooLarge, UnsupportedChange
 from connector.quarantine.advice import reason_of
+from connector.quarantine.fence_setter import FenceSetter
 from connector.quarantine.fences import ALL_TABLES
-from connector.quarantine.fencing import Fencing
 from connector.quarantine.record import GONE, STATEMENT
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.changes.transaction import RowsChange, Transaction
-    from connector.envelope.contract import QuarantinedRow
-    from connector.envelope.encode import RecordEncoder
+    from connector.changes.transaction import RowsChange, SourceTransaction
+    from connector.contract import QuarantinedRow
+    from connector.envelope.record_encoder import RecordEncoder
     from connector.errors import ConnectorError
     from connector.quarantine.fences import Fences, TableFences
     from connector.quarantine.store import QuarantineStore
@@ -57,7 +57,7 @@ class Guard:
         self._policy = policy
         self._encoder = encoder
         self._fences = fences
-        self._fencing = Fencing(fences, encoder)
+        self._fencing = FenceSetter(fences, encoder)
         self._store = store
 
     def rows(self, change: RowsChange, now_us: i64) -> None:
@@ -110,7 +110,7 @@ class Guard:
     def refused(
         self,
         refusal: UnsupportedChange,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         event_number: i64,
         event: Event,
         now_us: i64,

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.envelope.event_encoder import US_PER_MS
-from connector.quarantine.log import QuarantineLog
 from connector.quarantine.replay import Replay
-from connector.request import RequestRefused, arguments_of, table_name
+from connector.quarantine.topic_reader import QuarantineLog
+from connector.sink.request import RequestRefused, arguments_of, table_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from connector.clock import Clock
-    from connector.config import KafkaSettings
-    from connector.envelope.encode import RecordEncoder
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.progress.stream_position import StreamPosition
     from connector.quarantine.fences import Fence, Fences
-    from connector.resume import Standing
+    from connector.settings.sections import KafkaSettings
     from connector.sink.clients import KafkaClients
+    from connector.system.clock import Clock
 
 # What it is asked for by.
 REPLAY = "replay"
@@ -39,7 +39,7 @@ class QuarantineKeeper:
         pipeline: str,
         fences: Fences,
         encoder: RecordEncoder,
-        standing: Standing,
+        standing: StreamPosition,
         clients: KafkaClients,
         clock: Clock,
     ) -> None:

@@ -20,10 +20,10 @@ from connector.quarantine.record import COPIED, GONE, ROWS, ChangeReader, places
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.envelope.contract import QuarantinedRow, QuarantineRecord
-    from connector.envelope.encode import RecordEncoder
+    from connector.contract import QuarantinedRow, QuarantineRecord
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.progress.stream_position import StreamPosition
     from connector.quarantine.fences import Fence, Fences
-    from connector.resume import Standing
 
 # Bytes of events that are written in one turn, before the stream has its own.
 _TURN_BYTES = 4 * 1024 * 1024
@@ -67,7 +67,7 @@ class Replay:
         fences: list[Fence],
         all_fences: Fences,
         encoder: RecordEncoder,
-        standing: Standing,
+        standing: StreamPosition,
         log: KeptRecords,
         monotonic: Callable[[], float],
     ) -> None:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.control_events import RotateEvent
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.event_types import FORMAT_DESCRIPTION, TABLE_MAP
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.mariadb_events import BinlogCheckpointEvent, MariadbGtidListEvent
-from connector.binlog.old_formats import format_before_description
-from connector.binlog.transaction_events import PreviousGtidsEvent
-from connector.binlog.version import BinlogVersion
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.mariadb import BinlogCheckpointEvent, MariadbGtidListEvent
+from connector.binlog.events.old_formats import format_before_description
+from connector.binlog.events.transaction import PreviousGtidsEvent
+from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, TABLE_MAP
+from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.binlog.framing.version import BinlogVersion
 from connector.errors import ConfigError, EventError, LogTruncated
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.rows_head import DELETE, INSERT
-from connector.binlog.values import ABSENT
+from connector.binlog.columns.values import ABSENT
+from connector.binlog.events.rows_head import DELETE, INSERT
 from connector.changes.transaction_bounds import rows_of
 from connector.errors import DecodeError
 from connector.reader.row_change import RowChange, column_names
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from mypy_extensions import i64
 
+    from connector.binlog.columns.row_plan import RowPlan
+    from connector.binlog.columns.values import Value
     from connector.binlog.event import Event
-    from connector.binlog.row_plan import RowPlan
-    from connector.binlog.rows_event import Row, RowsEvent
-    from connector.binlog.rows_head import RowsKind
-    from connector.binlog.table_map_event import TableMapEvent
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.rows_head import RowsKind
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.codec.payload import PayloadReader
     from connector.reader.row_change import Image
     from connector.reader.transactions import Transaction
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
 
-from connector.binlog.mariadb_events import MariadbGtidEvent
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.mariadb import MariadbGtidEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
 from connector.errors import ConfigError
 from connector.reader.row_changes import RowChanges, rows_changed_by
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import RowsEvent
+    from connector.binlog.events.rows import RowsEvent
     from connector.changes.transaction_bounds import TransactionSpan
     from connector.gtid import Gtid, MariadbGtid
     from connector.reader.row_change import RowChange

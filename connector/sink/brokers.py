@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from connector.errors import SinkRefused, SinkUnavailable
 
 if TYPE_CHECKING:
-    from connector.config import KafkaSettings
+    from connector.settings.sections import KafkaSettings
 
 
 @dataclass(frozen=True, slots=True)

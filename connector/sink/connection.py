@@ -13,7 +13,7 @@ from connector.sink.network import NoWayIn, network_client
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.config import KafkaSettings
+    from connector.settings.sections import KafkaSettings
 
 _TOO_LARGE = (
     "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of "

@@ -14,12 +14,12 @@ from kafka.protocol.admin import DescribeTransactionsRequest
 
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
-from connector.sink.kafka import taking_over, topics_at_start, transactional_id, writing
+from connector.sink.kafka_sink import taking_over, topics_at_start, transactional_id, writing
 from connector.sink.recovery import Recovered, recover
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
-    from connector.config import KafkaSettings
+    from connector.settings.sections import KafkaSettings
 
 _WRITE = "WRITE"
 

@@ -25,7 +25,7 @@ from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
-    from connector.config import KafkaSettings
+    from connector.settings.sections import KafkaSettings
 
 _BROKER = ConfigResourceType.BROKER
 _BROKER_LIMIT = "socket.request.max.bytes"

@@ -17,7 +17,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from connector.sink.delivery import delivery_of
 
 if TYPE_CHECKING:
-    from connector.sink.record_batch import RecordBatch
+    from connector.records.record_batch import RecordBatch
 
 # The end of a run waits for this one.
 _ABORT_SECONDS = 10.0

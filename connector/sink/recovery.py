@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from kafka import TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-from connector.envelope.contract import (
+from connector.contract import (
     FENCES_TOPIC_SUFFIX,
     SNAPSHOT_TOPIC_SUFFIX,
     control_topic,
 )
-from connector.envelope.progress import Progress, progress_topic
-from connector.envelope.table_schema import schema_topic
+from connector.envelope.schemas.table_schema import schema_topic
+from connector.progress.progress_record import Progress, progress_topic
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
@@ -29,7 +29,7 @@ from connector.sink.topics import TopicCreator
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Sequence
 
-    from connector.config import KafkaSettings
+    from connector.settings.sections import KafkaSettings
 
 # The last progress record of a pipeline is nearly always among these last offsets; each try that
 # does not find it looks back ten times further.

@@ -12,7 +12,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 
-from connector.envelope.contract import (
+from connector.contract import (
     COMMANDS_TOPIC_SUFFIX,
     FENCES_TOPIC_SUFFIX,
     HEARTBEAT_TOPIC_SUFFIX,
@@ -31,7 +31,7 @@ from connector.sink.connection import client_settings, connector_error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from connector.config import KafkaSettings
+    from connector.settings.sections import KafkaSettings
 
 _HOUR_MS = 3_600_000
 # What is replayed from the start keeps the last record of each key for ever, and is compacted soon.

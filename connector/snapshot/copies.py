@@ -9,17 +9,17 @@ import structlog
 from connector.changes.statement import StatementKind
 from connector.errors import DefiniteError, UnsupportedChange
 from connector.quarantine.copied_rows import TableFenced
-from connector.snapshot.copying import Copying
+from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import NO_REQUEST, TableState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from connector.config import SnapshotSettings
     from connector.metrics.figures import CopyFigures
+    from connector.settings.sections import SnapshotSettings
     from connector.snapshot.output import CopyOutput
-    from connector.snapshot.readers import Readers
+    from connector.snapshot.reader_pool import ReaderPool
 
 # While rows are under way, and while there is nothing to do.
 _BUSY_PATIENCE_SECONDS = 0.005
@@ -36,7 +36,7 @@ class Copies:
     def __init__(
         self,
         output: CopyOutput,
-        open_readers: Callable[[], Readers],
+        open_readers: Callable[[], ReaderPool],
         lift_fences: Callable[[str, str], None],
         settings: SnapshotSettings,
         states: Iterable[TableState],
@@ -56,7 +56,7 @@ class Copies:
         self._keeps_new_tables = keeps_new_tables
         self._goes_on_without = goes_on_without
         self._states = {state.key_part: state for state in states}
-        self._copying = Copying(
+        self._copying = CopyScheduler(
             output, open_readers, settings, self._take_back, self._complete, self._fail
         )
         self._copying.copies += [

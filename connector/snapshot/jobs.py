@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from connector.envelope.selected_chunk import Chunk
+    from connector.envelope.copied.selected_chunk import Chunk
     from connector.snapshot.table_state import KeyRange
     from connector.snapshot.watermark import Delivered, LogPosition
-    from connector.source.selected_table import SelectedTable
+    from connector.source.tables.selected_table import SelectedTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from connector.snapshot.table_state import KeyRange
-    from connector.source.selected_table import KeyColumn, SelectedTable
+    from connector.source.tables.selected_table import KeyColumn, SelectedTable
 
 
 def can_be_paged(table: SelectedTable) -> bool:

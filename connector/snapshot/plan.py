@@ -11,12 +11,12 @@ from connector.snapshot.jobs import PlanJob, Planned
 from connector.snapshot.keyset import can_be_paged
 from connector.snapshot.table_state import KeyRange
 from connector.snapshot.watermark import log_end
-from connector.source.selected_table import SelectedTable
+from connector.source.tables.selected_table import SelectedTable
 
 if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
-    from connector.config import SnapshotSettings
-    from connector.source.select_session import SelectSession
+    from connector.settings.sections import SnapshotSettings
+    from connector.source.server.select_session import SelectSession
 
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 # A part should be worth a connection.

@@ -10,8 +10,8 @@ from connector.snapshot.jobs import ChunkJob, PassJob
 from connector.snapshot.table_state import NO_REQUEST
 
 if TYPE_CHECKING:
-    from connector.config import SnapshotSettings
     from connector.envelope.key_watch import WatchedTable
+    from connector.settings.sections import SnapshotSettings
     from connector.snapshot.jobs import ChunkRead, Planned
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.table_state import TableState

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.character_sets import character_decoder
+from connector.binlog.charsets.character_sets import character_decoder
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from librt.strings import BytesWriter
 from orjson import dumps
 
-from connector.binlog.column import Column
-from connector.binlog.column_types import ColumnType, column_type_name
 from connector.binlog.columns import floats
+from connector.binlog.columns.column import Column
 from connector.binlog.columns.column_reader import PrintedReader
+from connector.binlog.columns.column_types import ColumnType, column_type_name
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import float32_text, put_float64
 from connector.binlog.columns.json_document import json_text
 from connector.binlog.columns.json_scalars import double_text
-from connector.binlog.row_plan import RowPlan
-from connector.binlog.values import ABSENT, EnumIndex, Geometry, Value
+from connector.binlog.columns.row_plan import RowPlan
+from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, Value
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
 
 T = ColumnType
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.columns.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.events.rows import RowsEvent
 from local_stack import MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.rows_event import Row
+    from connector.binlog.events.rows import Row
 
 pytestmark = pytest.mark.server
 

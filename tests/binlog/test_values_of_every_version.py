@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from connector.binlog.collations import charset_of
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.values import ABSENT, EnumIndex, Geometry
+from connector.binlog.charsets.collations import charset_of
+from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry
+from connector.binlog.events.rows import RowsEvent
 from connector.errors import EventError
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.character_sweep import (
@@ -30,8 +30,8 @@ from tests.binlog.test_values_of_real_servers import BYTES, FLOATS, GEOMETRIES, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
     from local_stack import Server
 
 pytestmark = pytest.mark.server

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from connector.binlog.rows_event import RowsEvent
+from connector.binlog.events.rows import RowsEvent
 
 if TYPE_CHECKING:
-    from connector.binlog.column import Column
-    from connector.binlog.values import Geometry, Value
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Geometry, Value
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server

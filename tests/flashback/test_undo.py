@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.xa_event import XaPrepareEvent, XaXid
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.xa import XaPrepareEvent, XaXid
 from connector.errors import UnsupportedChange
 from connector.flashback.spool import Spool
 from connector.flashback.undo import SESSION, Undo

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
-from connector.dump.events_format import EventsWriter
-from connector.dump.json_format import JsonWriter
+from connector.dump.events.format import EventsWriter
+from connector.dump.json.format import JsonWriter
 from connector.dump.writer import whole
 from tests.golden.replay import replay, replayed_and_recorded
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.commands import write_command
-from connector.settings_file import load_settings
+from connector.settings.loader import load_settings
+from connector.sink.commands import write_command
 from local_stack import connect
 from tests.errors.texts import text
 from tests.integration.harness import ConnectorProcess, read_committed, wait_until

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.settings_file import load_settings
-from connector.source.dump_request import open_stream
-from connector.source.mysql_server import MysqlServer
-from connector.source.start import resolve_start
+from connector.settings.loader import load_settings
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.start.configured_start import resolve_start
+from connector.source.stream.dump_request import open_stream
 from local_stack.managed_server import free_port
 from tests.errors.texts import says
 from tests.errors.texts import text as cause_text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.event_types import EventType
+from connector.binlog.framing.event_types import EventType
 from local_stack import KafkaBroker, MysqlServer
 from tests.errors.texts import says
 from tests.integration.conftest import new_stream

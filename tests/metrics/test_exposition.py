@@ -8,9 +8,9 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from connector.envelope.progress import Progress
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.figures import CopyFigures, Distance, Figures
+from connector.progress.progress_record import Progress
 
 PREFIX = "binlog_connector_"
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.binlog.event_types import EventType
+from connector.binlog.framing.event_types import EventType
 from connector.errors import ConfigError, DecodeError, EventError, LogRefused, LogTruncated
 from connector.gtid import Gtid, GtidSet
 from connector.reader import open_binlog, open_binlogs

@@ -10,19 +10,19 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING
 
+from connector.codec.payload import encode_lenenc
 from connector.errors import SourceUnavailable
 from connector.gtid import GtidSet
-from connector.payload import encode_lenenc
-from connector.source.select_session import SelectSession
-from connector.source.server_errors import server_error
+from connector.source.server.select_session import SelectSession
+from connector.source.server.server_errors import server_error
 from tests.simulation.faults import Call, Fault
 from tests.simulation.story import DATABASE, KEYLESS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from connector.envelope.selected_chunk import Chunk
-    from connector.envelope.selected_rows import SelectedRowWriter
+    from connector.envelope.copied.selected_chunk import Chunk
+    from connector.envelope.copied.selected_rows import SelectedRowWriter
     from tests.simulation.live_server import LiveServer
     from tests.simulation.table_history import Rows, TableContent
     from tests.simulation.world import Process

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.changes.receiver import Committed
 from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import Committed
 from tests.changes.received import changes_of
 from tests.golden.golden import MAGIC, GoldenRecording, recordings
 from tests.length import length

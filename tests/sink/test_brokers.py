@@ -13,8 +13,8 @@ import pytest
 from kafka import errors
 from structlog.testing import capture_logs
 
-from connector.config import KafkaSettings
 from connector.errors import ConnectorError, SinkRefused, SinkUnavailable
+from connector.settings.sections import KafkaSettings
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.limits import check_limits
 from connector.sink.topics import TopicCreator

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from connector.config import KafkaSettings
-from connector.envelope.progress import Progress
-from connector.envelope.record import NO_HEADERS
 from connector.errors import Fenced, RecordTooLarge, SinkRefused, SinkUnavailable
+from connector.progress.progress_record import Progress
+from connector.records.record import NO_HEADERS
+from connector.settings.sections import KafkaSettings
 from connector.sink.clients import KAFKA_CLIENTS
 from connector.sink.connection import client_settings
-from connector.sink.kafka import KafkaSink
+from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered, read_progress, recover
 from local_stack.managed_server import free_port
 from tests.errors.texts import says

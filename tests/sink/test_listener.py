@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.config import KafkaSettings
 from connector.errors import SinkUnavailable
+from connector.settings.sections import KafkaSettings
 from connector.sink.limits import check_limits
 from connector.sink.listener import obstacle_at
 from local_stack.managed_server import HOST, free_port

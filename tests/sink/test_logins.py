@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.config import KafkaSettings
 from connector.errors import SinkRefused, SinkUnavailable
-from connector.sink.kafka import KafkaSink
+from connector.settings.sections import KafkaSettings
+from connector.sink.kafka_sink import KafkaSink
 from connector.sink.limits import check_limits
 from local_stack import KafkaBroker
 from local_stack.managed_server import HOST, free_port

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from connector.cli.snapshot import _total
-from connector.config import SnapshotSettings
 from connector.envelope.key_watch import WatchedTable
 from connector.metrics.figures import CopyFigures
+from connector.settings.sections import SnapshotSettings
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import TableState
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.config import SnapshotSettings
 from connector.errors import ConfigError
+from connector.settings.sections import SnapshotSettings
 from connector.snapshot.jobs import PlanJob
 from connector.snapshot.plan import plan
-from connector.source.select_session import SelectSession
+from connector.source.server.select_session import SelectSession
 from tests.errors.texts import text
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.metrics.distance import read_source_log
-from connector.source.binary_logs import retention
-from connector.source.mysql_server import MysqlServer
+from connector.source.server.binary_logs import retention
+from connector.source.server.mysql_server import MysqlServer
 from tests.source.conftest import LEAST_GRANTS
 
 if TYPE_CHECKING:

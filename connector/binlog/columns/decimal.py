@@ -22,14 +22,14 @@ from librt.strings import write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column_reader import PrintedReader
-from connector.digits import put_padded, put_uint
+from connector.codec.digits import put_padded, put_uint
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
-    from connector.binlog.column import Column
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.codec.payload import PayloadReader
 
 PRECISION_MAX = 65
 SCALE_MAX = 38  # of MariaDB; 30 in MySQL

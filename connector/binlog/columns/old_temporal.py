@@ -26,8 +26,8 @@ from connector.errors import DecodeError
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
-    from connector.binlog.column import Column
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.codec.payload import PayloadReader
 
 _TWO_DIGITS: Final = 100
 _SIX_DIGITS: Final = 1_000_000

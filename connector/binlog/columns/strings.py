@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.character_sets import character_decoder
-from connector.binlog.collations import BINARY_COLLATION
+from connector.binlog.charsets.character_sets import character_decoder
+from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column_reader import ColumnReader
 from connector.errors import DecodeError
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from mypy_extensions import i64
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
+    from connector.codec.payload import PayloadReader
 
 _ONE_BYTE_MAX: Final = 255
 _BLOB_LENGTHS = (1, 2, 3, 4)
