@@ -1,4 +1,9 @@
-"""Who takes the pieces of transactions, and how each transaction ends."""
+"""What the assembler hands pieces of source transactions to, in their order.
+
+A transaction is one or more `RowsChange` and `StatementChange`, closed by `Committed`. Pieces are
+handed on as they arrive, so a transaction of any size passes in bounded memory. A receiver drops
+them again unless `Committed` follows.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,14 @@ from typing import TYPE_CHECKING, final
 
 from mypy_extensions import mypyc_attr
 
+from connector.changes.transaction import RowsReceiver
 from connector.errors import RolledBack
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
+    from connector.changes.transaction import SourceTransaction, StatementChange
     from connector.changes.xa import PreparedGroup
     from connector.errors import UnsupportedChange
 
@@ -45,12 +51,8 @@ class Committed:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class ChangeReceiver:
+class ChangeReceiver(RowsReceiver):
     """Takes the pieces of transactions, in their order."""
-
-    def rows(self, change: RowsChange) -> None:
-        """Take changed rows."""
-        raise NotImplementedError
 
     def ddl(self, changes: list[StatementChange]) -> None:
         """Take a statement as a whole: what `statement` then gets one by one."""

@@ -1,9 +1,4 @@
-"""What the assembler hands on: pieces of source transactions, in order.
-
-A transaction is one or more `RowsChange` and `StatementChange`, closed by `Committed`. Pieces are
-handed on as they arrive, so a transaction of any size passes in bounded memory; whoever takes them
-must drop them again unless `Committed` follows.
-"""
+"""Pieces of source transactions: changed rows, and statements."""
 
 from __future__ import annotations
 
@@ -124,3 +119,12 @@ class StatementChange:
         self.added_columns = added_columns
         self.query = query
         self.resync = resync
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RowsReceiver:
+    """Takes changed rows, in their order."""
+
+    def rows(self, change: RowsChange) -> None:
+        """Take changed rows."""
+        raise NotImplementedError

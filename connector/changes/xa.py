@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.held_rows import HeldRows
-    from connector.changes.receiver import ChangeReceiver
     from connector.changes.table_filter import TableFilter
-    from connector.changes.transaction import SourceTransaction
+    from connector.changes.transaction import RowsReceiver, SourceTransaction
 
 # Bytes of events that are kept in memory, of all prepared transactions.
 MEMORY_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -79,7 +78,7 @@ class PreparedGroups:
         xid: str,
         transaction: SourceTransaction,
         tables: TableFilter,
-        receiver: ChangeReceiver,
+        receiver: RowsReceiver,
         *,
         commits: bool,
     ) -> bool:
