@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog.event import EventBodies
 from connector.binlog.event_bodies import BODIES
 from connector.binlog.events.compressed import decompress_rows
 from connector.binlog.events.control import IgnorableEvent
@@ -110,7 +111,7 @@ _LEFT: Final = bytes([_what_is_left(type_code) for type_code in range(256)])
 
 
 @final
-class BodyDecoder:
+class BodyDecoder(EventBodies):
     """Decodes the bodies of events in the order of a log."""
 
     def __init__(

@@ -57,7 +57,6 @@ from connector.binlog.framing.log_position import UNNAMED_LOG
 from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
-    from connector.binlog.body_decoder import BodyDecoder
     from connector.binlog.events.rows_head import RowsHead
     from connector.binlog.framing.header import EventHeader
     from connector.codec.payload import PayloadReader
@@ -107,6 +106,21 @@ EventBody = (
 _BEGIN: Final = b"BEGIN"
 
 
+class EventBodies:
+    """Decodes the bodies of events; `BodyDecoder` is the one that does."""
+
+    # Whether QUERY events are laid out as `thread_id_of` expects.
+    has_plain_queries: bool
+
+    def receive(self, event: Event, body: PayloadReader) -> None:
+        """Take the next event of the log, and decode what it leaves for later ones."""
+        raise NotImplementedError
+
+    def decode(self, event: Event, body: PayloadReader) -> EventBody:
+        """Decode what is between an event's header and its checksum."""
+        raise NotImplementedError
+
+
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Event:
@@ -141,7 +155,7 @@ class Event:
         data: bytes,
         *,
         checksummed: bool = False,
-        bodies: BodyDecoder | None = None,
+        bodies: EventBodies | None = None,
         reader: PayloadReader | None = None,
         number: i64 = 0,
     ) -> None:
