@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.table_map import TableMapEvent
     from connector.codec.payload import PayloadReader
     from connector.reader.row_change import Image
-    from connector.reader.transactions import Transaction
+    from connector.reader.transaction_events import TransactionEvents
 
 _INSERT: Final = "insert"
 _UPDATE: Final = "update"
@@ -38,7 +38,7 @@ class RowChanges:
     def __init__(self, schemas: Mapping[str, Sequence[str]] | None) -> None:
         """Name columns that the log does not name by `schemas`."""
         self._schemas = schemas
-        self._transaction: Transaction | None = None
+        self._transaction: TransactionEvents | None = None
         self._seq: i64 = 0
         # Of the table whose rows came last; most rows are of the same as those before them.
         self._table_map: TableMapEvent | None = None
@@ -56,7 +56,7 @@ class RowChanges:
         self._lone = False  # there is one row, whose images take no bytes
         self._partial_rows: Iterator[Row] | None = None
 
-    def begin(self, transaction: Transaction) -> None:
+    def begin(self, transaction: TransactionEvents) -> None:
         """Go on with the rows of `transaction`, the latest one."""
         self._transaction = transaction
         self._seq = 0
