@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import (
@@ -32,7 +33,6 @@ from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.binlog.framing.event_types import GTID_LOG, event_name
 from connector.changes.earlier_runs import EarlierRuns

@@ -19,8 +19,8 @@ from importlib.metadata import version
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.receiver import ChangeReceiver

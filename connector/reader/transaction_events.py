@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.statement import QueryEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
 from connector.errors import ConfigError
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.heartbeat import HeartbeatEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.checksum import CHECKSUM_LENGTH
 from connector.binlog.loaded_files import LoadedFiles
 from tests.golden.check import (
@@ -139,7 +139,7 @@ def _holds_unknown(body: EventBody) -> bool:
     if isinstance(body, TableMapEvent):
         return body.unknown_fields != ()
     if isinstance(body, TransactionPayloadEvent):
-        return body.unknown_fields != 0
+        return body.payload.unknown_fields != 0
     if isinstance(body, MariadbGtidEvent | MariadbGtidListEvent):
         # Servers fill up to the length that they describe.
         return body.rest.strip(b"\0") != b""

@@ -15,11 +15,11 @@ from __future__ import annotations
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.event_types import event_name
 from connector.binlog.framing.version import BinlogVersion
 from connector.dump.json.bodies import body_fields

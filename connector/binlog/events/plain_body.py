@@ -1,8 +1,8 @@
-"""How the body of each event type is decoded, where earlier events of the log do not matter.
+"""The bodies that hold no events, and how each is decoded if earlier events do not matter.
 
-An entry takes the body behind the header, the header, and the format of the log; it reads the body
-to its end. Table maps, rows and what holds other events are decoded by `body_decoder`, because they
-need its state.
+An entry of `BODIES` takes the body after the header, the header, and the format of the log; it
+reads the body to its end. Table maps, rows and what holds other events are decoded by
+`body_decoder`, because they need its state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from connector.binlog.events.control import (
     StopEvent,
 )
 from connector.binlog.events.encryption import StartEncryptionEvent
-from connector.binlog.events.format_description import StartEventV3
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.heartbeat import HeartbeatEvent
@@ -37,11 +37,14 @@ from connector.binlog.events.mariadb import (
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import (
     ExecuteLoadQueryEvent,
     QueryEvent,
     RowsQueryEvent,
 )
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import (
     AnonymousGtidEvent,
     GtidEvent,
@@ -51,15 +54,53 @@ from connector.binlog.events.transaction import (
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.binlog.framing.event_types import EventType
 
+# A body that holds no events of its own.
+PlainBody = (
+    AnnotateRowsEvent
+    | AnonymousGtidEvent
+    | AppendBlockEvent
+    | BeginLoadQueryEvent
+    | BinlogCheckpointEvent
+    | CreateFileEvent
+    | DeleteFileEvent
+    | ExecLoadEvent
+    | ExecuteLoadQueryEvent
+    | FormatDescriptionEvent
+    | GtidEvent
+    | GtidTaggedEvent
+    | HeartbeatEvent
+    | IgnorableEvent
+    | IncidentEvent
+    | IntvarEvent
+    | LoadEvent
+    | MariadbGtidEvent
+    | MariadbGtidListEvent
+    | PartialRowDataEvent
+    | PreviousGtidsEvent
+    | QueryEvent
+    | RandEvent
+    | RotateEvent
+    | RowsEvent
+    | RowsQueryEvent
+    | SlaveEvent
+    | StartEncryptionEvent
+    | StartEventV3
+    | StopEvent
+    | TableMapEvent
+    | TransactionContextEvent
+    | UserVarEvent
+    | ViewChangeEvent
+    | XaPrepareEvent
+    | XidEvent
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.binlog.event import EventBody
-    from connector.binlog.events.format_description import FormatDescriptionEvent
     from connector.binlog.framing.header import EventHeader
     from connector.codec.payload import PayloadReader
 
-    ReadBody = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], EventBody]
+    ReadBody = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], PlainBody]
 
 
 def _decode_compressed_query(body: PayloadReader, post_header_length: int | None) -> QueryEvent:
