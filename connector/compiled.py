@@ -59,10 +59,7 @@ COMPILED: Final = (
     "reader/event_frames.py",
     "reader/file_log.py",
     "reader/file_sequence.py",
-    "reader/transaction_events.py",
-    "reader/transactions.py",
-    "reader/row_change.py",
-    "reader/row_changes.py",
+    "reader/transactions/*.py",
 )
 NOT_COMPILED: Final = (
     "**/__init__.py",

@@ -188,7 +188,7 @@ def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: Chan
 def _run(
     options: DumpOptions, logs: Iterable[DumpedLog], output: Path | None, *, at_once: bool
 ) -> None:
-    from connector.dump.output import LineOutput  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
     from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
     from connector.dump.run import Dump  # noqa: PLC0415  # keeps --help fast
 

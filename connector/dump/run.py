@@ -2,7 +2,7 @@
 
     files or a server ──reader──▶ events ──selection──▶ events ──writer──▶ lines ──▶ a file, a pipe
 
-The formats do the rest: `events_format`, `text_format`, `json_format`, `envelope_format`.
+The formats do the rest: `events/`, `text/`, `json/`, `envelope_format`.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from connector.dump.envelope_format import EnvelopeWriter
 from connector.dump.events.format import EventsWriter
 from connector.dump.format import Format
 from connector.dump.json.format import JsonWriter
+from connector.dump.lines.writer import whole
 from connector.dump.recover import Gap
 from connector.dump.selection import Selection, SelectionOptions
 from connector.dump.text.format import TextWriter
-from connector.dump.writer import whole
 from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from connector.binlog.event import Event
+    from connector.dump.lines.output import LineOutput
+    from connector.dump.lines.writer import EventWriter
     from connector.dump.logs import DumpedLog
-    from connector.dump.output import LineOutput
     from connector.dump.progress import ReadingProgress
-    from connector.dump.writer import EventWriter
 
 _NS_PER_US = 1000
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)

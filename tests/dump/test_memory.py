@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.dump.format import Format
+from connector.dump.lines.output import LineOutput
 from connector.dump.logs import ReadingOptions, files
-from connector.dump.output import LineOutput
 from connector.dump.run import Dump, DumpOptions
 from connector.dump.text.rows import quoted_text
 from local_stack import connect
@@ -34,7 +34,7 @@ from pathlib import Path
 
 from connector.dump.format import Format
 from connector.dump.logs import ReadingOptions, files
-from connector.dump.output import LineOutput
+from connector.dump.lines.output import LineOutput
 from connector.dump.run import Dump, DumpOptions
 from connector.reader import open_binlog
 

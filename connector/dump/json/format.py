@@ -24,13 +24,13 @@ from connector.binlog.framing.event_types import event_name
 from connector.binlog.framing.version import BinlogVersion
 from connector.dump.json.bodies import body_fields
 from connector.dump.json.rows import columns_of, dumps, large_rows_body, rows_body
-from connector.dump.writer import LARGE
+from connector.dump.lines.writer import LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event, EventBody
-    from connector.dump.writer import Line
+    from connector.dump.lines.writer import Line
 
 # Tables whose columns are kept as text; all are dropped when there are more.
 _TABLES_MAX = 256

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from connector.binlog.event import Event
-    from connector.dump.writer import Line
+    from connector.dump.lines.writer import Line
 
 
 class TextWriter:

@@ -24,7 +24,7 @@ from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, JsonDiffs, JsonOperation
 from connector.binlog.events.rows_head import RowsKind
 from connector.dump.events.statement_info import quote_identifier
-from connector.dump.writer import LARGE
+from connector.dump.lines.writer import LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import JsonDiff, Value
     from connector.binlog.events.rows import RowsEvent
-    from connector.dump.writer import Line
+    from connector.dump.lines.writer import Line
 
 # By the bytes of the length.
 _BLOB_NAMES = {

@@ -23,8 +23,8 @@ from connector.binlog.events.mariadb import AnnotateRowsEvent
 from connector.binlog.events.statement import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.framing.event_types import EventType
 from connector.dump.events.statement_info import load_info, quote_identifier
+from connector.dump.lines.writer import Line
 from connector.dump.text.session import END, SessionText
-from connector.dump.writer import Line
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event

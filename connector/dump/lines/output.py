@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from connector.dump.writer import Line
+    from connector.dump.lines.writer import Line
 
 _BLOCK_CHARACTERS = 64 * 1024
 

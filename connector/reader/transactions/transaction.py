@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from connector.reader.row_changes import RowChanges, rows_changed_by
-from connector.reader.transaction_events import EventCursor, TransactionEvents
+from connector.reader.transactions.row_changes import RowChanges, rows_changed_by
+from connector.reader.transactions.transaction_events import EventCursor, TransactionEvents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from connector.binlog.event import Event
     from connector.binlog.events.rows import RowsEvent
-    from connector.reader.row_change import RowChange
+    from connector.reader.transactions.row_change import RowChange
 
 
 @final

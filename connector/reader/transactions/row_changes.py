@@ -9,7 +9,7 @@ from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import DELETE, INSERT
 from connector.changes.transaction_bounds import rows_of
 from connector.errors import DecodeError
-from connector.reader.row_change import RowChange, column_names
+from connector.reader.transactions.row_change import RowChange, column_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from connector.binlog.events.rows_head import RowsKind
     from connector.binlog.events.table_map import TableMapEvent
     from connector.codec.payload import PayloadReader
-    from connector.reader.row_change import Image
-    from connector.reader.transaction_events import TransactionEvents
+    from connector.reader.transactions.row_change import Image
+    from connector.reader.transactions.transaction_events import TransactionEvents
 
 _INSERT: Final = "insert"
 _UPDATE: Final = "update"
