@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast, final
 
+from connector.changes.stream_listener import StreamListener
 from connector.contract import FENCES_TOPIC_SUFFIX, control_topic
 from connector.errors import DecodeError
 from connector.records.record import NO_HEADERS
@@ -91,9 +92,14 @@ class Fences:
     """The fences of one pipeline, in memory and on their way to Kafka."""
 
     def __init__(
-        self, prefix: str, pipeline: str, target: RecordTarget, recovered: Mapping[str, bytes]
+        self,
+        prefix: str,
+        pipeline: str,
+        target: RecordTarget,
+        recovered: Mapping[str, bytes],
+        listener: StreamListener | None = None,
     ) -> None:
-        """Continue with the values `recovered` from the topic.
+        """Continue with the values `recovered` from the topic; `listener` hears of new fences.
 
         Raises DecodeError for one of another version.
         """
@@ -103,8 +109,7 @@ class Fences:
         self._tables: dict[tuple[str, str], TableFences] = {}
         self._changed: dict[str, Fence] = {}
         self.any = False
-        # Fences that were set, until somebody takes note of them.
-        self.new: list[Fence] = []
+        self._listener = StreamListener() if listener is None else listener
         for fence in recovered_fences(prefix, pipeline, recovered):
             self._add(fence)
 
@@ -137,7 +142,9 @@ class Fences:
     def set(self, fence: Fence, now_ms: int) -> None:
         """Keep back what `fence` says."""
         self._add(fence)
-        self.new.append(fence)
+        self._listener.fence_set(
+            fence.name, fence.since, fence.reason, of_key=fence.key is not None
+        )
         self._write(fence, now_ms)
 
     def change(self, fence: Fence) -> None:

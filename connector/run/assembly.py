@@ -23,6 +23,7 @@ from connector.run.notices import Notices
 from connector.sink.commands import Commands
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
+from connector.snapshot.wanted_copies import WantedCopies
 
 if TYPE_CHECKING:
     from connector.quarantine.keeper import QuarantineKeeper
@@ -44,7 +45,6 @@ class PipelineParts:
     copies: Copies
     # Those two and others, in the order of their turns.
     attendants: tuple[Attendant, ...]
-    notices: Notices
 
     def close(self) -> None:
         """Let go of what waits, of connections and threads."""
@@ -89,17 +89,20 @@ def assemble(
         recovered.schemas,
         added_columns(last) if last is not None else {},
     )
-    anchored = encoder.anchored = AnchoredTables(
+    wanted = WantedCopies()
+    notices = Notices(wanted)
+    encoder.anchored = AnchoredTables(
         source.definitions(),
         settings.name,
+        notices,
         mariadb=mariadb,
         schemas=recovered.schemas if last is not None else {},
         changed=last.changed_tables if last is not None else (),
     )
-    tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
+    tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
-        settings, recovered.fences, options, encoder, decoder, standing, sink, clock
+        settings, recovered.fences, options, encoder, decoder, standing, sink, clock, notices
     )
     delivery = DeliveryStream(
         decoder,
@@ -112,6 +115,7 @@ def assemble(
         rolled_back=rolled_back,
         guard=guard,
         transactions=transactions,
+        listener=notices,
     )
     copies = open_copies(
         settings,
@@ -121,6 +125,7 @@ def assemble(
         CopyOutput(settings.name, options, encoder, target, copied_rows, standing, decoder, clock),
         peers.copying,
         quarantine.lift,
+        wanted,
     )
     attendants: list[Attendant] = [quarantine, copies]
     if settings.delivery.heartbeat_interval_seconds:
@@ -132,6 +137,4 @@ def assemble(
         standing,
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
-    return PipelineParts(
-        delivery, quarantine, copies, (*attendants, commands), Notices(delivery, tables, anchored)
-    )
+    return PipelineParts(delivery, quarantine, copies, (*attendants, commands))

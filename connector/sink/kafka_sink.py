@@ -99,8 +99,8 @@ class KafkaSink(BatchReceiver):
         self._name = name
         self._instance = instance
         self.clients = clients
-        # Records that were given to Kafka, by topic, until somebody takes note of them.
-        self.topic_records: Counter[str] = Counter()
+        # Records that were given to Kafka, by topic, since somebody last asked.
+        self._topic_records: Counter[str] = Counter()
         # The instance whose progress was recovered.
         self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
@@ -202,10 +202,15 @@ class KafkaSink(BatchReceiver):
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
             raise self._failure(writing(batch.topic), error) from error
-        self.topic_records[batch.topic] += batch.count
+        self._topic_records[batch.topic] += batch.count
         # The batches of a commit leave together, with fewer requests.
         if not self._committing:
             self._producer.wake()
+
+    def take_topic_records(self) -> Counter[str]:
+        """Return how many records were given to Kafka by topic, and count from 0."""
+        counted, self._topic_records = self._topic_records, Counter()
+        return counted
 
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record that is larger than Kafka takes."""
