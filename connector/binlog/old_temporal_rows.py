@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def misfit(rows: RowsEvent) -> str | None:
     """Return why the rows of an event of MariaDB cannot be read; None where they can be.
 
-    Of a table without such columns, and of rows that are refused already, it is always None.
+    Of rows without such columns, and of those that are refused already, it is always None.
     """
     try:
         plan = rows.plan
@@ -40,6 +40,8 @@ def misfit(rows: RowsEvent) -> str | None:
         for present in (rows.before_columns_present, rows.after_columns_present)
         if present is not None
     ]
+    if not any(place in plan.old_temporal for places in images for place in places):
+        return None
     image = rows.images()
     try:
         while image.offset < image.end:
