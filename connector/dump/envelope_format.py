@@ -30,6 +30,7 @@ from connector.envelope.schemas.table_schema import schema_topic
 from connector.errors import UnsupportedChange
 from connector.progress.order import TransactionOrder, file_number
 from connector.records.record import RecordTarget, decode_headers
+from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -51,7 +52,7 @@ class EnvelopeWriter:
         self._prefix = prefix
         self._held = _HeldLines(prefix)
         self._changes = _Changes(now_us)
-        self._assembler = TransactionAssembler(tables, self._changes)
+        self._assembler = TransactionAssembler(tables, self._changes, TemporaryFolder())
         self._files = _FileNumbers()
 
     def begin(self) -> Iterable[str]:

@@ -24,6 +24,7 @@ from connector.sink.commands import Commands
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.wanted_copies import WantedCopies
+from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from connector.quarantine.keeper import QuarantineKeeper
@@ -110,6 +111,7 @@ def assemble(
         encoder,
         target,
         standing,
+        TemporaryFolder(),
         lower_case_names=source.lower_case_names,
         online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
         rolled_back=rolled_back,

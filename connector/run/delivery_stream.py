@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from connector.binlog.decoder import EventDecoder
     from connector.binlog.event import Event
     from connector.changes.receiver import Committed
+    from connector.changes.row_spool import SpoolFolder
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from connector.envelope.record_encoder import RecordEncoder
@@ -63,6 +64,7 @@ class DeliveryStream(ChangeReceiver):
         encoder: RecordEncoder,
         target: BatchingTarget,
         standing: StreamPosition,
+        folder: SpoolFolder,
         *,
         lower_case_names: bool = False,
         online: OnlineChanges | None = None,
@@ -73,8 +75,9 @@ class DeliveryStream(ChangeReceiver):
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
-        What cannot be carried goes to `guard`; without one it is an error. `transactions` is told
-        which transaction the records are of, `listener` what is met besides.
+        Rows that wait may go to a file in `folder`. What cannot be carried goes to `guard`; without
+        one it is an error. `transactions` is told which transaction the records are of, `listener`
+        what is met besides.
         `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
         """
         self._decoder = decoder
@@ -87,6 +90,7 @@ class DeliveryStream(ChangeReceiver):
         self._assembler = TransactionAssembler(
             tables,
             self,
+            folder,
             lower_case_names=lower_case_names,
             online=self._online,
             prepared=standing.prepared_xa.without_rows(),

@@ -20,6 +20,7 @@ from connector.run.delivery_stream import DeliveryStream
 from connector.settings.sections import SourceSettings
 from connector.source.choice import choose_source
 from connector.source.stream.dump_request import open_stream
+from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.changes.heard import Heard
 from tests.integration.restarts import Batches, feed_event
@@ -98,6 +99,7 @@ class AnchoredStream:
             encoder,
             target,
             standing,
+            TemporaryFolder(),
             lower_case_names=source.lower_case_names,
             online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
             listener=heard,

@@ -29,6 +29,7 @@ from connector.quarantine.replay import Replay
 from connector.quarantine.store import QuarantineStore
 from connector.records.record_batch import BatchingTarget, BatchReceiver
 from connector.run.delivery_stream import DeliveryStream
+from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
 
@@ -230,6 +231,7 @@ class Run:
             encoder,
             target,
             standing,
+            TemporaryFolder(),
             guard=self.guard,
             transactions=transactions,
         )
