@@ -21,8 +21,6 @@ from testcontainers.core.container import DockerContainer
 
 from connector.errors import LocalStackError
 from local_stack.endpoint import Endpoint
-from local_stack.kafka import BROKER_SETTINGS, broker_answers
-from local_stack.kafka_jars import KAFKA_VERSION
 from local_stack.managed_server import HOST, START_SECONDS, free_port
 from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
 from local_stack.sql_server import ADMINISTRATOR, ADMINISTRATOR_PASSWORD, option, server_answers
@@ -183,30 +181,6 @@ class MariadbContainer(MysqlContainer):
         """Use the official image of `version`; `settings` as of a private server."""
         super().__init__(version, settings=settings)
         self.image = f"mariadb:{version}"
-
-
-class KafkaContainer(ContainerServer):
-    """A Kafka broker in a container."""
-
-    def __init__(self, version: str = KAFKA_VERSION) -> None:
-        """Use the Apache image of `version`."""
-        super().__init__(f"apache/kafka:{version}")
-
-    def _describe(self, container: DockerContainer, port: int) -> None:
-        controller = port + 1
-        settings = {
-            **BROKER_SETTINGS,
-            "controller.quorum.voters": f"1@localhost:{controller}",
-            "listeners": f"PLAINTEXT://:{port},CONTROLLER://:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
-            "log.dirs": "/var/lib/kafka/data",
-        }
-        for name, value in settings.items():
-            container.with_env(f"KAFKA_{name.replace('.', '_').upper()}", value)
-
-    def _reach(self, port: int) -> Endpoint | None:
-        endpoint = Endpoint(HOST, port)
-        return endpoint if broker_answers(endpoint) else None
 
 
 def require_engine() -> None:

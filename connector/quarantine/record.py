@@ -45,7 +45,6 @@ _BASE64_BYTES = 4
 _BASE64_OF = 3
 # Types of MariaDB's rows events, in which one that came in fragments is written again.
 _WRITE_V1, _UPDATE_V1, _DELETE_V1 = 23, 24, 25
-_V1_HEAD_BYTES = 8
 
 
 def event_bytes(event: Event, rows: RowsEvent | None) -> tuple[bytes, bool]:

@@ -14,7 +14,7 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.framing.checksum import CHECKSUM_LENGTH
-from connector.binlog.loaded_files import LoadedFiles
+from tests.binlog.loaded_files import loaded_files
 from tests.golden.check import (
     check_shown_events,
     check_tables,
@@ -120,9 +120,7 @@ def test_a_file_of_two_blocks_is_whole_and_a_deleted_one_is_none(
 
 
 def loaded(recording: GoldenRecording) -> list[bytes]:
-    files = LoadedFiles(bytes_max=100_000)
-    received = [files.receive(event) for log in recording.logs for event in log.events()]
-    return [file.content for file in received if file is not None]
+    return list(loaded_files(event for log in recording.logs for event in log.events()))
 
 
 def _without_flags(event: Event) -> bytes:
