@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.envelope.event_encoder import US_PER_MS
-from connector.quarantine.replay import Replay
+from connector.quarantine.core.replay import Replay
 from connector.quarantine.topic_reader import QuarantineLog
 from connector.sink.request import RequestRefused, arguments_of, table_name
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from connector.envelope.record_encoder import RecordEncoder
     from connector.progress.stream_position import StreamPosition
-    from connector.quarantine.fences import Fence, Fences
+    from connector.quarantine.core.fences import Fence, Fences
     from connector.settings.sections import KafkaSettings
     from connector.sink.clients import KafkaClients
     from connector.system.clock import Clock

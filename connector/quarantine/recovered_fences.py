@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.quarantine.copied_rows import CopiedRows
-from connector.quarantine.fences import Fences
-from connector.quarantine.guard import STOP, Guard
+from connector.quarantine.core.copied_rows import CopiedRows
+from connector.quarantine.core.fences import Fences
+from connector.quarantine.core.guard import STOP, Guard
+from connector.quarantine.core.store import QuarantineStore
 from connector.quarantine.keeper import QuarantineKeeper
-from connector.quarantine.store import QuarantineStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

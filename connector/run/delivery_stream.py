@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from connector.envelope.transaction_records import TransactionRecords
     from connector.progress.progress_record import Progress
     from connector.progress.stream_position import Instance, StreamPosition
-    from connector.quarantine.guard import Guard
+    from connector.quarantine.core.guard import Guard
     from connector.records.record_batch import BatchingTarget
     from connector.wire.event_source import EventSource
 

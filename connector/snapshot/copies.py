@@ -8,7 +8,7 @@ import structlog
 
 from connector.changes.statement import StatementKind
 from connector.errors import DefiniteError, UnsupportedChange
-from connector.quarantine.copied_rows import TableFenced
+from connector.quarantine.core.copied_rows import TableFenced
 from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import NO_REQUEST, TableState

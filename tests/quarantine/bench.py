@@ -21,12 +21,12 @@ from connector.gtid import Gtid, GtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
 from connector.progress.stream_position import Instance, StreamPosition, added_columns
-from connector.quarantine.copied_rows import CopiedRows
-from connector.quarantine.fences import Fences
-from connector.quarantine.guard import Guard
-from connector.quarantine.record import ChangeReader, RecordParts, places_of
-from connector.quarantine.replay import Replay
-from connector.quarantine.store import QuarantineStore
+from connector.quarantine.core.copied_rows import CopiedRows
+from connector.quarantine.core.fences import Fences
+from connector.quarantine.core.guard import Guard
+from connector.quarantine.core.record import ChangeReader, RecordParts, places_of
+from connector.quarantine.core.replay import Replay
+from connector.quarantine.core.store import QuarantineStore
 from connector.records.record_batch import BatchingTarget, BatchReceiver
 from connector.run.delivery_stream import DeliveryStream
 from connector.system.temporary_folder import TemporaryFolder

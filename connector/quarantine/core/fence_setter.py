@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.envelope.event_encoder import US_PER_MS
 from connector.envelope.rows.row_keys import key_columns
-from connector.quarantine.fences import Fence
+from connector.quarantine.core.fences import Fence
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from connector.changes.transaction import RowsChange, StatementChange
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
-    from connector.quarantine.fences import Fences
+    from connector.quarantine.core.fences import Fences
 
 # Beyond, the whole table is fenced: keys are kept in memory.
 KEYS_MAX: Final = 10_000

@@ -12,8 +12,8 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.version import BinlogVersion, detect_version
 from connector.errors import DecodeError, RecordTooLarge
-from connector.quarantine.explain import explain
-from connector.quarantine.record import (
+from connector.quarantine.core.explain import explain
+from connector.quarantine.core.record import (
     ChangeReader,
     RecordParts,
     encoded,

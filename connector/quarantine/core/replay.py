@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from connector.envelope.event_encoder import HALVES, US_PER_MS
 from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange
-from connector.quarantine.advice import reason_of
-from connector.quarantine.record import COPIED, GONE, ROWS, ChangeReader, places_of
+from connector.quarantine.core.advice import reason_of
+from connector.quarantine.core.record import COPIED, GONE, ROWS, ChangeReader, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from connector.contract import QuarantinedRow, QuarantineRecord
     from connector.envelope.record_encoder import RecordEncoder
     from connector.progress.stream_position import StreamPosition
-    from connector.quarantine.fences import Fence, Fences
+    from connector.quarantine.core.fences import Fence, Fences
 
 # Bytes of events that are written in one turn, before the stream has its own.
 _TURN_BYTES = 4 * 1024 * 1024

@@ -11,7 +11,7 @@ from connector.binlog.columns.row_plan import describe
 from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
 from connector.errors import DecodeError, UnsupportedChange
-from connector.quarantine.record import COPIED, ROWS, ChangeReader, places_of
+from connector.quarantine.core.record import COPIED, ROWS, ChangeReader, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from connector.errors import UnsupportedChange
+from connector.quarantine.core.replay import _MISSING
 from connector.quarantine.keeper import QuarantineKeeper
-from connector.quarantine.replay import _MISSING
 from connector.system.clock import CLOCK
 from tests.errors.texts import says, text
 from tests.quarantine.bench import (

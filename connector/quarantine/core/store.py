@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.envelope.event_encoder import US_PER_MS
-from connector.quarantine.record import COPIED, ROWS, encoded, event_bytes, fields, values_of
+from connector.quarantine.core.record import COPIED, ROWS, encoded, event_bytes, fields, values_of
 from connector.records.record import NO_HEADERS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from connector.contract import Sequence
 from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import RecordTooLarge, UnsupportedChange
-from connector.quarantine.copied_rows import TableFenced
+from connector.quarantine.core.copied_rows import TableFenced
 from tests.errors.texts import text
 from tests.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantined
 

@@ -7,7 +7,7 @@ stream goes on, and what is left to do is to lift the fence.
 from __future__ import annotations
 
 from connector.errors import ConnectorError, UnsupportedChange
-from connector.quarantine.fences import ALL_TABLES
+from connector.quarantine.core.fences import ALL_TABLES
 
 
 def reason_of(error: ConnectorError, database: str, table: str) -> str:

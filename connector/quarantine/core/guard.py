@@ -18,10 +18,10 @@ from connector.changes.statement import StatementKind
 from connector.changes.transaction import StatementChange
 from connector.envelope.rows.row_keys import RowKeys
 from connector.errors import EventError, RecordTooLarge, UnsupportedChange
-from connector.quarantine.advice import reason_of
-from connector.quarantine.fence_setter import FenceSetter
-from connector.quarantine.fences import ALL_TABLES
-from connector.quarantine.record import GONE, STATEMENT
+from connector.quarantine.core.advice import reason_of
+from connector.quarantine.core.fence_setter import FenceSetter
+from connector.quarantine.core.fences import ALL_TABLES
+from connector.quarantine.core.record import GONE, STATEMENT
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from connector.contract import QuarantinedRow
     from connector.envelope.record_encoder import RecordEncoder
     from connector.errors import ConnectorError
-    from connector.quarantine.fences import Fences, TableFences
-    from connector.quarantine.store import QuarantineStore
+    from connector.quarantine.core.fences import Fences, TableFences
+    from connector.quarantine.core.store import QuarantineStore
 
 STOP: Final = "stop"
 FENCE_KEY: Final = "fence-key"
