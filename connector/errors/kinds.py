@@ -13,7 +13,7 @@
         ├── SourceRefused              the server said no: credentials, grants, settings, purged log
         ├── SinkRefused                Kafka said no: credentials, rights, sizes
         │   └── RecordTooLarge         a record is above the limit; it was not sent
-        ├── Fenced                     another instance with the same name took over
+        ├── Superseded                 another instance with the same name took over
         ├── UnsupportedChange          a change that this version cannot carry without loss
         ├── LocalStackError            a private server cannot be fetched or started
         └── DecodeError                bytes that are not what they claim to be
@@ -201,7 +201,7 @@ class RecordTooLarge(SinkRefused):
     """A record is larger than Kafka is told to take; nothing of it was sent."""
 
 
-class Fenced(DefiniteError):
+class Superseded(DefiniteError):
     """Another instance with the same name has taken over the stream."""
 
 

@@ -14,7 +14,7 @@ from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.envelope.transaction_records import TransactionRecords
-from connector.progress.stream_position import StreamPosition, added_columns
+from connector.progress.stream_position import StreamPosition, awaited_columns
 from connector.quarantine.keeper import REPLAY
 from connector.quarantine.recovered_fences import open_quarantine
 from connector.run.delivery_stream import DeliveryStream
@@ -88,7 +88,7 @@ def assemble(
         standing.order,
         transactions or target,
         recovered.schemas,
-        added_columns(last) if last is not None else {},
+        awaited_columns(last) if last is not None else {},
     )
     wanted = WantedCopies()
     notices = Notices(wanted)

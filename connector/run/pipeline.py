@@ -141,7 +141,7 @@ class Pipeline:
             raise
 
     def _look_for_successor(self, error: ConnectorError) -> None:
-        """Raise Fenced where `error` came because another instance of the pipeline took over.
+        """Raise Superseded where `error` came because another instance of the pipeline took over.
 
         It reads under the same identity, for which servers throw the older reader out: with a text
         that blames the identity, or by closing the connection without a word. Kafka fences the
@@ -355,11 +355,11 @@ class Pipeline:
 
         None where the source cannot be asked.
         """
-        distance = self._figures.distance
-        if distance is None:
+        lag = self._figures.lag
+        if lag is None:
             return None
         ago = (self._clock.time_ns() // _NS_PER_US - self._delivery.committed_us) / _US
-        return round(max(0.0, min(distance.seconds, ago)), 1)
+        return round(max(0.0, min(lag.seconds, ago)), 1)
 
     def _report(self, now: float, progress: Progress) -> None:
         seconds = now - self._last_report

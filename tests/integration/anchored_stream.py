@@ -14,7 +14,7 @@ from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.progress.progress_record import Progress
-from connector.progress.stream_position import Instance, StreamPosition, added_columns
+from connector.progress.stream_position import Instance, StreamPosition, awaited_columns
 from connector.records.record_batch import BatchingTarget
 from connector.run.delivery_stream import DeliveryStream
 from connector.settings.sections import SourceSettings
@@ -78,7 +78,7 @@ class AnchoredStream:
             standing.order,
             target,
             schemas,
-            added_columns(last) if last is not None else {},
+            awaited_columns(last) if last is not None else {},
         )
         heard = Heard()
         encoder.anchored = AnchoredTables(

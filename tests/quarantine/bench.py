@@ -20,7 +20,7 @@ from connector.errors import RecordTooLarge
 from connector.gtid import Gtid, GtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
-from connector.progress.stream_position import Instance, StreamPosition, added_columns
+from connector.progress.stream_position import Instance, StreamPosition, awaited_columns
 from connector.quarantine.core.copied_rows import CopiedRows
 from connector.quarantine.core.fences import Fences
 from connector.quarantine.core.guard import Guard
@@ -213,7 +213,7 @@ class Run:
         target = BatchingTarget(kafka, 1 << 16, 1 << 20, record_bytes_max)
         options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False)
         schemas = kafka.last_values(f"{PREFIX}.schema", "")
-        added = {} if last is None else added_columns(last)
+        added = {} if last is None else awaited_columns(last)
         transactions = TransactionRecords(PREFIX, target) if transaction_records else None
         encoder = RecordEncoder(options, standing.order, transactions or target, schemas, added)
         # As after a restart, the server sends the format first.

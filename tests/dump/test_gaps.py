@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.version import detect_version
-from connector.dump.recover import Gap, LogRecovery
+from connector.dump.gaps import Gap, LogRecovery
 from connector.errors import EventError, LogTruncated
 from tests.binlog.log_bytes import event, format_description, start_v3, v1_event
 from tests.binlog.source_log import MAGIC, split

@@ -19,7 +19,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from connector.gtid import GtidSet, MariadbGtidSet
-from connector.metrics.figures import Distance
+from connector.metrics.figures import Lag
 from connector.progress.order import file_number
 from connector.source.server.binary_logs import binary_log_status, binary_logs, retention
 
@@ -85,9 +85,9 @@ def read_source_log(server: MysqlServer) -> SourceLog:
     )
 
 
-def distance(
+def lag_of(
     log: SourceLog, standing: CommittedPosition, caught_up_at: float, bytes_per_second: float
-) -> Distance | None:
+) -> Lag | None:
     """Return how far `standing` is behind `log`; None where it is a place of another server.
 
     `caught_up_at` is when nothing was left to read last, on the server's clock; the log grows by
@@ -109,7 +109,7 @@ def distance(
         to_purge_seconds = log.retention_seconds or inf
     else:
         to_purge_seconds = _seconds_to_purge(log, progress.file, committed_at, bytes_per_second)
-    return Distance(
+    return Lag(
         bytes=behind,
         transactions=transactions,
         seconds=seconds,

@@ -17,9 +17,9 @@ from connector.changes.table_filter import TableFilter
 from connector.dump.envelope_format import EnvelopeWriter
 from connector.dump.events.format import EventsWriter
 from connector.dump.format import Format
+from connector.dump.gaps import Gap
 from connector.dump.json.format import JsonWriter
 from connector.dump.lines.writer import whole
-from connector.dump.recover import Gap
 from connector.dump.selection import Selection, SelectionOptions
 from connector.dump.text.format import TextWriter
 from connector.errors import DecodeError, EventError
