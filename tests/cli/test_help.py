@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from connector.cli import app, examples
 from connector.cli.config import Reference
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COMMANDS = (
     "run", "check", "config", "snapshot", "demo", "dump", "stat", "flashback", "quarantine",
     "quarantine list", "quarantine show", "quarantine replay",
