@@ -13,7 +13,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from connector.binlog.character_tables import EXTRA_CHARACTERS, TABLES
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,8 +91,9 @@ def character_decoder(charset: str) -> Callable[[bytes], str]:
         try:
             return convert(data)
         except UnicodeDecodeError as error:
-            reason = f"byte {error.start} of the value is not {charset}"
-            raise DecodeError(reason) from None
+            raise DecodeError(
+                log_values.NOT_OF_CHARSET, offset=error.start, charset=charset
+            ) from None
 
     return decode
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.control_events import decode_file_name
 from connector.binlog.event_types import HEARTBEAT_LOG, HEARTBEAT_LOG_V2
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_events
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ class HeartbeatEvent:
             elif field == _POSITION:
                 position = PayloadReader(value).read_lenenc()
         if file is None or position is None:
-            reason = "the heartbeat lacks its file or its position"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.HEARTBEAT_INCOMPLETE)
         return cls(file, position, exact=True)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from connector.binlog.event import Event
 from connector.binlog.event_types import EventType
 from connector.binlog.header import HEADER_LENGTH, EventHeader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_payloads
 from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
@@ -70,5 +70,4 @@ class PayloadDecoder:
 
 def _require_allowed_inside(type_code: int) -> None:
     if type_code in _NEVER_INSIDE:
-        reason = "no server writes it there"
-        raise DecodeError(reason)
+        raise DecodeError(log_payloads.NEVER_INSIDE)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from connector.binlog.log_place import FIRST_POSITION
 from connector.dump.recover import LogRecovery
-from connector.errors import ConfigError, DecodeError, EventError, LogTruncated
+from connector.errors import ConfigError, DecodeError, EventError, LogTruncated, arguments
 from connector.reader import open_binlog, open_server
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
@@ -89,8 +89,9 @@ def _file_events(
             ) as reader:
                 yield from reader
         except OSError as error:
-            reason = f"{path}: {error.strerror or error}"
-            raise ConfigError(reason) from error
+            raise ConfigError(
+                arguments.UNREADABLE, path=path, why=error.strerror or error
+            ) from error
 
     return events
 

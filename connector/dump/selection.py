@@ -29,7 +29,7 @@ from connector.binlog.transaction_events import AnonymousGtidEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import rows_of
 from connector.dump.event_scope import GTID_EVENTS, Scope, scope_of, touches
-from connector.errors import ConfigError
+from connector.errors import ConfigError, arguments
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
             if any(fnmatchcase(event_type.name, name) for name in names)
         }
         if not matched:
-            reason = f"--type {pattern}: no event type has this name, such as WRITE_ROWS_EVENT"
-            raise ConfigError(reason)
+            raise ConfigError(arguments.NO_EVENT_TYPE, pattern=pattern)
         types |= matched
     return frozenset(types)
 

@@ -19,7 +19,7 @@ from connector.binlog.mariadb_events import MariadbGtidEvent
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
-from connector.errors import ConfigError
+from connector.errors import ConfigError, arguments
 from connector.reader.row_changes import RowChanges, rows_changed_by
 
 if TYPE_CHECKING:
@@ -100,11 +100,7 @@ class Transaction:
             return event
         event = self._next()
         if event is None and self._passed_over:
-            reason = (
-                f"{self.file}:{self.position}: the events of this transaction were passed over: "
-                "read them before the next transaction is asked for"
-            )
-            raise ConfigError(reason)
+            raise ConfigError(arguments.PASSED_OVER, file=self.file, position=self.position)
         return event
 
     def rows_events(self) -> Iterator[tuple[Event, RowsEvent]]:
