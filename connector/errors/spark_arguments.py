@@ -26,7 +26,7 @@ NO_PATH = ErrorCode(
     "mysql_binlog needs a path",
     "give a file, a folder or a glob to load()",
     end=_END,
-    cause="load() was called without a path.",
+    cause="The method load() was called without a path.",
 )
 NOT_A_FILE = ErrorCode(
     "C344",
