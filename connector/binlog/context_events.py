@@ -122,7 +122,7 @@ class UserVarEvent:
         try:
             name = body.read_bytes(body.read_uint32()).decode("utf-8")
         except UnicodeDecodeError:
-            raise DecodeError(log.NOT_UTF8, field="variable name") from None
+            raise DecodeError(log.NOT_UTF8, field="name of the user variable") from None
         if body.read_uint8():
             # The server reads NULL as a binary string, and so ignores what may follow.
             return cls(name, UserVarType.STRING, 63, None, False, None, None, body.read_rest())

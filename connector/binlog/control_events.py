@@ -63,7 +63,7 @@ def decode_file_name(name: bytes) -> str:
     try:
         text = name.decode("utf-8")
     except UnicodeDecodeError:
-        raise DecodeError(log.NOT_UTF8, field="file name") from None
+        raise DecodeError(log.NOT_UTF8, field="name of the log file") from None
     if not text:
         raise DecodeError(log_events.FILE_NAME_EMPTY)
     return text

@@ -128,7 +128,7 @@ class CreateFileEvent:
         head = read_post_header(body, load_header_length, _LOAD_HEADER_LENGTH)
         file_id = read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32()
         facts = _read_load(head, body, old_format=False)
-        file_name = _file_name(_read_terminated(body, "file name"))
+        file_name = _file_name(_read_terminated(body, "name of the file"))
         return cls(*facts, file_name, file_id, body.read_rest())
 
 
@@ -214,9 +214,9 @@ def _read_load(
     column_count = head.read_uint32()
     load_format = LoadFormat.decode_old(body) if old_format else LoadFormat.decode(body)
     lengths = body.read_bytes(column_count)
-    columns = [_read_name(body, length, "column name") for length in lengths]
-    table = _read_name(body, table_length, "table name")
-    schema = _read_name(body, schema_length, "schema name")
+    columns = [_read_name(body, length, "name of a column") for length in lengths]
+    table = _read_name(body, table_length, "name of the table")
+    schema = _read_name(body, schema_length, "name of the schema")
     return thread_id, exec_time, skip_lines, schema, table, columns, load_format
 
 

@@ -219,7 +219,7 @@ def _read_names(field: PayloadReader, columns: list[Column]) -> None:
         try:
             column.name = field.read_lenenc_bytes().decode("utf-8")
         except UnicodeDecodeError:
-            raise DecodeError(log.NOT_UTF8, field="column name") from None
+            raise DecodeError(log.NOT_UTF8, field="name of a column") from None
 
 
 def _read_labels(field: PayloadReader, columns: list[Column]) -> None:

@@ -119,7 +119,7 @@ def _text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise DecodeError(log.NOT_UTF8, field="status variable") from None
+        raise DecodeError(log.NOT_UTF8, field="text of a status variable") from None
 
 
 def _flags2(variables: StatusVariables, block: PayloadReader) -> None:

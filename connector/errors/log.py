@@ -60,19 +60,19 @@ NO_END = ErrorCode(
     "L113",
     "the {field} has no end",
     cause=f"The field ends with a zero byte, and there is none. {_CHANGED}",
-    example={"field": "file name"},
+    example={"field": "name of the file"},
 )
 END_ELSEWHERE = ErrorCode(
     "L114",
     "the {field} does not end where its length says",
     cause=f"A zero byte must follow the field, and another byte does. {_CHANGED}",
-    example={"field": "table name"},
+    example={"field": "name of the table"},
 )
 NOT_UTF8 = ErrorCode(
     "L115",
     "the {field} is not UTF-8",
     cause=f"Servers write such a field in UTF-8 alone. {_CHANGED}",
-    example={"field": "column name"},
+    example={"field": "name of a column"},
 )
 NOT_ASCII = ErrorCode(
     "L116",

@@ -173,8 +173,8 @@ def test_an_unknown_variable_ends_the_reading_and_is_kept_with_what_follows() ->
     ("data", "message"),
     [
         (b"\x0c\x01shop", "the name of an updated database has no end"),
-        (b"\x0c\x01\xff\x00", "a status variable is not UTF-8"),
-        (b"\x05\x01\xff", "a status variable is not UTF-8"),
+        (b"\x0c\x01\xff\x00", "the text of a status variable is not UTF-8"),
+        (b"\x05\x01\xff", "the text of a status variable is not UTF-8"),
         (b"\x01\x00", "need 8 bytes at offset 1, but the payload ends at 2"),
     ],
 )

@@ -91,13 +91,13 @@ def test_a_gap_says_where_it_is_and_why() -> None:
     data = log_of(*TEXTS)
     _, second, third = places_of(recovered(data))[1:]
     (gap,) = (e for e in recovered(changed(data, second + 9, bytes(4))) if isinstance(e, Gap))
-    assert str(gap) == (
+    assert gap.error.text == (
         f"{NAME}: nothing could be read from {second} to {third} ({third - second} bytes): "
         "QUERY_EVENT: its header says 0 bytes, less than the 19 of a header"
     )
     damaged = changed(data, second + 9, (10_000).to_bytes(4, "little"))
     (gap,) = (e for e in recovered(damaged) if isinstance(e, Gap))
-    assert gap.reason == "an event of 10000 bytes does not fit in there"
+    assert gap.why.text == "an event of 10000 bytes does not fit in there"
 
 
 def test_the_last_event_of_a_damaged_log_may_be_the_gap() -> None:

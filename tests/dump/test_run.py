@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
+from connector.errors import arguments as wrong
 from tests.dump.command import dump, dumped_json, start_dump
 from tests.dump.shop import SHOP
+from tests.errors.texts import shown
 
 if TYPE_CHECKING:
     from tests.dump.shop import Shop
@@ -323,7 +325,7 @@ def test_files_behind_one_that_fails_are_not_read(shop: Shop, tmp_path: Path) ->
         (b"", "not a binary log: there is nothing in it"),
         (
             b"\xfdbin" + bytes(512),
-            "encrypted (binlog_encryption=ON): read it from the server, which decrypts it",
+            "encrypted (binlog_encryption=ON); read it from the server, which decrypts it",
         ),
     ],
 )
@@ -337,10 +339,8 @@ def test_what_is_no_readable_log_is_refused_by_name(tmp_path: Path, data: bytes,
 @pytest.mark.parametrize("recover", [(), ("--recover",)])
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[str, ...]) -> None:
     done = dump(*recover, tmp_path / "absent")
-    assert (done.code, done.errors) == (
-        1,
-        f"error: {tmp_path / 'absent'}: No such file or directory\n",
-    )
+    said = shown(wrong.UNREADABLE, path=tmp_path / "absent", why="No such file or directory")
+    assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[st
             "--password-env ABSENT_PASSWORD: the environment has no such variable",
         ),
         (["--type", "NONSENSE", "x"],
-         "--type NONSENSE: no event type has this name, such as WRITE_ROWS_EVENT"),
+         "--type NONSENSE: no event type has this name; give one such as WRITE_ROWS_EVENT"),
         (["--table", "orders", "x"],
          "--table orders: give it as DATABASE.TABLE; * stands for any name"),
         (["--include-gtids", "5", "x"],

@@ -157,5 +157,12 @@ def _facts(
         second = call.args[1] if len(call.args) > 1 else None
         if not isinstance(second, ast.Dict):
             return None
-        return frozenset(key.value for key in second.keys if isinstance(key, ast.Constant))
-    return given | (helpers[called] & code.facts) if called in helpers else None
+        return frozenset(
+            key.value
+            for key in second.keys
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        )
+    if called in helpers:
+        return given | (helpers[called] & code.facts)
+    # A kind of another module has no arguments of its own.
+    return given if called[:1].isupper() else None

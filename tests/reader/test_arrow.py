@@ -166,7 +166,7 @@ def test_a_column_with_the_name_of_one_of_the_change_is_refused() -> None:
     with open_binlog(log.data) as reader, pytest.raises(ConfigError) as raised:
         list(reader.to_arrow())
     assert raised.value.text == (
-        "table db.t has a column _op, as every batch has: leave the table out"
+        "table db.t has a column _op, as every batch has; leave the table out"
     )
 
 
@@ -288,7 +288,7 @@ def test_what_arrow_cannot_hold_is_refused_or_comes_as_text(
     with (
         open_server(url, stop_at_end=True) as log,
         pytest.raises(
-            EventError, match=r"column d: Arrow has no date 2026-00-00: ask for dates as text"
+            EventError, match=r"column d: Arrow has no date 2026-00-00; ask for dates as text"
         ),
     ):
         list(log.to_arrow([f"{database}.*"]))

@@ -165,21 +165,21 @@ def test_formats_before_v4_are_read(
         (b"ab", "not a binary log: it starts with 61 62, a text, not fe 62 69 6e"),
         (
             b"\xfdbin" + bytes(600),
-            "encrypted (binlog_encryption=ON): read it from the server, which decrypts it",
+            "encrypted (binlog_encryption=ON); read it from the server, which decrypts it",
         ),
         (
             b"\xfe\xfe\x0d\x01" + bytes(508),
             (
-                "a log in pages of InnoDB (binlog_storage_engine=innodb): read it from the server, "
+                "a log in pages of InnoDB (binlog_storage_engine=innodb); read it from the server, "
                 "which sends plain events"
             ),
         ),
         (
             b"\xfe\xfe\x0c\x01" + bytes(100),
-            "MariaDB's index of the GTIDs of a log: give the log beside it",
+            "MariaDB's index of the GTIDs of a log; give the log beside it",
         ),
-        (gzip.compress(PACKED["gzip"], mtime=0), "gzip inside of gzip: unpack it once"),
-        (zstandard.compress(PACKED["gzip"]), "gzip inside of zstd: unpack it once"),
+        (gzip.compress(PACKED["gzip"], mtime=0), "gzip inside of gzip; unpack it once"),
+        (zstandard.compress(PACKED["gzip"]), "gzip inside of zstd; unpack it once"),
         (gzip.compress(b"", mtime=0), "not a binary log: there is nothing in it"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_file_of_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(LOG.data)
     with path.open() as file, pytest.raises(ConfigError) as raised:
         open_binlog(file)  # type: ignore[arg-type] # on purpose
-    assert raised.value.text == f"{path}: opened as text: open it with 'rb'"
+    assert raised.value.text == f"{path}: opened as text; open it with 'rb'"
 
 
 def test_a_log_that_is_cut_anywhere_ends_behind_its_last_whole_event() -> None:
