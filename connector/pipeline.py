@@ -30,6 +30,7 @@ from connector.errors import (
     SourceRefused,
     SourceUnavailable,
     TransactionOutlasted,
+    log,
 )
 from connector.parts import assemble
 from connector.peers import PEERS, Peers
@@ -113,8 +114,7 @@ class Pipeline:
             # and where a stop is asked for meanwhile, no other run comes that takes it over.
             self._sink.abandon()
             if isinstance(error, EventError):
-                reason = f"{error}. Nothing from this transaction was published"
-                raise DecodeError(reason) from error
+                raise DecodeError(log.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
             # Without an answer, it was not the transaction that took so long.
             if (

@@ -44,6 +44,16 @@ ROLLED_BACK = ErrorCode(
     ),
     example={"transaction": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42"},
 )
+NOT_PUBLISHED = ErrorCode(
+    "L105",
+    "{why}. Nothing from this transaction was published",
+    frame=True,
+    cause="The stream stops at the first event that it cannot read, before its transaction.",
+    example={
+        "why": "binlog.000042:1187: cannot decode XID_EVENT: 3 bytes are left over after the last "
+        "field; compare with `mysqlbinlog --start-position=1187 binlog.000042`"
+    },
+)
 LENGTH_UNKNOWN = ErrorCode(
     "L111",
     "{first:#04x} at offset {offset} does not start a length-encoded integer",

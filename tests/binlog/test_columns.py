@@ -218,7 +218,10 @@ def test_a_timestamp_is_read_as_the_standard_library_does(seconds: int) -> None:
         (
             column(T.DECIMAL),
             "",
-            "DECIMAL of servers before 5.0 cannot be read from rows; rebuild the table, or exclude it",
+            (
+                "DECIMAL of servers before 5.0 cannot be read from rows; rebuild the table, or "
+                "exclude it"
+            ),
         ),
         (column(T.NULL), "", "values of this type are not supported; exclude the table"),
         (

@@ -204,6 +204,14 @@ def test_the_end_of_a_statement_forgets_its_table_maps() -> None:
     )
 
 
+def test_rows_have_the_columns_of_their_table_map() -> None:
+    log = decoder()
+    log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT, INT])))
+    assert refusal(log, write_rows(b"")).reason.text == (
+        "the event has 1 columns, but the table map of db.t has 2"
+    )
+
+
 def test_equal_table_maps_are_one_object() -> None:
     log = decoder()
     data = event(EventType.TABLE_MAP_EVENT, table_map([INT]))

@@ -212,7 +212,10 @@ def test_a_load_query_names_its_file_and_where_it_stands_in_the_text() -> None:
     [
         (execute_load_query(21, 20), "the file name from 21 to 20 is not in a query of 33 bytes"),
         (execute_load_query(10, 34), "the file name from 10 to 34 is not in a query of 33 bytes"),
-        (execute_load_query(handling=3), "duplicate handling 3 is not known"),
+        (
+            execute_load_query(handling=3),
+            "duplicate handling 3 is not known; upgrade the connector",
+        ),
     ],
 )
 def test_a_broken_load_query_is_an_error(body: bytes, message: str) -> None:

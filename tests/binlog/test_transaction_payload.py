@@ -201,13 +201,17 @@ def sized(size: int) -> bytes:
         ),
         (
             payload(XID, compressed=zstandard.compress(XID) + b"behind"),
-            "after event 1 inside: it cannot be decompressed: zstd decompress error: Unknown "
-            "frame descriptor",
+            (
+                "after event 1 inside: it cannot be decompressed: zstd decompress error: Unknown "
+                "frame descriptor"
+            ),
         ),
         (
             payload(XID, compressed=b"no zstd"),
-            "after event 0 inside: it cannot be decompressed: zstd decompress error: Unknown "
-            "frame descriptor",
+            (
+                "after event 0 inside: it cannot be decompressed: zstd decompress error: Unknown "
+                "frame descriptor"
+            ),
         ),
         (
             payload(XID, compression=NONE, uncompressed_size=len(XID) - 1),

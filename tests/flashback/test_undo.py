@@ -10,7 +10,7 @@ import pytest
 
 from connector.binlog.statement_events import QueryEvent
 from connector.binlog.xa_event import XaPrepareEvent, XaXid
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, log_undo
 from connector.flashback.spool import Spool
 from connector.flashback.undo import SESSION, Undo
 
@@ -250,6 +250,12 @@ def test_a_change_that_was_logged_as_a_statement_is_refused(decode_file: DecodeF
         "so that which rows it changed is not in the log; select changes after it alone "
         "(--start-position), or other tables"
     )
+
+
+def test_a_load_that_was_logged_as_a_statement_is_refused(decode_file: DecodeFile) -> None:
+    with pytest.raises(UnsupportedChange) as caught:
+        undone(decode_file("recorded/binlog_old_version_4_1.000001"))
+    assert caught.value.code is log_undo.LOAD
 
 
 def test_an_incident_is_refused(decode_file: DecodeFile) -> None:

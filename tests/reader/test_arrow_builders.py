@@ -17,10 +17,11 @@ from connector.binlog.column import Column
 from connector.binlog.column_types import ColumnType as T
 from connector.binlog.row_plan import RowPlan
 from connector.binlog.values import EnumIndex, Geometry
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_arrow
 from connector.payload import PayloadReader
-from connector.reader.arrow_builder import NoArrowForm
+from connector.reader.arrow_builder import NoArrowForm, VariableWidthBuilder
 from connector.reader.arrow_types import array_builder, arrow_type
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from connector.binlog.values import Value
@@ -167,3 +168,23 @@ def test_bytes_become_what_their_values_become(
         array = builder.finish(len(rows))
         array.validate(full=True)
         assert array.equals(pa.array(rows, type=kind))
+
+
+def test_a_type_of_no_released_server_is_an_error() -> None:
+    with pytest.raises(DecodeError) as caught:
+        arrow_type(column(T.NULL), dates_as_text=False)
+    assert caught.value.text == text_of(log_arrow.NO_TYPE, type="type 6")
+
+
+def test_an_array_of_strings_holds_2_gib() -> None:
+    of = column(T.VARCHAR, 9, collation=UTF8MB4)
+    (reader,) = RowPlan([of]).readers
+    builder = array_builder(pa.string(), of, reader)
+    assert isinstance(builder, VariableWidthBuilder)
+    half = bytes(2**30)
+    builder.append_bytes(half)
+    with pytest.raises(NoArrowForm) as caught:
+        builder.append_bytes(half)
+    assert caught.value.text == (
+        "its values in one batch take more than 2 GiB; ask for fewer batch_rows"
+    )

@@ -8,10 +8,11 @@ import pytest
 import zstandard
 
 from connector.binlog.event_types import EventType
-from connector.errors import ConfigError, DecodeError, EventError, LogRefused
+from connector.errors import ConfigError, DecodeError, EventError, LogRefused, arguments
 from connector.gtid import Gtid, GtidSet
 from connector.reader import open_binlog, open_binlogs
 from tests.binlog.log_bytes import event
+from tests.errors.texts import text_of
 from tests.reader.log_files import SERVER, LogFile, three_transactions
 
 if TYPE_CHECKING:
@@ -263,8 +264,10 @@ def test_a_time_without_a_time_zone_is_refused() -> None:
         ("0-1", "'0-1' is not a MariaDB GTID; it looks like 0-1-5"),
         (
             f"{SERVER}:1-9223372036854775806",
-            f"'{SERVER}:1-9223372036854775806' is not one GTID; give the GTID of the first "
-            "transaction to read",
+            (
+                f"'{SERVER}:1-9223372036854775806' is not one GTID; give the GTID of the first "
+                "transaction to read"
+            ),
         ),
     ],
 )
@@ -272,6 +275,12 @@ def test_a_text_that_is_no_gtid_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(LOG.data, start_gtid=text)
     assert raised.value.text == f"start_gtid: {reason}"
+
+
+def test_a_set_is_not_one_gtid() -> None:
+    with pytest.raises(ConfigError) as raised:
+        open_binlog(LOG.data, start_gtid=f"{SERVER}:1-2")
+    assert raised.value.text == text_of(arguments.NOT_ONE_GTID, text=f"{SERVER}:1-2")
 
 
 def test_a_text_that_is_no_gtid_set_is_refused() -> None:

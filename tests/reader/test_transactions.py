@@ -182,8 +182,8 @@ def test_names_for_another_number_of_columns_are_refused(nameless: bytes) -> Non
     with open_binlog(nameless) as log, pytest.raises(ConfigError) as raised:
         list(log.row_changes(schemas={"db.t": ["id"]}))
     assert raised.value.text == (
-        "schemas has 1 columns of db.t, but the log has 2; give the columns that the table had when "
-        "its rows were written"
+        "schemas has 1 columns of db.t, but the log has 2; give the columns that the table had "
+        "when its rows were written"
     )
 
 

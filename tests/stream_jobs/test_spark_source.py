@@ -196,8 +196,10 @@ def test_a_log_that_cannot_be_read_fails_the_job_with_its_place(
         (
             "/nowhere/binlog.*",
             {},
-            "/nowhere/binlog.*: there is no log; give the path of a file, of a folder of logs, or a "
-            "glob",
+            (
+                "/nowhere/binlog.*: there is no log; give the path of a file, of a folder of logs, or "
+                "a glob"
+            ),
         ),
         ("x", {"table": "t"}, "mysql_binlog has no option table; there are path, tables"),
         ("", {}, "mysql_binlog needs a path; give a file, a folder or a glob to load()"),
