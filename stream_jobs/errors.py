@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from connector.envelope.contract import Sequence
+    from connector.contract import Sequence
 
 
 class StreamJobError(Exception):

@@ -34,9 +34,9 @@ START_INSIDE = ErrorCode(
     "C304",
     "{file}: no event starts at start position {start}, which lies inside of the one from {first} "
     "to {last}",
-    "begin at one of the two",
+    "`binlog-connector dump --format events` shows where events start",
     end=_END,
-    cause="Reading begins at the first byte of an event. `dump` shows where events are.",
+    cause="Reading begins at the first byte of an event.",
     example={"file": "binlog.000042", "start": 100, "first": 4, "last": 126},
 )
 START_AFTER_END = ErrorCode(
@@ -149,9 +149,25 @@ NO_EVENT_TYPE = ErrorCode(
     cause="The name is not one of MySQL's or MariaDB's event types.",
     example={"pattern": "WRITE"},
 )
+OTHER_EVENT_TYPE = ErrorCode(
+    "C321",
+    "--type {pattern}: no event type has this name",
+    "did you mean {meant}?",
+    end=_END,
+    cause="The name is not one of MySQL's or MariaDB's event types, but near to one.",
+    example={"pattern": "WRTE_ROWS", "meant": "WRITE_ROWS"},
+)
+FOLDER = ErrorCode(
+    "C322",
+    "{path}: {why}",
+    "name the logs in it",
+    end=_END,
+    cause="A log is a file. A folder may hold files that are no logs.",
+    example={"path": "/var/lib/mysql", "why": "Is a directory"},
+)
 UNREADABLE = ErrorCode(
     "C320",
-    "{path}: cannot be read: {why}",
+    "{path}: {why}",
     "give the path of a log that this account may read",
     end=_END,
     cause="The operating system refuses to open or to read the file.",

@@ -122,7 +122,7 @@ SEEKED_INTO = ErrorCode(
     "L151",
     "{why}",
     "reading began at start position {start}: begin at the start of a transaction, at its GTID or "
-    "BEGIN",
+    "BEGIN, as `binlog-connector dump --format events` shows it",
     frame=True,
     cause="Reading began inside of a transaction, whose first events tell what follows them.",
     example={"why": "no TABLE_MAP_EVENT of this statement describes table id 108", "start": 1187},

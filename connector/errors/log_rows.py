@@ -75,6 +75,18 @@ TYPE_NOT_READ = ErrorCode(
     "exclude the table",
     cause="No released server writes columns of this type, so that nobody knows how to read them.",
 )
+OLD_FRACTION = ErrorCode(
+    "L320",
+    "{columns}: digits after the second in MariaDB's old format (mysql56_temporal_format=OFF), and "
+    "the log does not tell how many",
+    "rebuild the table (SET GLOBAL mysql56_temporal_format = ON; ALTER TABLE ... FORCE) and read "
+    "from there on, or exclude the table",
+    cause=(
+        "The values of such a column take as many bytes as its digits need, and a table map of "
+        "MariaDB does not say how many. Rows could be read as others than those that were written."
+    ),
+    example={"columns": ("column seen (DATETIME)",)},
+)
 NDB_LENGTH = ErrorCode(
     "L319",
     "extra row data of NDB has {length} bytes instead of {least} or more",

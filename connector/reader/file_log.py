@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.control_events import RotateEvent
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.event_types import FORMAT_DESCRIPTION, TABLE_MAP
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.mariadb_events import BinlogCheckpointEvent, MariadbGtidListEvent
-from connector.binlog.old_formats import format_before_description
-from connector.binlog.transaction_events import PreviousGtidsEvent
-from connector.binlog.version import BinlogVersion
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.mariadb import BinlogCheckpointEvent, MariadbGtidListEvent
+from connector.binlog.events.old_formats import format_before_description
+from connector.binlog.events.transaction import PreviousGtidsEvent
+from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, TABLE_MAP
+from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.binlog.framing.version import BinlogVersion
 from connector.errors import (
     ConfigError,
     DecodeError,
@@ -73,6 +73,8 @@ class FileLog:
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
         # Behind the start position until the first table map: what fails there, fails for it.
         self._sought = False
+        # Whether the file was asked if an event starts there.
+        self._start_is_certain = False
         try:
             self._frames = EventFrames(self._source)
             first = self._first_event()
@@ -124,8 +126,14 @@ class FileLog:
             data = self._frames.next_event()
             return None if data is None else self._decode(data)
         except EventError as error:
-            if self._sought:
-                raise self._advised(error) from error
+            if not self._sought:
+                raise
+            if error.position == self._start_position:
+                self._require_start()
+            raise self._advised(error) from error
+        except LogTruncated as error:
+            if self._sought and error.position == self._start_position:
+                self._require_start()
             raise
 
     def received_event(self) -> Event | None:
@@ -190,13 +198,7 @@ class FileLog:
                 arguments.START_BEFORE_FIRST, file=self.name, start=start, first=FIRST_POSITION
             )
         if event.next_position > start:
-            raise ConfigError(
-                arguments.START_INSIDE,
-                file=self.name,
-                start=start,
-                first=event.position,
-                last=event.next_position,
-            )
+            raise self._no_start(event.position, event.next_position)
         try:
             self._frames.skip_to(start)
         except LogTruncated as error:
@@ -206,6 +208,40 @@ class FileLog:
             ) from error
         self._decoder.seek(start)
         self._sought = True
+
+    def _require_start(self) -> None:
+        """Raise ConfigError if the file shows that no event starts at the start position.
+
+        What cannot be read there may also be a damaged event; the sizes of those before it tell.
+        """
+        path = self.path
+        if path is None or self._start_is_certain:
+            return
+        self._start_is_certain = True
+        source = ByteSource(path)
+        try:
+            frames = EventFrames(source)
+            before = frames.position
+            while frames.position < self._start_position:
+                before = frames.position
+                if frames.next_event() is None:
+                    return
+            if frames.position > self._start_position:
+                raise self._no_start(before, frames.position)
+        except (EventError, LogTruncated):
+            # Damaged before that place, too, so that nothing is certain.
+            return
+        finally:
+            source.close()
+
+    def _no_start(self, before: int, behind: int) -> ConfigError:
+        return ConfigError(
+            arguments.START_INSIDE,
+            file=self.name,
+            start=self._start_position,
+            first=before,
+            last=behind,
+        )
 
     def _advised(self, error: EventError) -> EventError:
         why = DecodeError(log_files.SEEKED_INTO, why=error.reason, start=self._start_position)

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, ProtocolError, conversations
-from connector.event_source import EventSource
-from connector.payload import PayloadReader
+from connector.wire.event_source import EventSource
 from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, EofPacket, ErrPacket
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, TruncatedPayload, gtid_forms
 from connector.gtid import Gtid, GtidSet
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from connector.errors.code import ErrorCode

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.binlog.version import BinlogVersion
+from connector.binlog.framing.version import BinlogVersion
 from connector.errors import ConfigError, EventError, LogRefused, LogTruncated, log_files
 from connector.reader import open_binlog
 from tests.binlog.log_bytes import event, format_description, old_query, start_v3, v1_event
@@ -267,7 +267,8 @@ def test_a_size_that_cannot_be_is_an_error(
         list(reader)
     assert raised.value.text == (
         f"binlog.000007:{position}: cannot decode QUERY_EVENT: "
-        f"{text_of(code, size=size, **bound)}; compare with `mysqlbinlog --start-position={position} binlog.000007`"
+        f"{text_of(code, size=size, **bound)}; compare with "
+        f"`mysqlbinlog --start-position={position} binlog.000007`"
     )
 
 

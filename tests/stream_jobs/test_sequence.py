@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.envelope.contract import Sequence
+from connector.contract import Sequence
 from stream_jobs.sequence import PackedSequence
 
 sequences = st.builds(

@@ -10,9 +10,9 @@ import pytest
 import zstandard
 from pyspark.errors import PySparkException
 
-from connector.binlog.event_types import EventType
+from connector.binlog.framing.event_types import EventType
 from connector.reader import open_binlog
-from connector.spark_source import register
+from connector.reader.spark import register
 from tests.binlog.log_bytes import table_map
 from tests.reader.guide import Example, examples, shop
 from tests.reader.log_files import COLUMNS, SERVER, LogFile, image, rows_head, three_transactions
@@ -197,8 +197,8 @@ def test_a_log_that_cannot_be_read_fails_the_job_with_its_place(
             "/nowhere/binlog.*",
             {},
             (
-                "/nowhere/binlog.*: there is no log; give the path of a file, of a folder of logs, or "
-                "a glob"
+                "/nowhere/binlog.*: there is no log; give the path of a file, of a folder of logs, "
+                "or a glob"
             ),
         ),
         ("x", {"table": "t"}, "mysql_binlog has no option table; there are path, tables"),

@@ -18,7 +18,7 @@ from tests.stream_jobs.source import SourceTable, column
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
     from tests.stream_jobs.conftest import Job
     from tests.stream_jobs.source import Kafka
 

@@ -1,0 +1,82 @@
+"""Rows of MariaDB that have TIME, DATETIME or TIMESTAMP in the old format, checked as a whole.
+
+With mysql56_temporal_format=OFF such a column may have digits after the second. Then its values
+are longer, by as many bytes as the log does not tell. Read as if there were no digits, rows can
+come out that nobody wrote. So all rows of such an event are checked before one of them is read:
+each value is one of its type, each null bitmap is filled up with ones as the server does it, and
+the last row ends where the event does.
+
+https://mariadb.com/kb/en/microseconds-in-mariadb/
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.columns.row_plan import describe
+from connector.errors import DecodeError, log_rows
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.columns.row_plan import RowPlan
+    from connector.binlog.events.rows import RowsEvent
+    from connector.codec.payload import PayloadReader
+
+
+def misfit(rows: RowsEvent) -> DecodeError | None:
+    """Return why the rows of an event of MariaDB cannot be read; None where they can be.
+
+    Of rows without such columns, and of those that are refused already, it is always None.
+    """
+    try:
+        plan = rows.plan
+    except DecodeError:
+        return None  # the plan says why
+    if not plan.old_temporal:
+        return None
+    images = [
+        plan.places(present)
+        for present in (rows.before_columns_present, rows.after_columns_present)
+        if present is not None
+    ]
+    if not any(place in plan.old_temporal for places in images for place in places):
+        return None
+    if _fit(plan, rows.images(), images):
+        return None
+    columns = rows.table_map.columns
+    names = [describe(columns[place], place) for place in plan.old_temporal]
+    return DecodeError(log_rows.OLD_FRACTION, columns=names)
+
+
+def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
+    """Return whether the bytes up to the end are rows, each with images of these columns."""
+    try:
+        while image.offset < image.end:
+            for places in images:
+                if not _skip(plan, image, places):
+                    return False
+    except DecodeError:
+        return False
+    return True
+
+
+def _skip(plan: RowPlan, image: PayloadReader, places: list[int]) -> bool:
+    """Move behind one row image; return False, or raise DecodeError, if its bytes are none."""
+    count: i64 = len(places)
+    nulls = image.take((count + 7) >> 3)
+    unused = count & 7
+    if unused:
+        last: i64 = image.data[nulls + (count >> 3)]
+        ones: i64 = 0xFF
+        if last >> unused != ones >> unused:
+            return False
+    for number, place in enumerate(places):
+        bits: i64 = image.data[nulls + (number >> 3)]
+        if bits >> (number & 7) & 1:
+            continue
+        if place in plan.old_temporal:
+            plan.readers[place].read(image)
+        else:
+            plan.readers[place].skip(image)
+    return True

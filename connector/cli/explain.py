@@ -1,0 +1,105 @@
+"""`explain`: what an error code means, why it happens, and what to do."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from string import Formatter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from connector.cli.daemon import exit_code_of
+from connector.errors import ConfigError, commands
+from connector.errors.catalogue import GROUPS, codes
+from connector.errors.code import End
+from connector.errors.message import Message
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
+
+_ENDS = {
+    End.CONFIGURATION: "The command ends with exit code 2. Nothing was done.",
+    End.DEFINITE: "The command ends with exit code 3. Starting it again does not help.",
+    End.RETRIED: (
+        "`run` tries again after a pause, and goes on from what was committed. After "
+        "retry.attempts_max attempts it ends with exit code 1."
+    ),
+    End.COMMAND: "The command has waited long enough, and ends with exit code 1.",
+    End.LOGGED: "Nothing ends. This is a line of the log.",
+}
+
+
+def explain(
+    code: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CODE",
+            help="The code in brackets before the text of an error. Without it: all codes.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Explain an error code: its text, the cause, the fix and an example.
+
+    Examples: `binlog-connector explain S101`, or `binlog-connector explain` for a list.
+    """
+
+    def show() -> None:
+        console = Console(highlight=False, soft_wrap=True)
+        if code is None:
+            _show_all(console)
+        else:
+            _show(console, _found(code))
+
+    exit_code_of(show)
+
+
+def _found(given: str) -> ErrorCode:
+    known = codes()
+    wanted = given.strip().strip("[]").upper()
+    if wanted in known:
+        return known[wanted]
+    if similar := get_close_matches(wanted, known, n=3):
+        raise ConfigError(commands.SIMILAR_CODE, code=given, similar=similar)
+    raise ConfigError(commands.UNKNOWN_CODE, code=given)
+
+
+def _show_all(console: Console) -> None:
+    for letter, title in GROUPS.items():
+        table = Table(title=title, title_justify="left", box=None, show_header=False)
+        table.add_column(no_wrap=True, style="bold")
+        table.add_column(overflow="fold")
+        for number, code in codes().items():
+            if number.startswith(letter):
+                table.add_row(number, Text(shown(code.what)))
+        if table.row_count:
+            console.print(table, "")
+
+
+def _show(console: Console, code: ErrorCode) -> None:
+    example = Message(code, code.example)
+    parts = (
+        ("Text", shown(code.what)),
+        ("Cause", code.cause),
+        ("Fix", shown(code.fix) or "Nothing has to be done."),
+        ("Then", _ENDS[code.end]),
+        ("Example", str(example)),
+    )
+    console.print(Text(f"{code}  {GROUPS[code.code[0]]}", style="bold"))
+    for name, text in parts:
+        console.print()
+        console.print(Text(name, style="bold"))
+        console.print(Text(f"  {text[:1].upper()}{text[1:]}" if name == "Fix" else f"  {text}"))
+
+
+def shown(template: str) -> str:
+    """Return a template as people read it: `{ends:lines}` as <ends>."""
+    parts = []
+    for literal, name, _, _ in Formatter().parse(template):
+        parts.append(literal)
+        if name is not None:
+            parts.append(name if "." in name else f"<{name.replace('_', ' ')}>")
+    return "".join(parts)

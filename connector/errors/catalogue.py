@@ -1,0 +1,47 @@
+"""All codes, by group: what `explain`, the page of errors and the tests go through.
+
+Nothing that raises imports this module: a call site imports the constants of its group.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import connector.errors as room
+from connector.errors.code import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+# Who said no, by the letter of the code, in the order of the page.
+GROUPS = {
+    "C": "Configuration and arguments",
+    "S": "Source",
+    "L": "Bytes of a log",
+    "T": "Tables and their changes",
+    "K": "Kafka",
+    "R": "Requests to a running pipeline",
+    "M": "Mirror",
+    "P": "Private servers",
+}
+
+
+def modules() -> Iterator[ModuleType]:
+    """Yield the modules of the catalogue, in the order of their names."""
+    for found in pkgutil.iter_modules(room.__path__):
+        yield import_module(f"{room.__name__}.{found.name}")
+
+
+def codes() -> dict[str, ErrorCode]:
+    """Return every code of the catalogue by its number, in the order of the page."""
+    letters = list(GROUPS)
+    found = {
+        value.code: value
+        for module in modules()
+        for value in vars(module).values()
+        if isinstance(value, ErrorCode) and value.code
+    }
+    return dict(sorted(found.items(), key=lambda item: (letters.index(item[0][0]), item[0])))

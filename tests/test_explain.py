@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from connector.errors.catalogue import codes
+
+
+def explain(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "connector", "explain", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("given", ["L103", "l103", "[L103]"])
+def test_a_code_is_explained_by_text_cause_fix_end_and_example(given: str) -> None:
+    said = explain(given)
+    assert said.returncode == 0
+    assert said.stdout == (
+        "L103  Bytes of a log\n\n"
+        "Text\n"
+        "  <file>:<position>: the file ends inside an event: need <needed> bytes, but <found> are "
+        "left\n\n"
+        "Cause\n"
+        "  The server died while it wrote the file, or the file was copied while it was written."
+        "\n\n"
+        "Fix\n"
+        "  Every event before <position> is complete\n\n"
+        "Then\n"
+        "  The command ends with exit code 3. Starting it again does not help.\n\n"
+        "Example\n"
+        "  [L103] binlog.000042:1187: the file ends inside an event: need 19 bytes, but 7 are left"
+        "; every event before 1187 is complete\n"
+    )
+
+
+def test_without_a_code_all_are_listed() -> None:
+    said = explain()
+    assert said.returncode == 0
+    assert {line.split()[0] for line in said.stdout.splitlines() if line} >= codes().keys()
+
+
+def test_a_code_that_does_not_exist_is_answered_by_the_nearest_ones() -> None:
+    said = explain("L10")
+    assert said.returncode == 2
+    assert "there is no error code 'L10'; did you mean L1" in said.stderr
+    said = explain("nonsense")
+    assert said.returncode == 2
+    assert said.stderr.endswith(
+        "there is no error code 'nonsense'; run `binlog-connector explain` for a list of all "
+        "codes\n"
+    )
