@@ -348,8 +348,8 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[st
 
 def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
     done = dump(tmp_path)
-    said = f"error: {tmp_path}: Is a directory; name the logs in it\n"
-    assert (done.code, done.errors) == (1, said)
+    said = shown(wrong.FOLDER, path=tmp_path, why="Is a directory")
+    assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,9 @@ def as_arrow(kind: pa.DataType, value: Value) -> Any:
     """What pyarrow takes for a value; raises NoArrowForm where it has nothing for it."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         if isinstance(value, EnumIndex):
-            reason = f"its value {value.index} has no label"
-            raise NoArrowForm(reason)
+            raise NoArrowForm(log_arrow.NO_LABEL, value=value.index)
         if not isinstance(value, str):
-            reason = "its value is not text of its character set"
-            raise NoArrowForm(reason)
+            raise NoArrowForm(log_arrow.NOT_TEXT)
     elif pa.types.is_decimal(kind):
         return Decimal(str(value))
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -116,8 +114,7 @@ def moment(kind: pa.DataType, text: str) -> date | datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        reason = f"Arrow has no date {text}: ask for dates as text"
-        raise NoArrowForm(reason) from None
+        raise NoArrowForm(log_arrow.NO_DATE, value=text) from None
     if pa.types.is_date(kind):
         return found.date()
     return found if kind.tz is None else found.replace(tzinfo=UTC)

@@ -349,7 +349,7 @@ def test_what_is_left_of_a_closed_log_is_not_taken_for_nothing(tmp_path: Path) -
     with pytest.raises(ConfigError) as raised:
         list(changes)
     assert raised.value.text == (
-        f"binlog.000007:{LOG.positions[5]}: the log was closed before its end: read it inside of "
+        f"binlog.000007:{LOG.positions[5]}: the log was closed before its end; read it inside of "
         "`with`"
     )
     with open_binlog(path) as log:

@@ -311,7 +311,7 @@ def test_a_time_without_a_time_zone_is_refused() -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(LOG.data, start_time=naive)
     assert raised.value.text == (
-        "start_time 2026-01-01T00:00:00 has no time zone: give one, such as timezone.utc"
+        "start_time 2026-01-01T00:00:00 has no time zone; give one, such as timezone.utc"
     )
     with pytest.raises(ConfigError, match=r"^stop_time 2026-01-01T00:00:00 has no time zone"):
         open_binlog(LOG.data, stop_time=naive)

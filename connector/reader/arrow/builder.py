@@ -22,7 +22,10 @@ import pyarrow as pa
 from librt.strings import BytesWriter, read_i64_le, write_i32_le, write_i64_le
 from mypy_extensions import i32, i64, mypyc_attr, u8
 
-from connector.errors import DecodeError, log_arrow
+from connector.errors import log_arrow
+
+# mypyc asks the module that a base class is from.
+from connector.errors.kinds import DecodeError
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader

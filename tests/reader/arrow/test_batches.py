@@ -199,7 +199,7 @@ def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "connector.reader.arrow.batches", None)
     with open_binlog(LOG.data) as log, pytest.raises(ConfigError) as raised:
         log.to_arrow()
-    assert raised.value.text == "Arrow needs pyarrow: pip install 'binlog-connector[arrow]'"
+    assert raised.value.text == "Arrow needs pyarrow; pip install 'binlog-connector[arrow]'"
 
 
 # The type in SQL and in Arrow, and literals of it.
@@ -331,7 +331,8 @@ def test_changes_of_documents_that_the_log_does_not_have_are_an_error() -> None:
         list(log.to_arrow())
     assert raised.value.event_name == "PARTIAL_UPDATE_ROWS_EVENT"
     assert raised.value.reason.text.endswith(
-        "it has changes of a document, which the log does not have (binlog_row_image=FULL)"
+        "it has changes of a document, which the log does not have; SET GLOBAL "
+        "binlog_row_image=FULL"
     )
 
 
