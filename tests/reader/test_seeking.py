@@ -313,7 +313,7 @@ def test_a_time_without_a_time_zone_is_refused() -> None:
     assert raised.value.text == (
         "start_time 2026-01-01T00:00:00 has no time zone; give one, such as timezone.utc"
     )
-    with pytest.raises(ConfigError, match=r"^stop_time 2026-01-01T00:00:00 has no time zone"):
+    with pytest.raises(ConfigError, match=r"stop_time 2026-01-01T00:00:00 has no time zone"):
         open_binlog(LOG.data, stop_time=naive)
 
 
@@ -344,7 +344,7 @@ def test_a_set_is_not_one_gtid() -> None:
 
 
 def test_a_text_that_is_no_gtid_set_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^skip_gtids: 'x' is not a MariaDB GTID"):
+    with pytest.raises(ConfigError, match=r"skip_gtids: 'x' is not a MariaDB GTID"):
         open_binlog(LOG.data, skip_gtids="x")
 
 
@@ -397,5 +397,5 @@ def test_several_logs_are_one_in_the_order_given(tmp_path: Path) -> None:
 
 
 def test_no_log_at_all_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^no log is given; give a file or more$"):
+    with pytest.raises(ConfigError, match=r"no log is given; give a file or more$"):
         open_binlogs([])
