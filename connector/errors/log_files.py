@@ -106,9 +106,9 @@ END_DIFFERS = ErrorCode(
 )
 CHECKSUM_DIFFERS = ErrorCode(
     "L146",
-    "CRC32 is {computed:#010x}, but the event says {stored:#010x}",
-    "bytes changed on disk, in memory or on the way: check the file with mysqlbinlog "
-    "--verify-binlog-checksum, and restart to read it again",
+    "CRC32 is {computed:#010x}, but the event says {stored:#010x}: bytes changed on disk, in "
+    "memory or on the way",
+    "check the file with mysqlbinlog --verify-binlog-checksum, and restart to read it again",
     cause="The server computed a checksum of each event, and the bytes that came have another one.",
     example={"computed": 0x1A2B3C4D, "stored": 0x1A2B3C4E},
 )

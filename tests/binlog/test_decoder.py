@@ -69,7 +69,7 @@ def test_a_changed_event_is_refused_with_both_checksums() -> None:
     error = refusal(decoder(), bytes(data))
     assert error.text == (
         "binlog.000001:126: cannot decode XID_EVENT: CRC32 is 0x3baeeb6e, but the event says "
-        "0xf704ebf0; bytes changed on disk, in memory or on the way: check the file with "
+        "0xf704ebf0: bytes changed on disk, in memory or on the way; check the file with "
         "mysqlbinlog --verify-binlog-checksum, and restart to read it again; compare with "
         "`mysqlbinlog --start-position=126 binlog.000001`"
     )
