@@ -19,7 +19,7 @@ NO_OPTION = ErrorCode(
     "there are {known}",
     end=_END,
     cause="An option of the data source is misspelt.",
-    example={"option": "tabels", "known": ("path", "paths", "tables")},
+    example={"option": "tabels", "known": ("path", "tables")},
 )
 NO_PATH = ErrorCode(
     "C343",

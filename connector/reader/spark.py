@@ -88,7 +88,7 @@ class MysqlBinlogSource(DataSource):
         unknown = sorted(set(self.options) - {"path", "paths", "tables"})
         if unknown:
             raise ConfigError(
-                spark_arguments.NO_OPTION, option=unknown[0], known=("path", "paths", "tables")
+                spark_arguments.NO_OPTION, option=unknown[0], known=("path", "tables")
             )
         tables = self.options.get("tables")
         patterns = [each.strip() for each in tables.split(",")] if tables else None
