@@ -17,7 +17,7 @@ from connector.binlog.events.transaction_payload import (
 from connector.binlog.framing.checksum import stored_checksum
 from connector.binlog.framing.event_types import QUERY, EventType, event_name
 from connector.binlog.framing.log_position import UNNAMED_LOG
-from connector.errors import DecodeError, EventError
+from connector.errors import DecodeError, EventError, log_payloads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,11 +93,16 @@ class TransactionPayloadEvent:
                 yield decoder.open(data, number)
         except EventError:
             raise
-        except (DecodeError, zstandard.ZstdError) as error:
-            reason = f"behind event {number} inside: {error}"
-            raise EventError(
-                self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, reason
-            ) from error
+        except DecodeError as error:
+            raise self._unreadable(number, error) from error
+        except zstandard.ZstdError as error:
+            damage = DecodeError(log_payloads.NOT_UNPACKED, why=error)
+            raise self._unreadable(number, damage) from error
+
+    def _unreadable(self, number: int, error: DecodeError) -> EventError:
+        """Return what to raise for `error` after so many events inside."""
+        why = DecodeError(log_payloads.AFTER_INSIDE, number=number, why=error)
+        return EventError(self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, why)
 
 
 EventBody = PlainBody | TransactionPayloadEvent
@@ -266,7 +271,7 @@ class Event:
         self._bodies = None
         self._reader = None
 
-    def error(self, reason: DecodeError | str) -> EventError:
+    def error(self, reason: DecodeError) -> EventError:
         """Return what to raise where this event cannot be read."""
         return EventError(self.file or UNNAMED_LOG, self.position, self.name, reason)
 
