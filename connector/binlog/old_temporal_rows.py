@@ -36,16 +36,16 @@ def misfit(rows: RowsEvent) -> DecodeError | None:
     if not plan.old_temporal:
         return None
     images = [
-        plan.places(present)
+        plan.indexes(present)
         for present in (rows.before_columns_present, rows.after_columns_present)
         if present is not None
     ]
-    if not any(place in plan.old_temporal for places in images for place in places):
+    if not any(index in plan.old_temporal for indexes in images for index in indexes):
         return None
     if _fit(plan, rows.images(), images):
         return None
     columns = rows.table_map.columns
-    names = [describe(columns[place], place) for place in plan.old_temporal]
+    names = [describe(columns[index], index) for index in plan.old_temporal]
     return DecodeError(log_rows.OLD_FRACTION, columns=names)
 
 
@@ -53,17 +53,17 @@ def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
     """Return whether the bytes up to the end are rows, each with images of these columns."""
     try:
         while image.offset < image.end:
-            for places in images:
-                if not _skip(plan, image, places):
+            for indexes in images:
+                if not _skip(plan, image, indexes):
                     return False
     except DecodeError:
         return False
     return True
 
 
-def _skip(plan: RowPlan, image: PayloadReader, places: list[int]) -> bool:
+def _skip(plan: RowPlan, image: PayloadReader, indexes: list[int]) -> bool:
     """Move behind one row image; return False, or raise DecodeError, if its bytes are none."""
-    count: i64 = len(places)
+    count: i64 = len(indexes)
     nulls = image.take((count + 7) >> 3)
     unused = count & 7
     if unused:
@@ -71,12 +71,12 @@ def _skip(plan: RowPlan, image: PayloadReader, places: list[int]) -> bool:
         ones: i64 = 0xFF
         if last >> unused != ones >> unused:
             return False
-    for number, place in enumerate(places):
+    for number, index in enumerate(indexes):
         bits: i64 = image.data[nulls + (number >> 3)]
         if bits >> (number & 7) & 1:
             continue
-        if place in plan.old_temporal:
-            plan.readers[place].read(image)
+        if index in plan.old_temporal:
+            plan.readers[index].read(image)
         else:
-            plan.readers[place].skip(image)
+            plan.readers[index].skip(image)
     return True

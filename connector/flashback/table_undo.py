@@ -48,13 +48,13 @@ class TableUndo:
         self._name = quoted_name(table_map.schema, table_map.table)
         self._columns = table_map.columns
         self._assigned = [
-            place
-            for place, column in enumerate(table_map.columns)
+            index
+            for index, column in enumerate(table_map.columns)
             if not _column_name(column).startswith(_HIDDEN)
             and f"{full_name}.{column.name}" not in omitted
         ]
-        by_key = sorted((c.primary_key, place) for place, c in enumerate(table_map.columns))
-        self._key = [place for part, place in by_key if part]
+        by_key = sorted((c.primary_key, index) for index, c in enumerate(table_map.columns))
+        self._key = [index for part, index in by_key if part]
         self._raw_map = replace(table_map, columns=raw_columns(table_map.columns), _row_plan=None)
 
     def statements(self, rows: RowsEvent) -> Iterator[str]:
@@ -87,9 +87,9 @@ class TableUndo:
     def _insert(self, row: Row) -> str:
         image = row.before
         assert image is not None
-        names = ", ".join(_quoted(self._columns[place]) for place in self._assigned)
+        names = ", ".join(_quoted(self._columns[index]) for index in self._assigned)
         values = ", ".join(
-            literal(self._columns[place], self._present(image, place)) for place in self._assigned
+            literal(self._columns[index], self._present(image, index)) for index in self._assigned
         )
         return f"INSERT INTO {self._name} ({names}) VALUES ({values});"  # noqa: S608 - quoted
 
@@ -98,11 +98,11 @@ class TableUndo:
         assert before is not None
         assert after is not None
         assignments = [
-            f"{_quoted(self._columns[place])} = "
-            f"{literal(self._columns[place], self._present(before, place))}"
-            for place in self._assigned
+            f"{_quoted(self._columns[index])} = "
+            f"{literal(self._columns[index], self._present(before, index))}"
+            for index in self._assigned
             # What neither image holds has not changed (binlog_row_image=NOBLOB).
-            if before[place] is not ABSENT or after[place] is not ABSENT
+            if before[index] is not ABSENT or after[index] is not ABSENT
         ]
         image = [b if a is ABSENT else a for b, a in zip(before, after, strict=True)]
         changes, row_key = ", ".join(assignments), self._where(image)
@@ -111,20 +111,20 @@ class TableUndo:
     def _where(self, image: list[Value]) -> str:
         if self._key:
             return " AND ".join(
-                f"{_quoted(self._columns[place])} = "
-                f"{literal(self._columns[place], self._present(image, place))}"
-                for place in self._key
+                f"{_quoted(self._columns[index])} = "
+                f"{literal(self._columns[index], self._present(image, index))}"
+                for index in self._key
             )
         return " AND ".join(
-            matches(column, self._present(image, place))
-            for place, column in enumerate(self._columns)
+            matches(column, self._present(image, index))
+            for index, column in enumerate(self._columns)
             if not _column_name(column).startswith(_HIDDEN)
         )
 
-    def _present(self, image: list[Value], place: int) -> Value:
-        value = image[place]
+    def _present(self, image: list[Value], index: int) -> Value:
+        value = image[index]
         if value is ABSENT:
-            raise DecodeError(log_undo.NOT_IN_IMAGE, column=self._columns[place].name)
+            raise DecodeError(log_undo.NOT_IN_IMAGE, column=self._columns[index].name)
         return value
 
 

@@ -82,7 +82,7 @@ class CopyOutput:
 
         It holds between two transactions; within one, it is a little ahead.
         """
-        read = self._decoder.place
+        read = self._decoder.log_position
         delivered = self.transaction_end
         # Events between transactions move what is read, not where the stream stands.
         came = self._log_position(read.file, read.position)

@@ -206,8 +206,8 @@ class RowsEvent:
         plan = self.plan
         if (
             self.partial
-            or _places(plan, self.before_columns_present)
-            or _places(plan, self.after_columns_present)
+            or _indexes(plan, self.before_columns_present)
+            or _indexes(plan, self.after_columns_present)
         ):
             return False
         if self._start < self._end:
@@ -228,8 +228,8 @@ class RowsEvent:
         count: i64 = 1 if self.has_lone_row() else 0
         plan = self.plan
         image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
+        before = _indexes(plan, self.before_columns_present)
+        after = _indexes(plan, self.after_columns_present)
         while image.offset < image.end:
             self._skip_row(plan, image, before, after)
             count += 1
@@ -282,8 +282,8 @@ class RowsEvent:
         lone = self.has_lone_row()
         plan = self.plan
         image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
+        before = _indexes(plan, self.before_columns_present)
+        after = _indexes(plan, self.after_columns_present)
         while lone or image.offset < image.end:
             lone = False
             yield self._read_row(plan, image, before, after)
@@ -295,8 +295,8 @@ class RowsEvent:
             return
         plan = self.plan
         image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
+        before = _indexes(plan, self.before_columns_present)
+        after = _indexes(plan, self.after_columns_present)
         number = 0
         while image.offset < image.end:
             start = image.offset
@@ -337,15 +337,15 @@ class RowsEvent:
         assert before is not None
         assert after is not None
         whole: list[Value] = []
-        place = 0
+        index = 0
         try:
             for value in before:
-                whole.append(with_diffs_applied(value, after[place]))
-                place += 1
+                whole.append(with_diffs_applied(value, after[index]))
+                index += 1
         except DecodeError as error:
-            raise in_column(self.table_map.columns[place], place, error) from error
+            raise in_column(self.table_map.columns[index], index, error) from error
         return Row(before, whole)
 
 
-def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
-    return None if columns_present is None else plan.places(columns_present)
+def _indexes(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
+    return None if columns_present is None else plan.indexes(columns_present)

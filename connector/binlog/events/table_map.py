@@ -130,9 +130,9 @@ class TableMapEvent:
             Column(
                 type_code=type_code,
                 metadata=_read_metadata(metadata, type_code),
-                nullable=nullable[place >> 3] >> (place & 7) & 1 != 0,
+                nullable=nullable[index >> 3] >> (index & 7) & 1 != 0,
             )
-            for place, type_code in enumerate(types)
+            for index, type_code in enumerate(types)
         ]
         if metadata.remaining:
             raise DecodeError(log_rows.METADATA_LEFT, count=metadata.remaining)

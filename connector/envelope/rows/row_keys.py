@@ -60,7 +60,7 @@ class RowKeys:
         values: list[Value] = [ABSENT] * len(self._plan.readers)
         try:
             if row.before_columns_present is not None:
-                places = self._plan.places(row.before_columns_present)
+                places = self._plan.indexes(row.before_columns_present)
                 self._read(image, places, self._plan.readers, values)
                 self._add(keys, values)
             if row.after_columns_present is not None:
@@ -68,7 +68,7 @@ class RowKeys:
                 if row.partial:
                     readers = self._plan.partial_readers(image)
                 # What the image after leaves out is as before.
-                self._read(image, self._plan.places(row.after_columns_present), readers, values)
+                self._read(image, self._plan.indexes(row.after_columns_present), readers, values)
                 self._add(keys, values)
         except DecodeError as error:
             raise row.unreadable(error) from error

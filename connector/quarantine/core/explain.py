@@ -65,11 +65,11 @@ def _row(row: RowsEvent) -> Iterator[str]:
     plan = row.plan
     if row.before_columns_present is not None:
         yield "    before"
-        yield from _image(row, image, plan.places(row.before_columns_present), plan.readers)
+        yield from _image(row, image, plan.indexes(row.before_columns_present), plan.readers)
     if row.after_columns_present is not None:
         yield "    after"
         readers = plan.partial_readers(image) if row.partial else plan.readers
-        yield from _image(row, image, plan.places(row.after_columns_present), readers)
+        yield from _image(row, image, plan.indexes(row.after_columns_present), readers)
 
 
 def _image(

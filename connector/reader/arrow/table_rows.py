@@ -32,13 +32,13 @@ _LAYOUTS_MAX: Final = 64
 class _Layout:
     """Which columns of the table an image holds."""
 
-    def __init__(self, places: list[int], columns: list[ArrayBuilder], names: list[str]) -> None:
-        self.places = places
-        self.columns = [columns[place] for place in places]
-        self.nulls_length: i64 = (len(places) + 7) // 8
-        absent = sorted(set(range(len(columns))).difference(places))
-        self.absent = [columns[place] for place in absent]
-        self.absent_names = [names[place].encode() for place in absent]
+    def __init__(self, indexes: list[int], columns: list[ArrayBuilder], names: list[str]) -> None:
+        self.indexes = indexes
+        self.columns = [columns[index] for index in indexes]
+        self.nulls_length: i64 = (len(indexes) + 7) // 8
+        absent = sorted(set(range(len(columns))).difference(indexes))
+        self.absent = [columns[index] for index in absent]
+        self.absent_names = [names[index].encode() for index in absent]
 
 
 @final
@@ -147,8 +147,8 @@ class TableRows:
             return None
         layout = self._layouts.get(columns_present)
         if layout is None:
-            places = self._table_map.row_plan.places(columns_present)
-            layout = _Layout(places, self._columns, self._names)
+            indexes = self._table_map.row_plan.indexes(columns_present)
+            layout = _Layout(indexes, self._columns, self._names)
             if len(self._layouts) < _LAYOUTS_MAX:
                 self._layouts[columns_present] = layout
         return layout
@@ -164,7 +164,7 @@ class TableRows:
         elif self._rows.partial:
             assert before is not None
             image = PayloadReader(images.data, start, images.end)
-            values = self._rows.plan.read_image(image, before.places)
+            values = self._rows.plan.read_image(image, before.indexes)
             self._append_partial(images, after, values)
         else:
             self._append(b"after", images, after)
@@ -197,14 +197,14 @@ class TableRows:
             readers = self._rows.plan.partial_readers(images)
             nulls = images.take(layout.nulls_length)
             number = 0
-            for place in layout.places:
+            for index in layout.indexes:
                 bits: i64 = data[nulls + (number >> 3)]
                 column = layout.columns[number]
-                reader = readers[place]
+                reader = readers[index]
                 if bits >> (number & 7) & 1:
                     column.append_null(self.count)
                 elif isinstance(reader, JsonDiffsReader):
-                    _append_document(column, before[place], reader.read(images))
+                    _append_document(column, before[index], reader.read(images))
                 else:
                     column.append(images)
                 number += 1
@@ -224,10 +224,10 @@ class TableRows:
         """Return what to raise for the column `number` of an image, or, below 0, for none."""
         if number < 0:
             return self._rows.unreadable(error)
-        place = layout.places[number]
+        index = layout.indexes[number]
         if isinstance(error, NoArrowForm):
-            return self._refused(self._names[place], error)
-        return self._rows.unreadable(in_column(self._table_map.columns[place], place, error))
+            return self._refused(self._names[index], error)
+        return self._rows.unreadable(in_column(self._table_map.columns[index], index, error))
 
     def _refused(self, column: str, error: DecodeError) -> EventError:
         return self._rows.unreadable(DecodeError(log_arrow.COLUMN, column=column, why=error))

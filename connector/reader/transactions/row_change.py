@@ -83,8 +83,8 @@ def column_names(
     return [
         column.name
         if column.name is not None
-        else given[place]
+        else given[index]
         if given is not None
-        else f"@{place + 1}"
-        for place, column in enumerate(columns)
+        else f"@{index + 1}"
+        for index, column in enumerate(columns)
     ]

@@ -51,7 +51,7 @@ class RowChanges:
         self._seconds = -1
         self._plan: RowPlan | None = None
         self._images: PayloadReader | None = None
-        self._before: list[int] | None = None  # places of the columns that the images hold
+        self._before: list[int] | None = None  # indexes of the columns that the images hold
         self._after: list[int] | None = None
         self._lone = False  # there is one row, whose images take no bytes
         self._partial_rows: Iterator[Row] | None = None
@@ -117,23 +117,23 @@ class RowChanges:
             raise rows.unreadable(error) from error
         before = rows.before_columns_present
         after = rows.after_columns_present
-        self._before = None if before is None else plan.places(before)
-        self._after = None if after is None else plan.places(after)
+        self._before = None if before is None else plan.indexes(before)
+        self._after = None if after is None else plan.indexes(after)
         self._plan = plan
         self._images = rows.images()
 
     def _read(self, images: PayloadReader) -> RowChange:
         plan = self._plan
         assert plan is not None
-        places = self._before
+        indexes = self._before
         before: Image | None = None
         after: Image | None = None
         try:
-            if places is not None:
-                before = plan.read_named_image(images, places, self._names)
-            places = self._after
-            if places is not None:
-                after = plan.read_named_image(images, places, self._names)
+            if indexes is not None:
+                before = plan.read_named_image(images, indexes, self._names)
+            indexes = self._after
+            if indexes is not None:
+                after = plan.read_named_image(images, indexes, self._names)
         except DecodeError as error:
             rows = self._rows
             assert rows is not None

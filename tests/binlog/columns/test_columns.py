@@ -285,10 +285,10 @@ def test_bytes_that_are_no_value_of_the_type_are_an_error(
 
 def test_an_image_marks_nulls_and_leaves_columns_out() -> None:
     plan = RowPlan([column(T.TINY), column(T.TINY), column(T.TINY)])
-    places = plan.places(b"\x05")
+    places = plan.indexes(b"\x05")
     assert places == [0, 2]
     assert plan.read_image(PayloadReader(b"\x02\x07"), places) == [7, ABSENT, None]
-    assert plan.places(b"\x05") is places
+    assert plan.indexes(b"\x05") is places
 
 
 def test_an_image_by_names_is_without_the_columns_that_are_left_out() -> None:
@@ -305,7 +305,7 @@ def test_an_image_by_names_is_without_the_columns_that_are_left_out() -> None:
 def test_the_number_of_remembered_bitmaps_is_bounded() -> None:
     plan = RowPlan([column(T.TINY)] * 8)
     for bitmap in range(256):
-        assert len(plan.places(bytes([bitmap]))) == bitmap.bit_count()
+        assert len(plan.indexes(bytes([bitmap]))) == bitmap.bit_count()
     assert len(plan._steps) == 64
 
 
