@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from stream_jobs.errors import ConfigError
+from connector.errors import ConfigError
 from stream_jobs.job import run
 from stream_jobs.settings import load_settings
 from stream_jobs.status import StatusLines

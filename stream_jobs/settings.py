@@ -18,7 +18,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from stream_jobs.errors import ConfigError
+from connector.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path

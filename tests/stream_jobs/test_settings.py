@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.errors import ConfigError
+from connector.errors import ConfigError
 from stream_jobs.settings import load_settings
 
 if TYPE_CHECKING:
