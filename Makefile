@@ -9,22 +9,42 @@ export PYTHONUNBUFFERED := 1
 COMPILED ?= auto
 export CONNECTOR_COMPILED := $(COMPILED)
 NATIVE := $(VENV)/.compiled
-NATIVE_SOURCES := setup.py connector/compiled.py $(shell find connector -name '*.py')
+NATIVE_SOURCES := setup.py extension_cache.py connector/compiled.py $(shell find connector -name '*.py')
 
-.PHONY: setup demo test kill-test chaos snapshot-proof fuzz bench golden coverage-table errors-page lint lock clean
+# What compiles has an environment of its own, so that both cores are busy: one compiles, while the
+# other installs the rest. The versions are those of requirements.lock.
+BUILD := $(VENV)/build
+TOOLS := $(BUILD)/.installed
+TOOL_NAMES := mypy mypy-extensions ast-serialize librt pathspec typing-extensions setuptools isal orjson zstandard
+PIP := -m pip install --disable-pip-version-check
 
-setup: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
+.PHONY: setup ready demo test test-interpreted test-all kill-test chaos snapshot-proof fuzz bench golden coverage-table errors-page lint lock clean
 
-$(INSTALLED): requirements.lock pyproject.toml
+setup:
+	@$(MAKE) --no-print-directory --jobs 2 ready
+
+ready: $(INSTALLED) $(if $(filter off,$(COMPILED)),,$(NATIVE))
+
+$(VENV)/.made: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "binlog-connector needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/pip install --disable-pip-version-check --progress-bar on --require-hashes -r requirements.lock
-	CONNECTOR_COMPILED=off $(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+$(INSTALLED): $(VENV)/.made
+	$(VENV)/bin/python $(PIP) --progress-bar on --require-hashes -r requirements.lock
+	CONNECTOR_COMPILED=off $(VENV)/bin/python $(PIP) --no-deps --no-build-isolation -e .
+	touch $@
+
+$(TOOLS): $(VENV)/.made
+	$(PYTHON) -m venv --clear $(BUILD)
+	awk -v names='$(TOOL_NAMES)' 'BEGIN { split(names, list, " "); for (i in list) wanted[list[i]] } \
+		/^[^ #]/ { split($$1, parts, "=="); on = parts[1] in wanted } on' requirements.lock > $(BUILD)/requirements.txt
+	$(BUILD)/bin/python $(PIP) --quiet --no-deps --require-hashes -r $(BUILD)/requirements.txt
 	touch $@
 
 # Without a compiler there is nothing to be older than the sources, so that the next call looks again.
-$(NATIVE): $(INSTALLED) $(NATIVE_SOURCES)
-	$(VENV)/bin/python setup.py --quiet build_ext --inplace
+$(NATIVE): $(TOOLS) $(NATIVE_SOURCES)
+	$(BUILD)/bin/python setup.py --quiet build_ext --inplace
 	@if [ -n "$$(find connector -name 'native__mypyc*.so')" ]; then touch $@; fi
 
 demo: setup
@@ -32,8 +52,21 @@ demo: setup
 
 # Each worker starts the servers that its tests ask for; WORKERS=0 runs without workers.
 WORKERS ?= 2
+PYTEST := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --durations=10
 test: setup
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(PYTEST) $(ARGS)
+
+# What differs by compilation, with the sources: the tests of compiled modules, without servers.
+test-interpreted: export CONNECTOR_COMPILED := off
+test-interpreted: $(INSTALLED)
+	$(PYTEST) --differs-by-compilation $(ARGS)
+
+# Slow, before a release: the whole suite with every story at full length, compiled and then with the
+# sources, whose lines are counted.
+test-all: export TESTS := all
+test-all: setup
+	$(PYTEST) $(ARGS)
+	CONNECTOR_COMPILED=off $(PYTEST) --cov --cov-report=term:skip-covered $(ARGS)
 
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
 kill-test: setup

@@ -1,5 +1,8 @@
 """Compiles the modules of the hot path where that is possible; pyproject.toml says all the rest.
 
+What was built once from the same sources, by the same tools, is taken from the cache folder
+(`extension_cache.py`).
+
 `CONNECTOR_COMPILED` in the environment of the build chooses: `auto` compiles where there are a C
 compiler and Python's headers and installs the sources alone elsewhere, `require` fails instead of
 that, `off` does not compile. Which modules are compiled stands in `connector/compiled.py`.
@@ -8,24 +11,26 @@ that, `off` does not compile. Which modules are compiled stands in `connector/co
 from __future__ import annotations
 
 import os
+import platform
 import runpy
+import subprocess
 import sys
 import sysconfig
 from contextlib import redirect_stdout
+from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 # First: it brings distutils where Python has it no longer.
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from setuptools import Extension
+    from collections.abc import Collection, Iterator
+    from distutils.ccompiler import CCompiler
 
 _PROJECT = Path(__file__).parent
 # An import would be one of the connector, which may require what is built here.
@@ -34,8 +39,13 @@ _CHOICE = _COMPILED["choice"]()
 _SOURCES = _COMPILED["sources"]()
 _NATIVE_MODULE = _COMPILED["NATIVE_MODULE"]
 
+_CACHED = runpy.run_path(str(_PROJECT / "extension_cache.py"))
+_CACHE = _CACHED["ExtensionCache"].of_environment()
+
 # Commands that make more than metadata.
 _BUILDS = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install"}
+# What compiles, and the packages whose types the compiled modules know (see pyproject.toml).
+_TOOLS = ("setuptools", "mypy", "mypy-extensions", "librt", "isal", "orjson", "zstandard")
 # All functions lie in one file; only hidden ones are called directly and inlined.
 _C_FLAGS = ["-fvisibility=hidden"]
 
@@ -45,7 +55,11 @@ class _CannotCompileError(Exception):
 
 
 class _BuildExtensions(build_ext):
-    """Builds the extension modules, all or none."""
+    """Builds the extension modules, all or none, or takes those of an earlier build."""
+
+    # What this build is made from, and the modules that an earlier one made from the same.
+    key = ""
+    kept: ClassVar[dict[str, bytes]] = {}
 
     def run(self) -> None:
         try:
@@ -56,24 +70,85 @@ class _BuildExtensions(build_ext):
             self.extensions = []
             return
         if self.inplace and self.extensions:
+            # setuptools leaves a file there that looks newer.
+            for name, content in self.kept.items():
+                _replace(Path(self.get_ext_fullpath(name)), content)
             built = {Path(self.get_ext_fullpath(extension.name)) for extension in self.extensions}
             _remove_extensions(_PROJECT, but=built)
             # Newer than the sources, also where an edit of these left the C code as it was.
             Path(self.get_ext_fullpath(_NATIVE_MODULE)).touch()
+        # Sources that were edited in the meantime have another key.
+        if self.extensions and not self.kept and self.key == _key(_compiler()):
+            names = [extension.name for extension in self.extensions]
+            _CACHE.keep(self.key, {name: Path(self.get_ext_fullpath(name)) for name in names})
+
+    def build_extension(self, ext: Extension) -> None:
+        if not self.kept:
+            super().build_extension(ext)
+            return
+        _replace(Path(self.get_ext_fullpath(ext.name)), self.kept[ext.name])
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A process that runs the file of an earlier build keeps that one.
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    # Older than all C code: the next build that compiles does not take it for its own.
+    os.utime(path, (0, 0))
 
 
 def _extensions() -> list[Extension]:
     if _CHOICE == "off" or not _BUILDS.intersection(sys.argv):
         return []
     try:
-        _require_compiler()
-        return _generate_c()
+        compiler = _compiler()
+        _BuildExtensions.key = _key(compiler)
+        _CACHE.lock(_BuildExtensions.key)
+        _BuildExtensions.kept = _CACHE.find(_BuildExtensions.key, _module_names()) or {}
+        if not _BuildExtensions.kept:
+            return _generate_c()
     except _CannotCompileError as error:
         _do_without(str(error))
         return []
+    _say(f"taking {len(_SOURCES)} modules that were compiled before from {_CACHE.directory}")
+    return [Extension(name, sources=[]) for name in _BuildExtensions.kept]
 
 
-def _require_compiler() -> None:
+def _key(compiler: CCompiler) -> str:
+    key: str = _CACHED["key_of"](_made_from(compiler))
+    return key
+
+
+def _module_names() -> list[str]:
+    relative = [path.relative_to(_PROJECT).with_suffix("") for path in _SOURCES]
+    return [*(".".join(path.parts) for path in relative), _NATIVE_MODULE]
+
+
+def _made_from(compiler: CCompiler) -> Iterator[bytes]:
+    """Yield all that decides what is built."""
+    # Compiled modules take types from modules that are not compiled.
+    connector = sorted((_PROJECT / "connector").rglob("*.py"))
+    for path in [_PROJECT / "setup.py", _PROJECT / "extension_cache.py", *connector]:
+        yield path.relative_to(_PROJECT).as_posix().encode()
+        yield path.read_bytes()
+    for name in _TOOLS:
+        yield f"{name} {_version_of(name)}".encode()
+    yield " ".join([sys.version, platform.machine(), *platform.libc_ver()]).encode()
+    yield " ".join([*compiler.compiler_so, *compiler.linker_so]).encode()
+    ask = [*compiler.compiler_so[:1], "--version"]
+    yield subprocess.run(ask, capture_output=True, check=False).stdout  # noqa: S603 - Python's own
+
+
+def _version_of(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "is missing"
+
+
+def _compiler() -> CCompiler:
+    """Return the C compiler that Python was built with, after a try of it."""
     from distutils.ccompiler import new_compiler
     from distutils.sysconfig import customize_compiler
 
@@ -88,6 +163,7 @@ def _require_compiler() -> None:
             command = " ".join(compiler.compiler_so[:1])
             reason = f"{command} cannot compile a file that includes Python.h"
             raise _CannotCompileError(reason) from None
+    return compiler
 
 
 def _generate_c() -> list[Extension]:

@@ -27,16 +27,16 @@ from typing import TYPE_CHECKING
 from benchmarks.process import usage_of
 from connector.binlog.decoder import EventDecoder
 from connector.changes.table_filter import TableFilter
-from connector.delivery_stream import DeliveryStream
-from connector.envelope.encode import RecordEncoder
-from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.record_encoder import RecordEncoder
 from connector.gtid import GtidSet
+from connector.progress.server_identity import ServerIdentity
+from connector.progress.start_point import StartPoint
+from connector.progress.stream_position import StreamPosition
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
-from connector.resume import Standing
-from connector.sink.record_batch import BatchingTarget, BatchReceiver, RecordBatch
-from connector.source.identity import ServerIdentity
-from connector.source.start_point import StartPoint
+from connector.records.record_batch import BatchingTarget, BatchReceiver, RecordBatch
+from connector.run.delivery_stream import DeliveryStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ PREFIX = "bench"
 # In every record, whatever the file is called: its number orders them.
 LOG_NAME = "binlog.000001"
 VERSION = "0.1.0"  # stands in every record
-# As `connector/sink/kafka.py` and the defaults of the configuration have them.
+# As `connector/sink/kafka_sink.py` and the defaults of the configuration have them.
 BATCH_BYTES = 256 * 1024
 OPEN_BYTES = 8 * 1024 * 1024
 RECORD_BYTES = 16 * 1024 * 1024
@@ -172,7 +172,7 @@ def _stream(path: Path, tables: str, receiver: Dropped) -> Counter[str]:
     frames = EventFrames(source)
     target = BatchingTarget(receiver, BATCH_BYTES, OPEN_BYTES, RECORD_BYTES)
     point = StartPoint("mysql", GtidSet(), LOG_NAME, frames.position)
-    standing = Standing(ServerIdentity("mysql", "9.7.4", (9, 7, 4), "", 1, gtid=True), point)
+    standing = StreamPosition(ServerIdentity("mysql", "9.7.4", (9, 7, 4), "", 1, gtid=True), point)
     # The programs beside which this is measured write no tombstones.
     options = EnvelopeOptions(PREFIX, "mysql", VERSION, tombstones=False)
     delivery = DeliveryStream(

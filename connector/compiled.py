@@ -39,36 +39,36 @@ NATIVE_MODULE: Final = "connector.native__mypyc"
 
 # Patterns of files below PACKAGE.
 COMPILED: Final = (
-    "payload.py",
-    "digits.py",
-    "json_strings.py",
-    "event_source.py",
+    "codec/*.py",
     "gtid/*.py",
+    "records/*.py",
     "binlog/**/*.py",
+    "wire/event_source.py",
     "wire/event_stream.py",
     "wire/responses.py",
     "wire/result_set.py",
     "wire/text_rows.py",
     "wire/semi_sync.py",
     "changes/*.py",
-    "envelope/*.py",
+    "progress/*.py",
+    "envelope/**/*.py",
     "quarantine/guard.py",
-    "quarantine/fencing.py",
-    "resume.py",
-    "delivery_stream.py",
-    "sink/record_batch.py",
-    "reader/arrow*.py",
+    "quarantine/fence_setter.py",
+    "run/delivery_stream.py",
+    "reader/arrow/*.py",
     "reader/event_frames.py",
     "reader/file_log.py",
     "reader/file_sequence.py",
+    "reader/transaction_events.py",
     "reader/transactions.py",
     "reader/row_change.py",
     "reader/row_changes.py",
 )
 NOT_COMPILED: Final = (
     "**/__init__.py",
-    # mypyc evaluates the types of a TypedDict, and stumbles over NotRequired.
-    "envelope/contract.py",
+    # Made once for a stream.
+    "progress/server_identity.py",
+    "progress/start_point.py",
 )
 
 _CHOICES: Final = ("auto", "require", "off")

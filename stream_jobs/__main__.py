@@ -7,14 +7,16 @@ or a library prints goes to standard error. Exit codes: 0 stopped, 1 failed, 2 w
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from connector.errors import ConfigError
-from stream_jobs.job import run
-from stream_jobs.settings import load_settings
-from stream_jobs.status import StatusLines
+
+# Packages of the extra; one of them is missing where the connector was installed alone.
+_EXTRA = frozenset({"delta", "py4j", "pyspark"})
 
 EXIT_CONFIG = 2
 
@@ -22,18 +24,38 @@ EXIT_CONFIG = 2
 def main() -> int:
     """Run the job by the configuration file that is given as the only argument."""
     parser = argparse.ArgumentParser(prog="stream_jobs", description="Keep Delta tables equal.")
-    parser.add_argument("config", type=Path, help="TOML file, see configs/stream_job.toml")
+    parser.add_argument(
+        "config",
+        type=Path,
+        help="TOML file; `binlog-connector config stream_job.toml` explains the keys",
+    )
     arguments = parser.parse_args()
     # The JVM inherits the file descriptors: what it prints must not end up between the lines.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
-        lines = StatusLines(out)
         try:
-            settings = load_settings(arguments.config)
-        except ConfigError as error:
-            lines.write("failed", error=str(error))
+            return _run(arguments.config, out)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] not in _EXTRA:
+                raise
+            reason = f"the job needs more packages ({error}): pip install 'binlog-connector[spark]'"
+            # As a status line, of which the module cannot be imported either.
+            print(json.dumps({"event": "failed", "error": reason}), file=out)
             return EXIT_CONFIG
-        return run(settings, lines)
+
+
+def _run(config: Path, out: TextIO) -> int:
+    from stream_jobs.job import run  # noqa: PLC0415  # of an extra
+    from stream_jobs.settings import load_settings  # noqa: PLC0415  # after what has a clear error
+    from stream_jobs.status import StatusLines  # noqa: PLC0415  # of an extra
+
+    lines = StatusLines(out)
+    try:
+        settings = load_settings(config)
+    except ConfigError as error:
+        lines.write("failed", error=str(error))
+        return EXIT_CONFIG
+    return run(settings, lines)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pyspark import StorageLevel, inheritable_thread_target
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 
-from connector.envelope.contract import OP_DELETE
+from connector.contract import OP_DELETE
 from connector.errors import mirror
 from stream_jobs.latest_changes import (
     OP,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
 
 # Spark's DECIMAL has at most 38 digits, MySQL's 65.
 DECIMAL_PRECISION_MAX = 38

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 
-from connector.envelope.contract import SCHEMA_TOPIC_SUFFIX
+from connector.contract import SCHEMA_TOPIC_SUFFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -27,7 +27,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 from pyspark.sql.window import Window
 
-from connector.envelope.contract import OP_DELETE
+from connector.contract import OP_DELETE
 from connector.errors import mirror
 from stream_jobs.column_types import ColumnType, type_text
 from stream_jobs.records import ROW_OPS
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
     from stream_jobs.problems import Problems
     from stream_jobs.table_schema import TableSchema
 

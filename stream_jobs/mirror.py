@@ -18,7 +18,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 from pyspark.sql.types import LongType, StructField, StructType
 
-from connector.envelope.contract import OP_DELETE
+from connector.contract import OP_DELETE
 from connector.errors import MirrorError, mirror
 from stream_jobs.column_types import ColumnType
 from stream_jobs.latest_changes import OP, literal
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
     from stream_jobs.sequence import PackedSequence
     from stream_jobs.table_schema import AddedColumn, TableSchema
 

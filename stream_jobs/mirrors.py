@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
     from stream_jobs.sequence import PackedSequence
     from stream_jobs.settings import Settings
     from stream_jobs.table_schema import TableSchema

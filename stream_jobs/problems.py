@@ -15,7 +15,7 @@ from connector.errors import MirrorError
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from connector.envelope.contract import Sequence
+    from connector.contract import Sequence
     from connector.errors.code import ErrorCode
 
 

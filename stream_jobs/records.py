@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 
-from connector.envelope.contract import (
+from connector.contract import (
     HEADER_OP,
     HEADER_SCHEMA,
     HEADER_SEQ,

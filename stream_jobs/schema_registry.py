@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from connector.envelope.contract import row_topic
+from connector.contract import row_topic
 from connector.errors import MirrorError, mirror
 from stream_jobs.kafka_source import read_schema_values, schema_topic
 from stream_jobs.table_schema import TableSchema
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
     from stream_jobs.settings import KafkaSettings
 
 WAIT_SECONDS = 30.0

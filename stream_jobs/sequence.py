@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 
-from connector.envelope.contract import (
+from connector.contract import (
     SEQ_DIGITS,
     SEQ_EPOCH_DIGITS,
     SEQ_EVENT_DIGITS,

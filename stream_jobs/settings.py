@@ -2,7 +2,8 @@
 
 Every key can be given in the environment as `STREAM_JOB_<SECTION>__<KEY>`, lists and tables as
 JSON, for example `STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS='["broker:9092"]'`. An unknown key is an
-error. `configs/stream_job.toml` lists every key with its default and when to change it.
+error. `configs/stream_job.toml` lists every key with its default and when to change it;
+`binlog-connector config stream_job.toml` prints that file.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_PREFIX = "STREAM_JOB_"
 NESTED = "__"
+_LISTS = "`binlog-connector config stream_job.toml` lists the keys"
 
 # What Spark fetches itself where no jars are given.
 PACKAGES = (
@@ -157,8 +159,7 @@ def _refuse_unknown_variables() -> None:
             fields = getattr(section, "model_fields", {})
             if key not in fields:
                 reason = (
-                    f"environment variable {variable}: there is no key {'.'.join(keys)}; "
-                    "configs/stream_job.toml lists the keys"
+                    f"environment variable {variable}: there is no key {'.'.join(keys)}; {_LISTS}"
                 )
                 raise ConfigError(reason)
             section = fields[key].annotation
@@ -167,7 +168,7 @@ def _refuse_unknown_variables() -> None:
 def _explain(problem: Any, path: Path) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return f"{path}: unknown key {key}; configs/stream_job.toml lists the keys"
+        return f"{path}: unknown key {key}; {_LISTS}"
     if problem["type"] == "missing":
         variable = ENVIRONMENT_PREFIX + NESTED.join(key.upper().split("."))
         return f"{path}: {key} is required (or set {variable})"

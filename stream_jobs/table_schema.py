@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from connector.envelope.contract import COLUMN_TYPES, Sequence
+from connector.contract import COLUMN_TYPES, Sequence
 from connector.errors import MirrorError, SchemaUnfollowed, mirror
 from stream_jobs.column_types import ColumnType, type_text
 from stream_jobs.sequence import PackedSequence
 
 if TYPE_CHECKING:
-    from connector.envelope.contract import SchemaColumn, SchemaRecord
+    from connector.contract import SchemaColumn, SchemaRecord
 
 # Column names with this prefix are the mirror's own.
 OWN_PREFIX = "_cdc_"

@@ -15,6 +15,7 @@ import pytest
 
 from connector import compiled
 from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
+from tests import selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,28 @@ PROJECT = Path(__file__).parents[1]
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--differs-by-compilation",
+        action="store_true",
+        help="only tests of compiled modules that need no servers",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--differs-by-compilation"):
+        chosen = [item for item in items if selection.differs_by_compilation(item)]
+        left = [item for item in items if not selection.differs_by_compilation(item)]
+        config.hook.pytest_deselected(items=left)
+        items[:] = chosen
+    # The order inside of a kind stays: it is random.
+    items.sort(key=selection.order)
+    for item in items:
+        if isinstance(item, pytest.Function) and (group := selection.group(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_report_header() -> str:

@@ -18,8 +18,8 @@ from connector import compiled
 
 FOLDER = Path(connector.__file__).parent
 WHERE = """
-import connector.payload, connector.gtid.mysql
-print(connector.payload.__file__, connector.gtid.mysql.__file__)
+import connector.codec.payload, connector.gtid.mysql
+print(connector.codec.payload.__file__, connector.gtid.mysql.__file__)
 """
 
 
@@ -59,14 +59,16 @@ def test_each_pattern_names_modules() -> None:
 
 def test_no_package_is_compiled_but_its_modules_are() -> None:
     names = {path.relative_to(FOLDER).as_posix() for path in compiled.sources()}
-    assert {"payload.py", "binlog/event.py", "binlog/columns/json.py"} <= names
+    assert {"codec/payload.py", "binlog/event.py", "binlog/columns/json.py"} <= names
     assert not any(name.endswith("__init__.py") for name in names)
-    assert "wire/commands.py" not in names
+    assert "wire/replication_commands.py" not in names
 
 
 def test_sources_run_where_nothing_was_compiled(sources_alone: Path) -> None:
     done = python("-c", WHERE, choice="auto", folder=sources_alone)
-    expected = f"{sources_alone}/connector/payload.py {sources_alone}/connector/gtid/mysql.py\n"
+    expected = (
+        f"{sources_alone}/connector/codec/payload.py {sources_alone}/connector/gtid/mysql.py\n"
+    )
     assert (done.stdout, done.stderr) == (expected, "")
 
 
@@ -74,7 +76,9 @@ def test_off_runs_the_sources_although_extension_modules_lie_beside_them(
     with_extensions: Path,
 ) -> None:
     done = python("-c", WHERE, choice="off", folder=with_extensions)
-    expected = f"{with_extensions}/connector/payload.py {with_extensions}/connector/gtid/mysql.py\n"
+    expected = (
+        f"{with_extensions}/connector/codec/payload.py {with_extensions}/connector/gtid/mysql.py\n"
+    )
     assert (done.stdout, done.stderr) == (expected, "")
 
 
@@ -94,10 +98,10 @@ def test_require_says_that_nothing_was_compiled(sources_alone: Path) -> None:
 
 
 def test_require_names_the_modules_that_were_not_compiled(with_extensions: Path) -> None:
-    (with_extensions / "connector" / "digits").with_suffix(EXTENSION_SUFFIXES[0]).unlink()
+    (with_extensions / "connector" / "codec" / "digits").with_suffix(EXTENSION_SUFFIXES[0]).unlink()
     done = python("-c", "import connector", choice="require", folder=with_extensions)
     tag = sys.implementation.cache_tag
-    assert f"but these modules were not compiled for {tag}: digits.py; install" in done.stderr
+    assert f"but these modules were not compiled for {tag}: codec/digits.py; install" in done.stderr
 
 
 def test_an_unknown_choice_names_the_three(sources_alone: Path) -> None:
@@ -124,7 +128,7 @@ def test_the_version_says_why_the_sources_run(
 def test_extension_modules_are_what_is_imported_by_default() -> None:
     done = python("-c", WHERE, choice="require", folder=FOLDER.parent)
     suffix = EXTENSION_SUFFIXES[0]
-    expected = f"{FOLDER}/payload{suffix} {FOLDER}/gtid/mysql{suffix}\n"
+    expected = f"{FOLDER}/codec/payload{suffix} {FOLDER}/gtid/mysql{suffix}\n"
     assert (done.stdout, done.stderr) == (expected, "")
 
 
@@ -132,11 +136,12 @@ def test_a_source_that_is_newer_than_its_extension_module_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suffix = EXTENSION_SUFFIXES[0]
-    for name in ("payload.py", f"payload{suffix}", f"native__mypyc{suffix}"):
+    (tmp_path / "codec").mkdir()
+    for name in ("codec/payload.py", f"codec/payload{suffix}", f"native__mypyc{suffix}"):
         (tmp_path / name).touch()
     monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
     monkeypatch.setenv("CONNECTOR_COMPILED", "auto")
-    os.utime(tmp_path / "payload.py", ns=(0, 0))
+    os.utime(tmp_path / "codec/payload.py", ns=(0, 0))
     assert compiled.newer_sources() == []
-    (tmp_path / "payload.py").touch()
-    assert compiled.newer_sources() == [tmp_path / "payload.py"]
+    (tmp_path / "codec/payload.py").touch()
+    assert compiled.newer_sources() == [tmp_path / "codec/payload.py"]

@@ -16,9 +16,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from connector.settings_file import load_settings
-from connector.source.mysql_server import MysqlServer as MysqlSession
-from connector.source.preflight import check_source, require
+from connector.settings.loader import load_settings
+from connector.source.checks.preflight import check_source, require
+from connector.source.server.mysql_server import MysqlServer as MysqlSession
 from local_stack import connect
 from local_stack.demo.shop import drop_shop, statements
 from local_stack.server_settings import MYSQL_SOURCE_SETTINGS

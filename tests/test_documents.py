@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.config import Settings
+from connector.settings.sections import Settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])

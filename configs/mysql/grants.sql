@@ -17,3 +17,7 @@ GRANT SELECT, LOCK TABLES ON shop.* TO 'cdc'@'%';
 -- XA_RECOVER_ADMIN, MySQL 8.0 and later, not needed: with it, a new pipeline warns of XA transactions
 -- that were prepared before it began, whose XA COMMIT will stop it.
 --   GRANT XA_RECOVER_ADMIN ON *.* TO 'cdc'@'%';
+
+-- Amazon RDS and Aurora: how long they keep logs stands in this table alone. Not needed; with it,
+-- `check` and time_to_purge_seconds tell the truth.
+--   GRANT SELECT ON mysql.rds_configuration TO 'cdc'@'%';

@@ -9,16 +9,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.checksum import (
+from connector.binlog.event import EventBodies
+from connector.binlog.event_bodies import BODIES
+from connector.binlog.events.compressed import decompress_rows
+from connector.binlog.events.control import IgnorableEvent
+from connector.binlog.events.heartbeat import is_heartbeat
+from connector.binlog.events.partial_row_data import PartialRowDataEvent, RowsEventAssembler
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_head import DUMMY_TABLE_ID, STMT_END_F, UPDATE, RowsHead, RowsKind
+from connector.binlog.events.statement import QUERY_HEADER_LENGTH
+from connector.binlog.events.transaction import GtidEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.framing.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
     computed_checksum,
     stored_checksum,
 )
-from connector.binlog.compressed_events import decompress_rows
-from connector.binlog.control_events import IgnorableEvent
-from connector.binlog.event_bodies import BODIES
-from connector.binlog.event_types import (
+from connector.binlog.framing.event_types import (
     GTID_LOG,
     HEARTBEAT_LOG,
     HEARTBEAT_LOG_V2,
@@ -32,18 +40,12 @@ from connector.binlog.event_types import (
     EventType,
     event_name,
 )
-from connector.binlog.header import HEADER_LENGTH, EventHeader
-from connector.binlog.heartbeat_event import is_heartbeat
-from connector.binlog.partial_row_data import PartialRowDataEvent, RowsEventAssembler
+from connector.binlog.framing.header import HEADER_LENGTH, EventHeader
+from connector.binlog.old_temporal_rows import misfit
 from connector.binlog.payload_decoder import PayloadDecoder
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.rows_head import DUMMY_TABLE_ID, STMT_END_F, UPDATE, RowsHead, RowsKind
-from connector.binlog.statement_events import QUERY_HEADER_LENGTH
 from connector.binlog.table_maps import TableMaps
-from connector.binlog.transaction_events import GtidEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -51,8 +53,8 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event, EventBody
-    from connector.binlog.format_description_event import FormatDescriptionEvent
-    from connector.binlog.table_map_event import TableMapEvent
+    from connector.binlog.events.format_description import FormatDescriptionEvent
+    from connector.binlog.events.table_map import TableMapEvent
 
 # Of an event of an unknown type, in the message: its header and the start of its body.
 _SHOWN_BYTES = 32
@@ -109,7 +111,7 @@ _LEFT: Final = bytes([_what_is_left(type_code) for type_code in range(256)])
 
 
 @final
-class BodyDecoder:
+class BodyDecoder(EventBodies):
     """Decodes the bodies of events in the order of a log."""
 
     def __init__(
@@ -242,7 +244,7 @@ class BodyDecoder:
             return RowsEvent.dummy(head, kind, origin)
         if _COMPRESSED_ROWS_START <= type_code <= _COMPRESSED_ROWS_END:
             body = decompress_rows(body, update=kind is UPDATE)
-        return RowsEvent.decode(
+        rows = RowsEvent.decode(
             body,
             head,
             kind,
@@ -251,6 +253,11 @@ class BodyDecoder:
             partial=type_code == PARTIAL_UPDATE_ROWS,
             pre_ga=_VERSIONS[type_code] == 0,
         )
+        if self._mariadb:
+            reason = misfit(rows)
+            if reason is not None:
+                rows.refused = reason
+        return rows
 
     def _decode_fragment(self, event: Event, body: PayloadReader) -> PartialRowDataEvent:
         fragment = PartialRowDataEvent.decode(body)

@@ -14,7 +14,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.body_decoder import BodyDecoder
-from connector.binlog.checksum import (
+from connector.binlog.event import Event
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.events.heartbeat import HeartbeatEvent, is_heartbeat
+from connector.binlog.events.old_formats import format_before_description
+from connector.binlog.framing.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
     computed_checksum,
@@ -23,23 +29,22 @@ from connector.binlog.checksum import (
     require_intact,
     stored_checksum,
 )
-from connector.binlog.control_events import RotateEvent
-from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.event import Event
-from connector.binlog.event_types import (
+from connector.binlog.framing.event_types import (
     FORMAT_DESCRIPTION,
     ROTATE,
     START_ENCRYPTION,
     event_name,
 )
-from connector.binlog.format_description_event import FormatDescriptionEvent
-from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
-from connector.binlog.heartbeat_event import HeartbeatEvent, is_heartbeat
-from connector.binlog.log_place import FIRST_POSITION, POSITION_MAX, UNNAMED_LOG, LogPlace
-from connector.binlog.old_formats import format_before_description
-from connector.binlog.version import BinlogVersion
+from connector.binlog.framing.header import HEADER_LENGTH, V1_HEADER_LENGTH, EventHeader
+from connector.binlog.framing.log_position import (
+    FIRST_POSITION,
+    POSITION_MAX,
+    UNNAMED_LOG,
+    PositionCounter,
+)
+from connector.binlog.framing.version import BinlogVersion
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, EventError, LogRefused, log
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -68,7 +73,7 @@ class EventDecoder:
         """
         self.ignored_events: Counter[int] = Counter()  # unknown events that were let pass, by type
         self.format_data = b""  # the last FORMAT_DESCRIPTION_EVENT as it came
-        self._place = LogPlace(file, position)
+        self._place = PositionCounter(file, position)
         self._version = version
         self._counted = counted or version is not BinlogVersion.V4
         self._mariadb = mariadb
@@ -78,7 +83,7 @@ class EventDecoder:
         self._encrypted: StartEncryptionEvent | None = None
 
     @property
-    def place(self) -> LogPlace:
+    def place(self) -> PositionCounter:
         """Where the next event starts."""
         return self._place
 
@@ -221,7 +226,7 @@ class EventDecoder:
         return header.log_pos != 0 or not _has_place(header.type_code)
 
 
-def _place_said_by(event: Event, file: str, position: int) -> LogPlace:
+def _place_said_by(event: Event, file: str, position: int) -> PositionCounter:
     """Return the place that an event of the server names.
 
     Raises EventError for one that no log has.
@@ -229,7 +234,7 @@ def _place_said_by(event: Event, file: str, position: int) -> LogPlace:
     if position > POSITION_MAX:
         reason = f"it says that {file} goes on at {position}, but no file is as long"
         raise event.error(reason)
-    return LogPlace(file, position)
+    return PositionCounter(file, position)
 
 
 def _has_place(type_code: i64) -> bool:

@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from connector.binlog.checksum import stored_checksum
-from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
-from connector.binlog.control_events import (
+from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
+from connector.binlog.events.control import (
     IgnorableEvent,
     IncidentEvent,
     RotateEvent,
     SlaveEvent,
     StopEvent,
 )
-from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.event_types import QUERY, event_name
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
-from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.heartbeat_event import HeartbeatEvent
-from connector.binlog.load_events import (
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.heartbeat import HeartbeatEvent
+from connector.binlog.events.load import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
     CreateFileEvent,
@@ -29,39 +27,40 @@ from connector.binlog.load_events import (
     ExecLoadEvent,
     LoadEvent,
 )
-from connector.binlog.log_place import UNNAMED_LOG
-from connector.binlog.mariadb_events import (
+from connector.binlog.events.mariadb import (
     AnnotateRowsEvent,
     BinlogCheckpointEvent,
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import (
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import (
     ExecuteLoadQueryEvent,
     QueryEvent,
     RowsQueryEvent,
     thread_id_of,
 )
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_events import (
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction import (
     AnonymousGtidEvent,
     GtidEvent,
     PreviousGtidsEvent,
     XidEvent,
     opening_of,
 )
-from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.binlog.xa_event import XaPrepareEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.xa import XaPrepareEvent
+from connector.binlog.framing.checksum import stored_checksum
+from connector.binlog.framing.event_types import QUERY, event_name
+from connector.binlog.framing.log_position import UNNAMED_LOG
 from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
-    from connector.binlog.body_decoder import BodyDecoder
-    from connector.binlog.header import EventHeader
-    from connector.binlog.rows_head import RowsHead
+    from connector.binlog.events.rows_head import RowsHead
+    from connector.binlog.framing.header import EventHeader
+    from connector.codec.payload import PayloadReader
     from connector.gtid import Gtid
-    from connector.payload import PayloadReader
 
 EventBody = (
     AnnotateRowsEvent
@@ -107,6 +106,21 @@ EventBody = (
 _BEGIN: Final = b"BEGIN"
 
 
+class EventBodies:
+    """Decodes the bodies of events; `BodyDecoder` is the one that does."""
+
+    # Whether QUERY events are laid out as `thread_id_of` expects.
+    has_plain_queries: bool
+
+    def receive(self, event: Event, body: PayloadReader) -> None:
+        """Take the next event of the log, and decode what it leaves for later ones."""
+        raise NotImplementedError
+
+    def decode(self, event: Event, body: PayloadReader) -> EventBody:
+        """Decode what is between an event's header and its checksum."""
+        raise NotImplementedError
+
+
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Event:
@@ -141,7 +155,7 @@ class Event:
         data: bytes,
         *,
         checksummed: bool = False,
-        bodies: BodyDecoder | None = None,
+        bodies: EventBodies | None = None,
         reader: PayloadReader | None = None,
         number: i64 = 0,
     ) -> None:

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from connector.binlog.compressed_events import decompress_query
-from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
-from connector.binlog.control_events import (
+from connector.binlog.events.compressed import decompress_query
+from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
+from connector.binlog.events.control import (
     IgnorableEvent,
     IncidentEvent,
     RotateEvent,
     SlaveEvent,
     StopEvent,
 )
-from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.event_types import EventType
-from connector.binlog.format_description_event import StartEventV3
-from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
-from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.heartbeat_event import HeartbeatEvent
-from connector.binlog.load_events import (
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.format_description import StartEventV3
+from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.heartbeat import HeartbeatEvent
+from connector.binlog.events.load import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
     CreateFileEvent,
@@ -32,32 +31,33 @@ from connector.binlog.load_events import (
     ExecLoadEvent,
     LoadEvent,
 )
-from connector.binlog.mariadb_events import (
+from connector.binlog.events.mariadb import (
     AnnotateRowsEvent,
     BinlogCheckpointEvent,
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
-from connector.binlog.statement_events import (
+from connector.binlog.events.statement import (
     ExecuteLoadQueryEvent,
     QueryEvent,
     RowsQueryEvent,
 )
-from connector.binlog.transaction_events import (
+from connector.binlog.events.transaction import (
     AnonymousGtidEvent,
     GtidEvent,
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.xa_event import XaPrepareEvent
+from connector.binlog.events.xa import XaPrepareEvent
+from connector.binlog.framing.event_types import EventType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from connector.binlog.event import EventBody
-    from connector.binlog.format_description_event import FormatDescriptionEvent
-    from connector.binlog.header import EventHeader
-    from connector.payload import PayloadReader
+    from connector.binlog.events.format_description import FormatDescriptionEvent
+    from connector.binlog.framing.header import EventHeader
+    from connector.codec.payload import PayloadReader
 
     ReadBody = Callable[[PayloadReader, EventHeader, FormatDescriptionEvent], EventBody]
 

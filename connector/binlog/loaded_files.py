@@ -15,14 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.binlog.load_events import (
+from connector.binlog.events.load import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
     CreateFileEvent,
     DeleteFileEvent,
     ExecLoadEvent,
 )
-from connector.binlog.statement_events import ExecuteLoadQueryEvent
+from connector.binlog.events.statement import ExecuteLoadQueryEvent
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:

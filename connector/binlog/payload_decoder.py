@@ -7,16 +7,11 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from connector.binlog.event import Event
-from connector.binlog.event_types import EventType
-from connector.binlog.header import HEADER_LENGTH, EventHeader
+from connector.binlog.event import Event, EventBodies
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import HEADER_LENGTH, EventHeader
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
-
-if TYPE_CHECKING:
-    from connector.binlog.body_decoder import BodyDecoder
 
 # They speak of the file, or hold events themselves.
 _NEVER_INSIDE = (
@@ -31,7 +26,7 @@ class PayloadDecoder:
 
     def __init__(
         self,
-        bodies: BodyDecoder,
+        bodies: EventBodies,
         header_length: int,
         file: str,
         position: int,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.event_types import TABLE_MAP, EventType
-from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.framing.event_types import TABLE_MAP, EventType
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.binlog.format_description_event import FormatDescriptionEvent
-    from connector.payload import PayloadReader
+    from connector.binlog.events.format_description import FormatDescriptionEvent
+    from connector.codec.payload import PayloadReader
 
 # Table maps that are kept decoded; the one decoded first gives way.
 TABLE_MAPS_MAX: Final = 1024

@@ -21,24 +21,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
-from connector.binlog.control_events import IgnorableEvent
-from connector.binlog.event_types import GTID_LOG, event_name
-from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.mariadb_events import (
+from connector.binlog.events.control import IgnorableEvent
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.mariadb import (
     FL_ROLLBACK_ALTER_E1,
     FL_START_ALTER_E1,
     MariadbGtidEvent,
 )
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.transaction_events import AnonymousGtidEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.binlog.xa_event import XaPrepareEvent
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.xa import XaPrepareEvent
+from connector.binlog.framing.event_types import GTID_LOG, event_name
 from connector.changes.earlier_runs import EarlierRuns
 from connector.changes.event_meaning import ABOUT_ROWS, GTID, MEANING_OF_TYPE, QUERY, ROWS, XID
 from connector.changes.group_rows import GroupRows
 from connector.changes.online_schema_change import OnlineChanges
+from connector.changes.receiver import ChangeReceiver, Committed
 from connector.changes.refusals import (
     ASCII_SAVEPOINTS,
     PLAIN_TRANSACTIONS,
@@ -48,8 +49,8 @@ from connector.changes.refusals import (
     unsupported_event,
 )
 from connector.changes.statement import StatementKind
-from connector.changes.statements import Statements
-from connector.changes.transaction import ChangeReceiver, Committed, RowsChange, Transaction
+from connector.changes.statement_reader import StatementReader
+from connector.changes.transaction import RowsChange, SourceTransaction
 from connector.changes.xa import PreparedGroup, PreparedGroups
 from connector.errors import ProtocolError
 
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.binlog.table_map_event import TableMapEvent
+    from connector.binlog.events.table_map import TableMapEvent
     from connector.changes.earlier_runs import Reread
     from connector.changes.statement import Statement
     from connector.changes.table_filter import TableFilter
@@ -98,14 +99,14 @@ class TransactionAssembler:
         """
         self._tables = tables
         self._receiver = receiver
-        self._statements = Statements(
+        self._statements = StatementReader(
             tables,
             receiver,
             OnlineChanges() if online is None else online,
             lower_case_names=lower_case_names,
         )
         self._state: i64 = _OUTSIDE
-        self._transaction: Transaction | None = None
+        self._transaction: SourceTransaction | None = None
         self._event_number: i64 = 0
         self._rows = GroupRows(receiver)
         # ALTER TABLE in two phases (MariaDB): the statement is not in force, it only may be.
@@ -125,7 +126,7 @@ class TransactionAssembler:
         return self._state != _OUTSIDE
 
     @property
-    def transaction(self) -> Transaction | None:
+    def transaction(self) -> SourceTransaction | None:
         """The transaction that has begun and not ended."""
         return self._transaction
 
@@ -218,7 +219,7 @@ class TransactionAssembler:
         *,
         while_short: bool = False,
     ) -> None:
-        transaction = Transaction(
+        transaction = SourceTransaction(
             event.file, event.position, gtid, committed_us, event.header.server_id
         )
         self._transaction = transaction
@@ -345,7 +346,7 @@ class TransactionAssembler:
             Committed(transaction, event.file, event.next_position, prepared, outcome)
         )
 
-    def _require_transaction(self, event: Event) -> Transaction:
+    def _require_transaction(self, event: Event) -> SourceTransaction:
         transaction = self._transaction
         if transaction is None:
             reason = (

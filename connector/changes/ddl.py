@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from connector.changes.online_schema_change import OnlineChanges
     from connector.changes.statement import TableName
     from connector.changes.table_filter import TableFilter
-    from connector.changes.transaction import Transaction
+    from connector.changes.transaction import SourceTransaction
 
 # The clause after which a table has no rows that can be read, until others are imported.
 _DISCARD_TABLE = "DISCARD TABLESPACE"
@@ -34,7 +34,7 @@ def statement_changes(
     query: str,
     tables: TableFilter,
     online: OnlineChanges,
-    transaction: Transaction,
+    transaction: SourceTransaction,
     number: i64,
     event: Event,
 ) -> list[StatementChange]:

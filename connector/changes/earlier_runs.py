@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.changes.transaction import Transaction
+    from connector.changes.transaction import SourceTransaction
 
 
 @final
@@ -42,7 +42,7 @@ class Reread:
         self._prepared = prepared
         self._in_last_file = False
 
-    def covers(self, transaction: Transaction) -> bool:
+    def covers(self, transaction: SourceTransaction) -> bool:
         """Return whether the transaction, the next one of the stream, was delivered."""
         gtid = transaction.gtid
         gtid_set = self._gtid_set
@@ -57,7 +57,7 @@ class Reread:
             return transaction.position < self._position
         return not self._in_last_file
 
-    def is_prepared(self, transaction: Transaction) -> bool:
+    def is_prepared(self, transaction: SourceTransaction) -> bool:
         """Return whether the group was waiting for its outcome."""
         return transaction.id in self._prepared
 
@@ -76,7 +76,7 @@ class EarlierRuns:
         self.delivered = False
         self.left_out = False
 
-    def begin(self, transaction: Transaction) -> None:
+    def begin(self, transaction: SourceTransaction) -> None:
         """Stand before a group, the next one of the stream."""
         self.delivered = self.left_out = False
         reread = self._reread
@@ -86,7 +86,7 @@ class EarlierRuns:
         if self._rolled_back and transaction.id in self._rolled_back:
             self.left_out = True
 
-    def committed(self, transaction: Transaction, event: Event) -> None:
+    def committed(self, transaction: SourceTransaction, event: Event) -> None:
         """Let the group end in COMMIT; raises TransientError where it ended in ROLLBACK before."""
         if self.left_out and not self.delivered:
             reason = (

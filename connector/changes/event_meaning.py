@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from connector.binlog.event_types import EventType
+from connector.binlog.framing.event_types import EventType
 
 OTHER: Final = 0  # its body tells
 ROWS: Final = 1

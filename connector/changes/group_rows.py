@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final, final
 from connector.changes.held_rows import HeldRows
 
 if TYPE_CHECKING:
-    from connector.changes.transaction import ChangeReceiver, RowsChange, Transaction
+    from connector.changes.receiver import ChangeReceiver
+    from connector.changes.transaction import RowsChange, SourceTransaction
 
 # Bytes of events; a group that is larger goes on to the receiver before its end is known.
 _SHORT_BYTES_MAX: Final = 1024 * 1024
@@ -71,13 +72,13 @@ class GroupRows:
         """Drop the rows behind a savepoint; False where it cannot be told which they are."""
         return not self.any or (self._holds and self._held.roll_back_to(name))
 
-    def roll_back(self, transaction: Transaction) -> None:
+    def roll_back(self, transaction: SourceTransaction) -> None:
         """Drop all rows; the receiver is told where it has some of them."""
         if self._handed_on:
             self._receiver.rolled_back(transaction)
         self._held.drop()
 
-    def hand_on(self, transaction: Transaction) -> None:
+    def hand_on(self, transaction: SourceTransaction) -> None:
         """Give what is held to the receiver, as rows of `transaction`."""
         if not self._held.is_empty:
             self._handed_on = True

@@ -13,7 +13,7 @@ from connector.errors import TransientError
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.changes.transaction import ChangeReceiver, RowsChange, Transaction
+    from connector.changes.transaction import RowsChange, RowsReceiver, SourceTransaction
 
 # Bytes of events that are kept in memory, of one transaction.
 MEMORY_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -66,7 +66,7 @@ class HeldRows:
             spool = self._spool = RowSpool()
         spool.add(change)
 
-    def hand_on(self, transaction: Transaction, receiver: ChangeReceiver) -> None:
+    def hand_on(self, transaction: SourceTransaction, receiver: RowsReceiver) -> None:
         """Give everything to `receiver`, as changes of `transaction`, and hold nothing.
 
         Raises TransientError where the file cannot be read, and what the receiver raises.

@@ -9,17 +9,17 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from connector.binlog.control_events import IncidentEvent
-from connector.binlog.load_events import CreateFileEvent, LoadEvent
+from connector.binlog.events.control import IncidentEvent
+from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.changes.statement import Statement, StatementKind
 from connector.errors import UnsupportedChange
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event, EventBody
-    from connector.binlog.statement_events import QueryEvent
+    from connector.binlog.events.statement import QueryEvent
     from connector.changes.table_filter import TableFilter
     from connector.changes.tokens import Token
-    from connector.changes.transaction import Transaction
+    from connector.changes.transaction import SourceTransaction
 
 
 class Refusal(NamedTuple):
@@ -27,6 +27,8 @@ class Refusal(NamedTuple):
 
     what: str
     fix: str
+    # What to do where the change is kept in quarantine, and its table is to be copied.
+    fix_kept_back: str = ""
     # What was changed, where it is known to be all.
     database: str | None = None
     table: str | None = None
@@ -36,6 +38,10 @@ _ROW_FORMAT = (
     "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, take the "
     "right to change it from the application, repair the rows it touched, and continue behind it: "
     "give the pipeline a new name and set source.start"
+)
+_ROW_FORMAT_KEPT_BACK = (
+    "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, and take "
+    "the right to change it from the application"
 )
 
 # What to do about the parts of transactions that `assembler` refuses.
@@ -62,7 +68,7 @@ def unsupported_event(body: EventBody, tables: TableFilter) -> Refusal | None:
         return Refusal(f"the server's report of an incident, {body.name}{message},", _COPY)
     if isinstance(body, (LoadEvent, CreateFileEvent)) and tables.follows(body.schema, body.table):
         what = f"LOAD DATA into {body.schema}.{body.table}, logged as a statement,"
-        return Refusal(what, _ROW_FORMAT, body.schema, body.table)
+        return Refusal(what, _ROW_FORMAT, _ROW_FORMAT_KEPT_BACK, body.schema, body.table)
     return None
 
 
@@ -92,7 +98,7 @@ def _statement_format(
         return None
     what = f"{statement.verb} in database {touched[0]}, logged as a statement,"
     known = body.updated_databases is not None and len(set(touched)) == 1
-    return Refusal(what, _ROW_FORMAT, touched[0] if known else None)
+    return Refusal(what, _ROW_FORMAT, _ROW_FORMAT_KEPT_BACK, touched[0] if known else None)
 
 
 def _qualifiers(tokens: list[Token]) -> list[str]:
@@ -101,14 +107,19 @@ def _qualifiers(tokens: list[Token]) -> list[str]:
 
 
 def refused_change(
-    refusal: Refusal, transaction: Transaction | None, event: Event
+    refusal: Refusal, transaction: SourceTransaction | None, event: Event
 ) -> UnsupportedChange:
     """Return the error for what `event` did in `transaction`, if one has begun."""
     name = transaction.id if transaction is not None else "none"
-    reason = (
+    what = (
         f"{event.file}:{event.position}: {refusal.what} cannot be carried without loss "
-        f"(transaction {name}): {refusal.fix}. Nothing from this transaction was published"
+        f"(transaction {name})"
     )
     return UnsupportedChange(
-        reason, database=refusal.database, table=refusal.table, event=event.data
+        f"{what}: {refusal.fix}. Nothing from this transaction was published",
+        database=refusal.database,
+        table=refusal.table,
+        event=event.data,
+        kept_back=f"{what}: {refusal.fix_kept_back}" if refusal.fix_kept_back else "",
+        passable=True,
     )

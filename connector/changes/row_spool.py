@@ -16,19 +16,19 @@ from struct import Struct
 from typing import IO, TYPE_CHECKING, Final, final
 
 from connector.binlog.event import Event
-from connector.binlog.extra_row_info import ExtraRowInfo
-from connector.binlog.header import EventHeader
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.rows_head import RowsKind
+from connector.binlog.events.extra_row_info import ExtraRowInfo
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_head import RowsKind
+from connector.binlog.framing.header import EventHeader
 from connector.changes.transaction import RowsChange
+from connector.codec.payload import PayloadReader
 from connector.errors import TransientError
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.binlog.table_map_event import TableMapEvent
-    from connector.changes.transaction import Transaction
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.changes.transaction import SourceTransaction
 
 # Of the event: file, position, next position, number in the transaction, type, number in a payload,
 # checksummed. Of the rows: table map, kind, flags, partial, start and end in the event's data (-1:
@@ -98,7 +98,7 @@ class RowSpool:
         """Let `read` begin with the first change. Raises TransientError."""
         self._seek(0)
 
-    def read(self, transaction: Transaction) -> RowsChange | None:
+    def read(self, transaction: SourceTransaction) -> RowsChange | None:
         """Return the next change, as one of `transaction`; None at the end.
 
         Raises TransientError.
@@ -126,7 +126,7 @@ class RowSpool:
         except OSError as error:
             raise _unusable(error) from error
 
-    def _read(self, transaction: Transaction) -> RowsChange:
+    def _read(self, transaction: SourceTransaction) -> RowsChange:
         (
             file,
             position,

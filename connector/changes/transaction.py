@@ -1,9 +1,4 @@
-"""What the assembler hands on: pieces of source transactions, in order.
-
-A transaction is one or more `RowsChange` and `StatementChange`, closed by `Committed`. Pieces are
-handed on as they arrive, so a transaction of any size passes in bounded memory; whoever takes them
-must drop them again unless `Committed` follows.
-"""
+"""Pieces of source transactions: changed rows, and statements."""
 
 from __future__ import annotations
 
@@ -11,23 +6,19 @@ from typing import TYPE_CHECKING, final
 
 from mypy_extensions import mypyc_attr
 
-from connector.errors import RolledBack
-
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import RowsEvent
+    from connector.binlog.events.rows import RowsEvent
     from connector.changes.added_columns import AddedColumn
     from connector.changes.statement import StatementKind
-    from connector.changes.xa import PreparedGroup
-    from connector.errors import UnsupportedChange
     from connector.gtid import Gtid, MariadbGtid
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
-class Transaction:
+class SourceTransaction:
     """A group of events that the source committed as one."""
 
     __slots__ = (
@@ -78,7 +69,7 @@ class RowsChange:
     __slots__ = ("event", "event_number", "rows", "transaction")
 
     def __init__(
-        self, transaction: Transaction, event_number: i64, event: Event, rows: RowsEvent
+        self, transaction: SourceTransaction, event_number: i64, event: Event, rows: RowsEvent
     ) -> None:
         """`event_number` counts the rows and QUERY events of the transaction, from 0."""
         self.transaction = transaction
@@ -105,7 +96,7 @@ class StatementChange:
 
     def __init__(
         self,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         event_number: i64,
         event: Event,
         kind: StatementKind,
@@ -130,66 +121,10 @@ class StatementChange:
         self.resync = resync
 
 
-@mypyc_attr(acyclic=True, free_list_len=1)
-@final
-class Committed:
-    """The transaction is complete; `next_position` is the first byte behind it."""
-
-    __slots__ = ("file", "next_position", "outcome", "prepared", "transaction")
-
-    def __init__(
-        self,
-        transaction: Transaction,
-        file: str,
-        next_position: i64,
-        prepared: PreparedGroup | None = None,
-        outcome: str = "",
-    ) -> None:
-        """End `transaction` at `next_position` of `file`.
-
-        `prepared` is what XA PREPARE left open with it; `outcome` names the XA transaction that it
-        commits or rolls back.
-        """
-        self.transaction = transaction
-        self.file = file
-        self.next_position: i64 = next_position
-        self.prepared = prepared
-        self.outcome = outcome
-
-
 @mypyc_attr(allow_interpreted_subclasses=True)
-class ChangeReceiver:
-    """Takes the pieces of transactions, in their order."""
+class RowsReceiver:
+    """Takes changed rows, in their order."""
 
     def rows(self, change: RowsChange) -> None:
         """Take changed rows."""
         raise NotImplementedError
-
-    def ddl(self, changes: list[StatementChange]) -> None:
-        """Take a statement as a whole: what `statement` then gets one by one."""
-
-    def statement(self, change: StatementChange) -> None:
-        """Take what DDL does to a table."""
-        raise NotImplementedError
-
-    def committed(self, committed: Committed) -> None:
-        """Take the end of a transaction."""
-        raise NotImplementedError
-
-    def refused(
-        self,
-        refusal: UnsupportedChange,
-        transaction: Transaction,
-        event_number: i64,
-        event: Event,
-    ) -> None:
-        """Take note of a statement whose rows are not in the log; whoever cannot, raises it."""
-        del transaction, event_number, event
-        raise refusal
-
-    def rolled_back(self, transaction: Transaction) -> None:
-        """Take back all rows of the transaction at hand; whoever cannot, raises RolledBack."""
-        raise RolledBack(transaction.id)
-
-    def skipped(self, event: Event) -> None:
-        """Take note of an event of an unknown type, which its server flagged as ignorable."""

@@ -15,29 +15,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.control_events import (
+from connector.binlog.events.control import (
     IgnorableEvent,
     IncidentEvent,
     RotateEvent,
     SlaveEvent,
     StopEvent,
 )
-from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.heartbeat_event import HeartbeatEvent
-from connector.binlog.load_events import DeleteFileEvent, ExecLoadEvent, LoadEvent
-from connector.binlog.mariadb_events import (
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.heartbeat import HeartbeatEvent
+from connector.binlog.events.load import DeleteFileEvent, ExecLoadEvent, LoadEvent
+from connector.binlog.events.mariadb import (
     BinlogCheckpointEvent,
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.transaction_events import GtidEvent, PreviousGtidsEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.binlog.xa_event import XaPrepareEvent
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.transaction import GtidEvent, PreviousGtidsEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.xa import XaPrepareEvent
 from connector.changes.event_meaning import (
     ABOUT_ROWS,
     GTID,

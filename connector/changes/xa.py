@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from connector.changes.held_rows import HeldRows
     from connector.changes.table_filter import TableFilter
-    from connector.changes.transaction import ChangeReceiver, Transaction
+    from connector.changes.transaction import RowsReceiver, SourceTransaction
 
 # Bytes of events that are kept in memory, of all prepared transactions.
 MEMORY_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -76,9 +76,9 @@ class PreparedGroups:
     def complete(
         self,
         xid: str,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         tables: TableFilter,
-        receiver: ChangeReceiver,
+        receiver: RowsReceiver,
         *,
         commits: bool,
     ) -> bool:

@@ -14,6 +14,9 @@ from typing import Annotated
 import typer
 
 from connector import compiled
+from connector.cli import examples
+from connector.cli.commands import Commands
+from connector.cli.config import config
 from connector.cli.daemon import check, run
 from connector.cli.demo import demo
 from connector.cli.dump import dump
@@ -25,23 +28,27 @@ from connector.cli.snapshot import snapshot
 from connector.cli.stat import stat
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
+    # Of the commands, too.
+    context_settings={"help_option_names": ["-h", "--help"]},
     # Paragraphs of the docstrings are wrapped to the terminal.
     rich_markup_mode="markdown",
     # A traceback with local values would show rows and passwords.
     pretty_exceptions_enable=False,
     help="Streams every change of a MySQL or MariaDB server into Kafka, exactly once and in order, "
     "and reads binlogs.",
+    epilog=examples.ALL,
 )
-app.command()(run)
-app.command()(check)
-app.command()(snapshot)
+app.command(epilog=examples.RUN)(run)
+app.command(epilog=examples.CHECK)(check)
+app.command(epilog=examples.CONFIG)(config)
+app.command(epilog=examples.SNAPSHOT)(snapshot)
 app.command()(explain)
-app.command()(demo)
-app.command(cls=LogCommand)(dump)
-app.command(cls=LogCommand)(stat)
-app.command(cls=LogCommand)(flashback)
+app.command(epilog=examples.DEMO)(demo)
+app.command(cls=LogCommand, epilog=examples.DUMP)(dump)
+app.command(cls=LogCommand, epilog=examples.STAT)(stat)
+app.command(cls=LogCommand, epilog=examples.FLASHBACK)(flashback)
 app.add_typer(quarantine, name="quarantine")
 
 

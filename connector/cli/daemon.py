@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import gc
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from connector.cli.failure import errors, fail
+from connector.cli.failure import errors, fail, log_failure, tell, warn
 from connector.errors import ConfigError, ConnectorError, TransientError
-from connector.stop import StoppedHard
+from connector.system.signals import StoppedHard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
+
+    from connector.settings.sections import LogSettings, Settings
 
 # 0 is a clean end, also after SIGTERM; the others are told apart by what a supervisor should do.
 EXIT_GAVE_UP = 1  # transient: retry.attempts_max was reached; starting again may help
@@ -23,54 +27,136 @@ EXIT_DEFINITE = 3  # starting again cannot help; the text says what will
 EXIT_STOPPED_HARD = 130
 
 ConfigPath = Annotated[
-    Path, typer.Argument(metavar="CONFIG", help="TOML file; configs/connector.toml explains it.")
+    Path,
+    typer.Argument(
+        metavar="CONFIG", help="TOML file; `binlog-connector config` explains the keys."
+    ),
 ]
 
 
-def run(config: ConfigPath) -> None:
+_STOPPED_HARD = "stopped before the batch was committed; it is read again by the next run"
+
+
+def run(
+    config: ConfigPath,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log what helps to find a fault, too.")
+    ] = False,
+) -> None:
     """Stream changes into Kafka until SIGTERM or Ctrl-C.
 
     Exit codes: 0 stopped on request, 1 gave up on a transient error, 2 wrong configuration,
     3 an error that starting again cannot mend.
     """
+    from connector.settings.loader import log_format  # noqa: PLC0415  # keeps --help fast
 
-    def stream() -> None:
-        # What is loaded now stays to the end: no need to look for garbage in it, now or later.
-        gc.disable()
-        try:
-            from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
-            from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
-            from connector.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
+    if log_format(config) == "json":
+        exit_code_of(lambda: _stream(config, verbose=verbose), _failing_in_log)
+    else:
+        exit_code_of(lambda: _stream(config, verbose=verbose))
 
-            settings = load_settings(config)
-            configure_logging(settings.log)
-            gc.freeze()
-        finally:
-            gc.enable()
-        supervise(settings)
 
-    exit_code_of(stream)
+def _failing_in_log(error: Exception, code: int) -> NoReturn:
+    """Log the failure, also one of the configuration that would have set up the log."""
+    from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
+    from connector.settings.sections import LogSettings  # noqa: PLC0415  # keeps --help fast
+
+    configure_logging(LogSettings(format="json"))
+    log_failure(error, code)
+
+
+def _stream(config: Path, *, verbose: bool) -> None:
+    # What is loaded now stays to the end: no need to look for garbage in it, now or later.
+    gc.disable()
+    try:
+        from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
+
+        from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
+        from connector.run.supervisor import supervise  # noqa: PLC0415  # keeps --help fast
+        from connector.settings.loader import (  # noqa: PLC0415  # keeps --help fast
+            load_settings,
+            readable_by_all,
+        )
+
+        settings = load_settings(config)
+        log: LogSettings = settings.log
+        configure_logging(log.model_copy(update={"level": "debug"}) if verbose else log)
+        if warning := readable_by_all(config):
+            get_logger().warning("readable password", reason=warning)
+        _tell_start(config, settings)
+        gc.freeze()
+    finally:
+        gc.enable()
+    supervise(settings)
+
+
+def _tell_start(config: Path, settings: Settings) -> None:
+    import structlog  # noqa: PLC0415  # keeps --help fast
+
+    from connector.compiled import mode  # noqa: PLC0415  # keeps --help fast
+
+    source, kafka = settings.source, settings.kafka
+    structlog.get_logger().info(
+        "starting",
+        version=version("binlog-connector"),
+        code=mode(),
+        config=str(config),
+        name=settings.name,
+        source=f"{source.host}:{source.port}",
+        kafka=",".join(kafka.bootstrap_servers),
+        topic_prefix=kafka.topic_prefix,
+        start=source.start,
+        metrics=settings.metrics.listen,
+    )
 
 
 def check(config: ConfigPath) -> None:
-    """Show each server setting and grant that is needed, and the statement that fixes it.
+    """Ask Kafka and the source whether `run` would start; nothing is changed by it.
 
-    Exit codes: 0 everything needed is there, 3 something is missing, 2 wrong configuration,
-    1 a server cannot be reached.
+    It may be used while the pipeline runs. Exit codes: 0 ready, 1 transient: a server cannot be
+    reached or lags, 2 wrong configuration, 3 something that starting again cannot mend.
     """
 
     def report() -> None:
-        from connector.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
-        from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
+        from connector.cli.check import check_pipeline  # noqa: PLC0415  # keeps --help fast
+        from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
 
-        if not check_pipeline(load_settings(config), Console()):
-            raise typer.Exit(EXIT_DEFINITE)
+        settings = loaded(config)
+        configure_logging(settings.log)
+        console = Console()
+        problems = check_pipeline(settings, console, errors)
+        if not problems:
+            console.print("ready", style="bold green")
+            return
+        console.print("not ready", style="bold red")
+        *others, worst = problems
+        for problem in others:
+            tell(problem)
+        raise worst
 
     exit_code_of(report)
 
 
-def exit_code_of(command: Callable[[], None]) -> None:
-    """Run a command, and end with the code of the error that it raises."""
+def loaded(config: Path) -> Settings:
+    """Return the settings of a command that has no log, and warn of a password that all may read.
+
+    Raises ConfigError with one line per wrong key.
+    """
+    from connector.settings.loader import (  # noqa: PLC0415  # keeps --help fast
+        load_settings,
+        readable_by_all,
+    )
+
+    settings = load_settings(config)
+    if warning := readable_by_all(config):
+        warn(warning)
+    return settings
+
+
+def exit_code_of(
+    command: Callable[[], None], fail: Callable[[Exception, int], NoReturn] = fail
+) -> None:
+    """Run a command; say by `fail` what it raises, and end with the code for that."""
     try:
         command()
     except ConfigError as error:
@@ -80,5 +166,4 @@ def exit_code_of(command: Callable[[], None]) -> None:
     except ConnectorError as error:
         fail(error, EXIT_DEFINITE)
     except StoppedHard:
-        errors.print("stopped before the batch was committed; it is read again by the next run")
-        raise typer.Exit(EXIT_STOPPED_HARD) from None
+        fail(RuntimeError(_STOPPED_HARD), EXIT_STOPPED_HARD)

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from connector.cli.failure import errors
-from connector.cli.log_commands import (
-    EXIT_CORRUPT,
-    Databases,
-    ExcludeGtids,
-    IncludeGtids,
-    ServerIds,
-    StartDatetime,
-    StartPosition,
-    StopDatetime,
-    StopPosition,
-    Tables,
-    Types,
-    selection_options,
+from connector.cli.log_commands import EXIT_CORRUPT
+from connector.cli.log_files import exit_codes, opened_logs, refuse_contradictions
+from connector.cli.log_options import (
+    ChangeOptions,
+    LogNames,
+    PositionOptions,
+    ServerOptions,
 )
-from connector.cli.log_files import exit_codes
+from connector.cli.option_groups import grouped
 from connector.dump.format import Format
 from connector.errors import ConfigError
 
@@ -33,25 +27,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import BinaryIO
 
-    from connector.dump.logs import Log
+    from connector.dump.logs import DumpedLog
     from connector.dump.recover import Gap
     from connector.dump.run import DumpOptions
 
 _READING = "How the logs are read"
 _WRITING = "How it is written"
-_FROM_SERVER = "From a server"
 
 
-def dump(
-    logs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="LOG",
-            help="Files, also compressed by gzip or zstd; `-` is standard input. With --source, "
-            "names of the server's logs.",
-            show_default=False,
-        ),
-    ] = None,
+@dataclass(frozen=True, slots=True)
+class WritingOptions:
+    """What the output looks like, and where it goes."""
+
     output_format: Annotated[
         Format,
         typer.Option(
@@ -60,19 +47,19 @@ def dump(
             "event; envelope: the Kafka records of `run`.",
             rich_help_panel=_WRITING,
         ),
-    ] = Format.TEXT,
+    ] = Format.TEXT
     output: Annotated[
         Path | None,
         typer.Option(
             help="Where to write.", show_default="standard output", rich_help_panel=_WRITING
         ),
-    ] = None,
+    ] = None
     hexdump: Annotated[
         bool,
         typer.Option(
             "--hexdump", help="With the bytes of each event (text).", rich_help_panel=_WRITING
         ),
-    ] = False,
+    ] = False
     apply_diffs: Annotated[
         bool,
         typer.Option(
@@ -80,23 +67,34 @@ def dump(
             help="Show documents, not the changes of partial updates (json).",
             rich_help_panel=_WRITING,
         ),
-    ] = False,
+    ] = False
     topic_prefix: Annotated[
         str,
         typer.Option(
             help="Of the topics, as kafka.topic_prefix (envelope).", rich_help_panel=_WRITING
         ),
-    ] = "cdc",
-    start_position: StartPosition = None,
-    stop_position: StopPosition = None,
-    start_datetime: StartDatetime = None,
-    stop_datetime: StopDatetime = None,
-    include_gtids: IncludeGtids = None,
-    exclude_gtids: ExcludeGtids = None,
-    databases: Databases = [],  # noqa: B006 - typer copies it
-    tables: Tables = [],  # noqa: B006
-    types: Types = [],  # noqa: B006
-    server_ids: ServerIds = [],  # noqa: B006
+    ] = "cdc"
+
+
+@dataclass(frozen=True, slots=True)
+class EventOptions:
+    """Which events are shown of those that the changes select."""
+
+    types: Annotated[
+        list[str],
+        typer.Option(
+            "--type",
+            metavar="PATTERN",
+            help="Only events of this type, such as QUERY or WRITE_ROWS*; may be repeated.",
+            rich_help_panel="Selection",
+        ),
+    ] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingModes:
+    """How the logs are read."""
+
     verify_checksum: Annotated[
         bool,
         typer.Option(
@@ -104,7 +102,7 @@ def dump(
             help="Whether an event with a wrong checksum is an error.",
             rich_help_panel=_READING,
         ),
-    ] = True,
+    ] = True
     recover: Annotated[
         bool,
         typer.Option(
@@ -112,7 +110,7 @@ def dump(
             help="Go on behind what cannot be read, and report each gap; the exit code is 3 then.",
             rich_help_panel=_READING,
         ),
-    ] = False,
+    ] = False
     stop_never: Annotated[
         bool,
         typer.Option(
@@ -120,32 +118,19 @@ def dump(
             help="At the end of the log wait for more, or stop there.",
             rich_help_panel=_READING,
         ),
-    ] = False,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Read the logs of the server mysql://USER[:PASSWORD]@HOST[:PORT]. Without a "
-            "password and --password-env it is asked for on a terminal.",
-            rich_help_panel=_FROM_SERVER,
-        ),
-    ] = None,
-    password_env: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The environment variable that holds the password.",
-            rich_help_panel=_FROM_SERVER,
-        ),
-    ] = None,
-    to_last_log: Annotated[
-        bool,
-        typer.Option(
-            "--to-last-log",
-            help="Behind the log that is named go on to the end of the last one.",
-            rich_help_panel=_FROM_SERVER,
-        ),
-    ] = False,
+    ] = False
+
+
+@grouped
+def dump(
+    *,
+    logs: LogNames = None,
+    writing: WritingOptions,
+    positions: PositionOptions,
+    changes: ChangeOptions,
+    events: EventOptions,
+    reading: ReadingModes,
+    server: ServerOptions,
 ) -> None:
     """Show the events of binlogs.
 
@@ -155,89 +140,54 @@ def dump(
     ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or a storage format
     that is not read.
     """
-    from connector.dump.logs import (  # noqa: PLC0415  # keeps --help fast
-        ReadingOptions,
-        files,
-        server_logs,
-    )
+    from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
     from connector.dump.run import DumpOptions  # noqa: PLC0415  # keeps --help fast
 
     with exit_codes():
-        _refuse_contradictions(
+        _refuse_formats(writing, events, changes)
+        refuse_contradictions(
             {
-                "--hexdump is for --format text": hexdump and output_format != "text",
-                "--apply-diffs is for --format json": apply_diffs and output_format != "json",
-                "--type and --server-id are not for --format envelope, whose records count "
-                "every event": bool(types or server_ids) and output_format == "envelope",
-                "--recover is for files that do not grow": recover
-                and (source is not None or stop_never),
-                "--to-last-log and --password-env are for --source": source is None
-                and (to_last_log or password_env is not None),
-                "--to-last-log and --start-position need the name of a log": source is not None
-                and not logs
-                and (to_last_log or start_position is not None),
-                "name a file, - for standard input, or a server with --source": source is None
-                and not logs,
+                "--recover is for files that do not grow": reading.recover
+                and (server.source is not None or reading.stop_never)
             }
         )
         options = DumpOptions(
-            format=output_format,
-            selection=selection_options(
-                start_datetime=start_datetime,
-                stop_datetime=stop_datetime,
-                include_gtids=include_gtids,
-                exclude_gtids=exclude_gtids,
-                databases=databases,
-                tables=tables,
-                types=types,
-                server_ids=server_ids,
-            ),
-            stop_position=stop_position,
-            hexdump=hexdump,
-            apply_diffs=apply_diffs,
-            topic_prefix=topic_prefix,
-            recover=recover,
+            format=writing.output_format,
+            selection=changes.selection(events.types),
+            stop_position=positions.stop_position,
+            hexdump=writing.hexdump,
+            apply_diffs=writing.apply_diffs,
+            topic_prefix=writing.topic_prefix,
+            recover=reading.recover,
         )
-        reading = ReadingOptions(
-            start_position=start_position,
-            verify_checksum=verify_checksum,
-            recover=recover,
-            follow=stop_never,
+        how = ReadingOptions(
+            start_position=positions.start_position,
+            verify_checksum=reading.verify_checksum,
+            recover=reading.recover,
+            follow=reading.stop_never,
         )
-        if source is None:
-            paths = logs or []
-            if output is not None:
-                _refuse_a_log(output, paths)
-            opened = files(paths, reading)
-        else:
-            password = _password(source, password_env)
-            opened = server_logs(source, password, logs or [], reading, to_last_log=to_last_log)
-        _run(options, opened, output, at_once=stop_never)
+        opened = opened_logs(logs, server, how)
+        if writing.output is not None and server.source is None:
+            _refuse_a_log(writing.output, logs or [])
+        _run(options, opened, writing.output, at_once=reading.stop_never)
 
 
-def _refuse_contradictions(contradictions: dict[str, bool]) -> None:
-    for reason, found in contradictions.items():
-        if found:
-            raise ConfigError(reason)
+def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: ChangeOptions) -> None:
+    """Refuse options that the format does not have."""
+    chosen = writing.output_format
+    refuse_contradictions(
+        {
+            "--hexdump is for --format text": writing.hexdump and chosen is not Format.TEXT,
+            "--apply-diffs is for --format json": writing.apply_diffs and chosen is not Format.JSON,
+            "--type and --server-id are not for --format envelope, whose records count "
+            "every event": bool(events.types or changes.server_ids) and chosen is Format.ENVELOPE,
+        }
+    )
 
 
-def _password(url: str, variable: str | None) -> str | None:
-    """Return the password, None for that of the URL: asked for only where there is somebody."""
-    if variable is not None:
-        password = os.environ.get(variable)
-        if password is None:
-            reason = f"--password-env {variable}: the environment has no such variable"
-            raise ConfigError(reason)
-        return password
-    account, at, _ = url.partition("://")[2].rpartition("@")
-    if at and ":" not in account and sys.stdin.isatty():
-        return str(
-            typer.prompt("Password", hide_input=True, err=True, default="", show_default=False)
-        )
-    return None
-
-
-def _run(options: DumpOptions, logs: Iterable[Log], output: Path | None, *, at_once: bool) -> None:
+def _run(
+    options: DumpOptions, logs: Iterable[DumpedLog], output: Path | None, *, at_once: bool
+) -> None:
     from connector.dump.output import LineOutput  # noqa: PLC0415  # keeps --help fast
     from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
     from connector.dump.run import Dump  # noqa: PLC0415  # keeps --help fast

@@ -10,8 +10,27 @@ from rich.console import Console
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def fail(error: Exception, code: int) -> NoReturn:
-    """Say what went wrong and end with `code`."""
+def tell(error: Exception) -> None:
+    """Say what went wrong."""
     errors.print("error:", style="bold red", end=" ")
     errors.print(str(error), markup=False)
+
+
+def fail(error: Exception, code: int) -> NoReturn:
+    """Say what went wrong and end with `code`."""
+    tell(error)
+    raise typer.Exit(code) from error
+
+
+def warn(text: str) -> None:
+    """Say what is no failure."""
+    errors.print("warning:", style="bold yellow", end=" ")
+    errors.print(text, markup=False)
+
+
+def log_failure(error: Exception, code: int) -> NoReturn:
+    """Say what went wrong as the last line of a log for machines, and end with `code`."""
+    from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
+
+    get_logger().error("failed", error=str(error), exit_code=code)
     raise typer.Exit(code) from error

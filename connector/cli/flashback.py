@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.cli.log_commands import (
-    Databases,
-    ExcludeGtids,
-    IncludeGtids,
-    ServerIds,
-    StartDatetime,
-    StartPosition,
-    StopDatetime,
-    StopPosition,
-    Tables,
+from connector.cli.log_files import events_of, exit_codes, opened_logs
+from connector.cli.log_options import (
+    ChangeOptions,
+    LogNames,
+    PositionOptions,
+    ServerOptions,
     VerifyChecksum,
-    selection_options,
 )
-from connector.cli.log_files import events_of_files, exit_codes
+from connector.cli.option_groups import grouped
 from connector.errors import ConfigError, LogTruncated
 
 if TYPE_CHECKING:
@@ -33,24 +28,13 @@ if TYPE_CHECKING:
 _NAME_PARTS = 3
 
 
+@grouped
 def flashback(
-    logs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LOG",
-            help="Files in their order, also compressed by gzip or zstd, `-` for standard input.",
-            show_default=False,
-        ),
-    ],
-    start_position: StartPosition = None,
-    stop_position: StopPosition = None,
-    start_datetime: StartDatetime = None,
-    stop_datetime: StopDatetime = None,
-    include_gtids: IncludeGtids = None,
-    exclude_gtids: ExcludeGtids = None,
-    databases: Databases = [],  # noqa: B006 - typer copies it
-    tables: Tables = [],  # noqa: B006 - typer copies it
-    server_ids: ServerIds = [],  # noqa: B006 - typer copies it
+    *,
+    logs: LogNames = None,
+    positions: PositionOptions,
+    changes: ChangeOptions,
+    server: ServerOptions,
     omit_columns: Annotated[
         list[str],
         typer.Option(
@@ -74,18 +58,13 @@ def flashback(
     from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
 
     with exit_codes():
-        options = selection_options(
-            start_datetime=start_datetime,
-            stop_datetime=stop_datetime,
-            include_gtids=include_gtids,
-            exclude_gtids=exclude_gtids,
-            databases=databases,
-            tables=tables,
-            server_ids=server_ids,
+        reading = ReadingOptions(
+            start_position=positions.start_position, verify_checksum=verify_checksum
         )
-        reading = ReadingOptions(start_position=start_position, verify_checksum=verify_checksum)
-        events = events_of_files(logs, reading, stop_position=stop_position)
-        _undo(events, options, _omitted(omit_columns))
+        selection = changes.selection()
+        logs_to_read = opened_logs(logs, server, reading)
+        events = events_of(logs_to_read, stop_position=positions.stop_position)
+        _undo(events, selection, _omitted(omit_columns))
 
 
 def _omitted(names: Sequence[str]) -> frozenset[str]:

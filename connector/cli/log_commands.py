@@ -1,4 +1,4 @@
-"""What the commands that read logs have in common: the options of a selection, and exit codes.
+"""What the commands that read logs have in common: their exit codes.
 
 Everything that a user wrote wrongly ends with 1 here, not with the 2 of other commands: that says
 that a log is truncated.
@@ -6,8 +6,7 @@ that a log is truncated.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -15,19 +14,11 @@ from typer.core import TyperCommand
 from connector.errors import (
     ConfigError,
     ConnectorError,
-    DecodeError,
     LogRefused,
     LogTruncated,
     SourceRefused,
     TransientError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from connector.changes.table_filter import TableFilter
-    from connector.dump.selection import SelectionOptions
-    from connector.gtid import GtidSet, MariadbGtidSet
 
 EXIT_CLEAN = 0  # read to a clean end
 EXIT_ARGUMENTS = 1  # wrong arguments, or a log that cannot be opened
@@ -36,12 +27,6 @@ EXIT_CORRUPT = 3  # something is corrupt, or cannot be decoded
 EXIT_REFUSED = 4  # no binlog, encrypted, or a storage format that is not read
 EXIT_INTERRUPTED = 130  # by Ctrl-C
 EXIT_NOBODY_READS = 141  # what was to read the output has ended, as `head` does
-
-EXIT_CODES = (
-    "Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file "
-    "ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or a storage "
-    "format that is not read."
-)
 
 
 def exit_code_of(error: ConnectorError) -> int:
@@ -69,164 +54,3 @@ class LogCommand(TyperCommand):
         except _UsageError as error:
             error.exit_code = EXIT_ARGUMENTS  # type: ignore[attr-defined]
             raise
-
-
-def _time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError as error:
-        reason = f"{text!r} is not a time such as 2026-01-31T12:00:00 or 2026-01-31T13:00:00+01:00"
-        raise typer.BadParameter(reason) from error
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-SELECTION_PANEL = "Selection"
-
-StartPosition = Annotated[
-    int | None,
-    typer.Option(
-        min=4,
-        metavar="N",
-        help="From the event at this position of the first log.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-StopPosition = Annotated[
-    int | None,
-    typer.Option(
-        min=4,
-        metavar="N",
-        help="Up to, not including, the event at or behind this position of the last log.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-StartDatetime = Annotated[
-    datetime | None,
-    typer.Option(
-        parser=_time,
-        metavar="TIME",
-        help="From the first event at or after this time, in ISO form; UTC without a zone.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-StopDatetime = Annotated[
-    datetime | None,
-    typer.Option(
-        parser=_time,
-        metavar="TIME",
-        help="Up to, not including, the first event at or after this time.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-IncludeGtids = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SET",
-        help="Only transactions of this set; a MariaDB position stands for all up to it.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-ExcludeGtids = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SET", help="No transactions of this set.", rich_help_panel=SELECTION_PANEL
-    ),
-]
-Databases = Annotated[
-    list[str],
-    typer.Option(
-        "--database",
-        metavar="PATTERN",
-        help="Only changes of tables in this database; may be repeated.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-Tables = Annotated[
-    list[str],
-    typer.Option(
-        "--table",
-        metavar="DATABASE.TABLE",
-        help="Only changes of this table; a pattern as in source.tables; may be repeated.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-Types = Annotated[
-    list[str],
-    typer.Option(
-        "--type",
-        metavar="PATTERN",
-        help="Only events of this type, such as QUERY or WRITE_ROWS*; may be repeated.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-ServerIds = Annotated[
-    list[int],
-    typer.Option(
-        "--server-id",
-        min=0,
-        metavar="N",
-        help="Only events that this server wrote first; may be repeated.",
-        rich_help_panel=SELECTION_PANEL,
-    ),
-]
-VerifyChecksum = Annotated[
-    bool,
-    typer.Option(
-        "--verify-checksum/--no-verify-checksum",
-        help="Whether an event with a wrong checksum is an error.",
-    ),
-]
-
-
-def selection_options(
-    *,
-    start_datetime: datetime | None,
-    stop_datetime: datetime | None,
-    include_gtids: str | None,
-    exclude_gtids: str | None,
-    databases: Sequence[str],
-    tables: Sequence[str],
-    types: Sequence[str] = (),
-    server_ids: Sequence[int] = (),
-) -> SelectionOptions:
-    """Return the selection that the options ask for.
-
-    Raises ConfigError that names the option which is wrong.
-    """
-    from connector.dump.selection import SelectionOptions, types_of  # noqa: PLC0415  # fast --help
-
-    return SelectionOptions(
-        start_datetime=start_datetime,
-        stop_datetime=stop_datetime,
-        include_gtids=_gtids("--include-gtids", include_gtids),
-        exclude_gtids=_gtids("--exclude-gtids", exclude_gtids),
-        tables=_table_filter(databases, tables),
-        types=types_of(types),
-        server_ids=frozenset(server_ids),
-    )
-
-
-def _gtids(option: str, text: str | None) -> GtidSet | MariadbGtidSet | None:
-    if text is None:
-        return None
-    from connector.gtid import GtidSet, MariadbGtidSet  # noqa: PLC0415  # keeps --help fast
-
-    try:
-        # MySQL writes a colon between server and numbers, MariaDB minus signs alone.
-        return GtidSet.parse(text) if ":" in text else MariadbGtidSet.parse(text)
-    except DecodeError as error:
-        reason = f"{option}: {error}"
-        raise ConfigError(reason) from error
-
-
-def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilter | None:
-    from connector.changes.table_filter import TableFilter  # noqa: PLC0415  # keeps --help fast
-
-    if not databases and not tables:
-        return None
-    for pattern in tables:
-        database, dot, table = pattern.partition(".")
-        if not (database and dot and table):
-            reason = f"--table {pattern}: give it as DATABASE.TABLE; * stands for any name"
-            raise ConfigError(reason)
-    return TableFilter([*(f"{database}.*" for database in databases), *tables])

@@ -1,4 +1,4 @@
-"""The commands that read files to their end: the events, and the exit code."""
+"""The logs of a command, of files or of a server: their events, and the exit code."""
 
 from __future__ import annotations
 
@@ -19,33 +19,84 @@ from connector.cli.log_commands import (
 from connector.errors import ConfigError, ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from connector.binlog.event import Event
-    from connector.dump.logs import ReadingOptions
+    from connector.cli.log_options import ServerOptions
+    from connector.dump.logs import DumpedLog, ReadingOptions
 
 
-def events_of_files(
-    paths: Sequence[str], options: ReadingOptions, *, stop_position: int | None = None
-) -> Generator[Event]:
-    """Yield the events of files, in order; those of the last one up to `stop_position`.
+def opened_logs(
+    names: Sequence[str] | None, server: ServerOptions, options: ReadingOptions
+) -> Iterator[DumpedLog]:
+    """Return the logs that a command names: files, or those of a server.
+
+    Raises ConfigError for options that contradict each other, and for a password that is not there.
+    """
+    from connector.dump.logs import files, server_logs  # noqa: PLC0415  # keeps --help fast
+
+    refuse_contradictions(
+        {
+            "--to-last-log and --password-env are for --source": server.source is None
+            and (server.to_last_log or server.password_env is not None),
+            "--to-last-log and --start-position need the name of a log": server.source is not None
+            and not names
+            and (server.to_last_log or options.start_position is not None),
+            "name a file, - for standard input, or a server with --source": server.source is None
+            and not names,
+        }
+    )
+    if server.source is None:
+        return files(names or [], options)
+    password = _password(server.source, server.password_env)
+    return server_logs(
+        server.source, password, names or [], options, to_last_log=server.to_last_log
+    )
+
+
+def refuse_contradictions(contradictions: dict[str, bool]) -> None:
+    """Raise ConfigError with the first text that is true."""
+    for reason, found in contradictions.items():
+        if found:
+            raise ConfigError(reason)
+
+
+def _password(url: str, variable: str | None) -> str | None:
+    """Return the password, None for that of the URL: asked for only where there is somebody."""
+    if variable is not None:
+        password = os.environ.get(variable)
+        if password is None:
+            reason = f"--password-env {variable}: the environment has no such variable"
+            raise ConfigError(reason)
+        return password
+    account, at, _ = url.partition("://")[2].rpartition("@")
+    if at and ":" not in account and sys.stdin.isatty():
+        return str(
+            typer.prompt("Password", hide_input=True, err=True, default="", show_default=False)
+        )
+    return None
+
+
+def events_of(logs: Iterable[DumpedLog], *, stop_position: int | None = None) -> Generator[Event]:
+    """Yield the events of logs, in order; those of the last one up to `stop_position`.
 
     On a terminal a bar shows how far that is, until this generator is closed.
     """
-    from connector.dump.logs import files  # noqa: PLC0415  # keeps --help fast
     from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
     from connector.dump.recover import Gap  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.selection import is_made_up  # noqa: PLC0415  # keeps --help fast
 
     with ExitStack() as stack:
         progress = stack.enter_context(ReadingProgress(errors)) if errors.is_terminal else None
-        for log in files(paths, options):
+        for log in logs:
             stop = stop_position if log.last else None
             with closing(log.events()) as events:
                 for event in events:
                     assert not isinstance(event, Gap)
                     if stop is not None and event.position >= stop:
                         return
-                    yield event
+                    if not is_made_up(event):
+                        yield event
                     if progress is not None:
                         progress.show(log.name, event.next_position, log.size)
                     if stop is not None and event.next_position >= stop:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 if TYPE_CHECKING:
-    from connector.config import LogSettings
+    from connector.settings.sections import LogSettings
 
 
 def configure_logging(settings: LogSettings) -> None:
@@ -30,5 +30,16 @@ def configure_logging(settings: LogSettings) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    # The Kafka client's own log repeats what our errors say.
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    # The Kafka client's own log repeats what our errors say; it helps to find a fault.
+    client = logging.getLogger("kafka")
+    client.setLevel(logging.INFO if level == logging.DEBUG else logging.CRITICAL)
+    client.propagate = False
+    client.handlers = [_ClientHandler()]
+
+
+class _ClientHandler(logging.Handler):
+    """Writes what a library logs as lines of our log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line, of the lowest level: our errors say what matters of it."""
+        structlog.get_logger().debug(record.getMessage(), logger=record.name)

@@ -13,24 +13,30 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from connector.cli import examples
+from connector.cli.commands import Commands
 from connector.cli.daemon import (
     EXIT_CONFIG,
     EXIT_DEFINITE,
     EXIT_GAVE_UP,
     ConfigPath,
     exit_code_of,
+    loaded,
 )
 from connector.cli.failure import fail
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from connector.config import Settings
+    from connector.contract import QuarantineRecord
     from connector.quarantine.fences import Fence
+    from connector.settings.sections import Settings
 
 quarantine = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     help="Show and replay changes that could not be carried; docs/quarantine.md explains them.",
+    epilog=examples.QUARANTINE,
 )
 
 # Where no terminal has a width of its own.
@@ -49,12 +55,12 @@ KeyText = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 
-@quarantine.command(name="list")
+@quarantine.command(name="list", epilog=examples.QUARANTINE_LIST)
 def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
     """List what is kept back: tables and keys, since when, how many changes, and why."""
 
     def report() -> None:
-        fences = _fences(_settings(config))
+        fences = _fences(loaded(config))
         if as_json:
             for fence in fences:
                 typer.echo(json.dumps(asdict(fence), ensure_ascii=False))
@@ -88,7 +94,7 @@ def _table(fences: list[Fence]) -> Table:
     return table
 
 
-@quarantine.command()
+@quarantine.command(epilog=examples.QUARANTINE_SHOW)
 def show(
     config: ConfigPath,
     what: Annotated[
@@ -110,18 +116,17 @@ def show(
 
     def report() -> None:
         from connector.quarantine.explain import explain  # noqa: PLC0415  # keeps --help fast
-        from connector.quarantine.log import read_all  # noqa: PLC0415  # keeps --help fast
+        from connector.quarantine.topic_reader import read_all  # noqa: PLC0415  # keeps --help fast
 
-        settings = _settings(config)
+        settings = loaded(config)
         shown = 0
+        database = None if what.isdigit() else _database_fence(settings, what)
+        if database is not None and not as_json:
+            typer.echo(
+                f"{what}: all of database {database.database} is kept back: {database.reason}"
+            )
         for offset, record, event in read_all(settings.kafka, settings.name):
-            if what.isdigit():
-                wanted = offset == int(what)
-            else:
-                wanted = f"{record['database']}.{record['table']}" == what and (
-                    key is None or any(key in row["keys"] for row in record["rows"])
-                )
-            if not wanted:
+            if offset != int(what) if what.isdigit() else not _is_of(record, what, key, database):
                 continue
             if as_json:
                 typer.echo(json.dumps({"offset": offset, **record}, ensure_ascii=False))
@@ -132,7 +137,7 @@ def show(
             shown += 1
             if shown == limit:
                 break
-        if not shown:
+        if not shown and database is None:
             _refuse(
                 f"{what}: nothing of it is in the quarantine of pipeline {settings.name}; "
                 "`quarantine list` shows what is kept back"
@@ -141,7 +146,16 @@ def show(
     exit_code_of(report)
 
 
-@quarantine.command()
+def _is_of(record: QuarantineRecord, name: str, key: str | None, database: Fence | None) -> bool:
+    """Return whether a record is of a table, or of the fence of its whole database."""
+    of = f"{record['database']}.{record['table']}"
+    if database is not None and of == database.name:
+        # The statement may have changed each table, and each key.
+        return int(record["seq"]) >= int(database.since_seq)
+    return of == name and (key is None or any(key in row["keys"] for row in record["rows"]))
+
+
+@quarantine.command(epilog=examples.QUARANTINE_REPLAY)
 def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """Write what is kept back of a table, or of one key, again, and lift the fence.
 
@@ -153,13 +167,21 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """
 
     def ask() -> None:
-        from connector.commands import write_command  # noqa: PLC0415  # keeps --help fast
+        from connector.sink.commands import write_command  # noqa: PLC0415  # keeps --help fast
 
-        settings = _settings(config)
+        settings = loaded(config)
         database, _, table = name.partition(".")
         wanted = _wanted(settings, name, key)
         if not wanted:
             what = name if key is None else f"{name}, key {key}"
+            fence = _database_fence(settings, name)
+            if fence is not None:
+                _refuse(
+                    f"{what}: all of database {fence.database} is kept back since {fence.since}, "
+                    "because of a statement, and which rows it changed is not in the log: "
+                    f"`binlog-connector snapshot CONFIG {name}` copies the table anew and lifts "
+                    "the fence"
+                )
             _refuse(f"{what}: nothing of it is kept back; `quarantine list` shows what is")
         arguments = {"database": database, "table": table, "key": key}
         request = write_command(settings.kafka, settings.name, "replay", **arguments)
@@ -219,7 +241,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
 
 def _require_copy(settings: Settings, config: Path, name: str) -> None:
     """Tell where rows of a table are missing that no replay brings."""
-    from connector.snapshot.reading import copy_has_failed  # noqa: PLC0415  # keeps --help fast
+    from connector.snapshot.failed_copies import copy_has_failed  # noqa: PLC0415  # keeps --help fast
 
     if copy_has_failed(settings.kafka, settings.name, name):
         reason = (
@@ -233,16 +255,21 @@ def _wanted(settings: Settings, name: str, key: str | None) -> list[Fence]:
     return [fence for fence in _fences(settings) if fence.name == name and key in (None, fence.key)]
 
 
+def _database_fence(settings: Settings, name: str) -> Fence | None:
+    """Return the fence of the whole database of a table, where it holds for the table."""
+    from connector.quarantine.fences import ALL_TABLES  # noqa: PLC0415  # keeps --help fast
+
+    database, _, table = name.partition(".")
+    for fence in _fences(settings):
+        if (fence.database, fence.table) == (database, ALL_TABLES) and table not in fence.exempt:
+            return fence
+    return None
+
+
 def _fences(settings: Settings) -> list[Fence]:
-    from connector.quarantine.reading import read_fences  # noqa: PLC0415  # keeps --help fast
+    from connector.quarantine.committed_fences import read_fences  # noqa: PLC0415  # keeps --help fast
 
     return read_fences(settings.kafka, settings.name)
-
-
-def _settings(config: ConfigPath) -> Settings:
-    from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
-
-    return load_settings(config)
 
 
 def _refuse(reason: str) -> None:

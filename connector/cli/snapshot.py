@@ -21,14 +21,15 @@ from connector.cli.daemon import (
     EXIT_STOPPED_HARD,
     ConfigPath,
     exit_code_of,
+    loaded,
 )
 from connector.cli.failure import errors
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from connector.config import Settings
-    from connector.snapshot.asking import Asked, StateWatch
+    from connector.settings.sections import Settings
+    from connector.snapshot.copy_request import CopyRequest, StateWatch
     from connector.snapshot.table_state import TableState
 
 # A pipeline that runs takes a request up at the end of the source transaction that it delivers.
@@ -44,7 +45,10 @@ def snapshot(
         typer.Argument(metavar="TABLE…", help="shop.orders, or a pattern such as shop.*"),
     ],
     where: Annotated[
-        str, typer.Option(help="SQL condition: only these rows are copied, over what is there.")
+        str,
+        typer.Option(
+            help="SQL condition on the columns: only these rows are copied, over what is there."
+        ),
     ] = "",
 ) -> None:
     """Copy tables anew while the stream goes on, and show how far that is.
@@ -53,14 +57,19 @@ def snapshot(
     back first, and fences of the tables are lifted.
 
     Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
-    pattern matches nothing, 3 a table cannot be copied.
+    pattern matches nothing or --where is no condition, 3 a table cannot be copied.
     """
 
     def ask_and_show() -> None:
-        from connector.settings_file import load_settings  # noqa: PLC0415  # keeps --help fast
-        from connector.snapshot.asking import StateWatch, ask  # noqa: PLC0415  # keeps --help fast
+        from connector.snapshot.copy_request import (  # noqa: PLC0415  # keeps --help fast
+            StateWatch,
+            ask,
+            require_condition,
+        )
 
-        settings = load_settings(config)
+        settings = loaded(config)
+        if where:
+            require_condition(where)
         with StateWatch(settings) as watch:
             asked = ask(settings, tables, where)
             try:
@@ -74,7 +83,7 @@ def snapshot(
     exit_code_of(ask_and_show)
 
 
-def _show(settings: Settings, watch: StateWatch, asked: Asked) -> int:
+def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
     """Show the copies until they are over; return the exit code."""
     columns = (
         TextColumn("{task.description}"),
@@ -136,15 +145,15 @@ def _show(settings: Settings, watch: StateWatch, asked: Asked) -> int:
     return EXIT_DEFINITE if any(s.phase == "failed" for s in states.values()) else 0
 
 
-def _are_over(asked: Asked, states: dict[tuple[str, str], TableState]) -> bool:
+def _are_over(asked: CopyRequest, states: dict[tuple[str, str], TableState]) -> bool:
     return all(name in states and not states[name].under_way for name in asked.tables)
 
 
 def _total(state: TableState) -> int | None:
     if not state.under_way:
         return state.rows
-    # The server's own estimate can be too low.
-    return max(state.estimated_rows, state.rows) or None
+    # An estimate that is passed tells no longer how many there are.
+    return state.estimated_rows if state.estimated_rows > state.rows else None
 
 
 def _speed(state: TableState) -> str:

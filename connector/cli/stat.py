@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.cli.log_commands import VerifyChecksum  # noqa: TC001 - typer reads it
-from connector.cli.log_files import events_of_files, exit_codes
+from connector.cli.log_files import events_of, exit_codes, opened_logs
+from connector.cli.log_options import (
+    LogNames,
+    ServerOptions,
+    VerifyChecksum,
+)
+from connector.cli.option_groups import grouped
 
 if TYPE_CHECKING:
     from connector.stat.statistics import Statistics
@@ -26,15 +31,11 @@ class StatFormat(StrEnum):
     JSON = "json"
 
 
+@grouped
 def stat(
-    logs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LOG",
-            help="Files, also compressed by gzip or zstd, `-` for standard input.",
-            show_default=False,
-        ),
-    ],
+    *,
+    logs: LogNames = None,
+    server: ServerOptions,
     output_format: Annotated[
         StatFormat, typer.Option("--format", help="Tables for people, or one JSON document.")
     ] = StatFormat.TABLE,
@@ -55,7 +56,7 @@ def stat(
     options = ReadingOptions(verify_checksum=verify_checksum, tell_apart=True)
     with exit_codes():
         try:
-            for event in events_of_files(logs, options):
+            for event in events_of(opened_logs(logs, server, options)):
                 statistics.add(event)
         finally:
             if statistics.files:

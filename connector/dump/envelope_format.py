@@ -19,24 +19,25 @@ from importlib.metadata import version
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING
 
-from connector.binlog.format_description_event import FormatDescriptionEvent
-from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.assembler import TransactionAssembler
-from connector.changes.transaction import ChangeReceiver
-from connector.envelope.encode import RecordEncoder
-from connector.envelope.event_encoder import EnvelopeOptions
-from connector.envelope.order import TransactionOrder, file_number
-from connector.envelope.record import RecordTarget, decode_headers
-from connector.envelope.table_schema import schema_topic
+from connector.changes.receiver import ChangeReceiver
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.record_encoder import RecordEncoder
+from connector.envelope.schemas.table_schema import schema_topic
 from connector.errors import UnsupportedChange
+from connector.progress.order import TransactionOrder, file_number
+from connector.records.record import RecordTarget, decode_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from connector.binlog.event import Event
+    from connector.changes.receiver import Committed
     from connector.changes.table_filter import TableFilter
-    from connector.changes.transaction import Committed, RowsChange, StatementChange, Transaction
+    from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
 
 # Of an open transaction that are kept in memory; the rest waits in a temporary file.
 _HELD_BYTES_MAX = 16 * 1024 * 1024
@@ -112,7 +113,7 @@ class _Changes(ChangeReceiver):
         del committed
         self.complete = True
 
-    def rolled_back(self, transaction: Transaction) -> None:
+    def rolled_back(self, transaction: SourceTransaction) -> None:
         del transaction
         self.taken_back = True
 

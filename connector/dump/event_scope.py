@@ -9,9 +9,9 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent
-from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.load_events import (
+from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.load import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
     CreateFileEvent,
@@ -19,14 +19,14 @@ from connector.binlog.load_events import (
     ExecLoadEvent,
     LoadEvent,
 )
-from connector.binlog.mariadb_events import AnnotateRowsEvent, MariadbGtidEvent
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import QueryEvent, RowsQueryEvent
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.binlog.xa_event import XaPrepareEvent
+from connector.binlog.events.mariadb import AnnotateRowsEvent, MariadbGtidEvent
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import QueryEvent, RowsQueryEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.xa import XaPrepareEvent
 from connector.changes.statement import StatementKind, classify
 from connector.changes.transaction_bounds import rows_of
 

@@ -19,10 +19,14 @@ from struct import Struct
 from typing import TYPE_CHECKING, BinaryIO
 from zlib import crc32
 
-from connector.binlog.checksum import CHECKSUM_LENGTH, computed_format_checksum, stored_checksum
-from connector.binlog.event_types import EventType
-from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
-from connector.binlog.version import SIZE_END, TYPE_OFFSET, BinlogVersion
+from connector.binlog.framing.checksum import (
+    CHECKSUM_LENGTH,
+    computed_format_checksum,
+    stored_checksum,
+)
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.framing.version import SIZE_END, TYPE_OFFSET, BinlogVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
-from connector.binlog.log_place import FIRST_POSITION
+from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.dump.recover import LogRecovery
 from connector.errors import ConfigError, DecodeError, EventError, LogTruncated
 from connector.reader import open_binlog, open_server
@@ -40,7 +40,7 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class DumpedLog:
     """One log, which is opened when its events are asked for."""
 
     name: str  # "" until the server names it
@@ -49,7 +49,7 @@ class Log:
     size: int | None = None  # bytes, where that tells how far reading is
 
 
-def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[Log]:
+def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[DumpedLog]:
     """Yield each file; `-` is standard input.
 
     The events raise ConfigError for a file that cannot be opened, and what reading raises.
@@ -59,7 +59,9 @@ def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[Log]:
     for number, path in enumerate(paths):
         last = number == len(paths) - 1
         name = path if Path(path).name in shared else None
-        yield Log(path, _file_events(path, name, start, options, last=last), last, _size(path))
+        yield DumpedLog(
+            path, _file_events(path, name, start, options, last=last), last, _size(path)
+        )
         start = FIRST_POSITION
 
 
@@ -89,7 +91,8 @@ def _file_events(
             ) as reader:
                 yield from reader
         except OSError as error:
-            reason = f"{path}: {error.strerror or error}"
+            fix = ": name the logs in it" if isinstance(error, IsADirectoryError) else ""
+            reason = f"{path}: {error.strerror or error}{fix}"
             raise ConfigError(reason) from error
 
     return events
@@ -151,18 +154,18 @@ def server_logs(
     options: ReadingOptions,
     *,
     to_last_log: bool,
-) -> Iterator[Log]:
+) -> Iterator[DumpedLog]:
     """Yield the logs of a server: those named, or all from the first of them on, or all.
 
     The events raise ConfigError for a URL that is wrong, SourceUnavailable and SourceRefused.
     """
     if not names or to_last_log or options.follow:
         first = names[0] if names else ""
-        yield Log(first, _server_events(url, password, first, options), last=True)
+        yield DumpedLog(first, _server_events(url, password, first, options), last=True)
         return
     for number, name in enumerate(names):
         last = number == len(names) - 1
-        yield Log(name, _server_events(url, password, name, options, only=True), last=last)
+        yield DumpedLog(name, _server_events(url, password, name, options, only=True), last=last)
         options = replace(options, start_position=None)
 
 

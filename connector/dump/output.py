@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from connector.dump.writer import Line
 
 _BLOCK_CHARACTERS = 64 * 1024
 
@@ -20,9 +22,12 @@ class LineOutput:
         self._lines: list[str] = []
         self._characters = 0
 
-    def write(self, lines: Iterable[str]) -> None:
-        """Write lines, which are given without newline."""
+    def write(self, lines: Iterable[Line]) -> None:
+        """Write lines, which are given without newline, whole or in pieces."""
         for line in lines:
+            if not isinstance(line, str):
+                self._write_pieces(line)
+                continue
             self._lines.append(line)
             self._characters += len(line)
             if self._characters >= _BLOCK_CHARACTERS:
@@ -35,10 +40,20 @@ class LineOutput:
         self._write_block()
         self._file.flush()
 
+    def _write_pieces(self, line: Iterator[str]) -> None:
+        self._write_block()
+        for piece in line:
+            self._file.write(_encoded(piece))
+        self._file.write(b"\n")
+
     def _write_block(self) -> None:
         if self._lines:
             self._lines.append("")
             block = "\n".join(self._lines)
             self._lines.clear()
             self._characters = 0
-            self._file.write(block.encode("utf-8", "surrogateescape"))
+            self._file.write(_encoded(block))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from connector.binlog.checksum import ChecksumAlgorithm
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.event_types import event_name
-from connector.binlog.format_description_event import FormatDescriptionEvent
-from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.version import SIZE_END, SIZE_OFFSET, TYPE_OFFSET, detect_version
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.framing.checksum import ChecksumAlgorithm
+from connector.binlog.framing.event_types import event_name
+from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.binlog.framing.version import SIZE_END, SIZE_OFFSET, TYPE_OFFSET, detect_version
 from connector.dump.event_search import EventSearch
 from connector.errors import EventError, LogTruncated
 

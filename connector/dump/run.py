@@ -12,22 +12,23 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.changes.table_filter import TableFilter
 from connector.dump.envelope_format import EnvelopeWriter
-from connector.dump.events_format import EventsWriter
+from connector.dump.events.format import EventsWriter
 from connector.dump.format import Format
-from connector.dump.json_format import JsonWriter
+from connector.dump.json.format import JsonWriter
 from connector.dump.recover import Gap
 from connector.dump.selection import Selection, SelectionOptions
-from connector.dump.text_format import TextWriter
+from connector.dump.text.format import TextWriter
+from connector.dump.writer import whole
 from connector.errors import DecodeError, EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from connector.binlog.event import Event
-    from connector.dump.logs import Log
+    from connector.dump.logs import DumpedLog
     from connector.dump.output import LineOutput
     from connector.dump.progress import ReadingProgress
     from connector.dump.writer import EventWriter
@@ -73,7 +74,7 @@ class Dump:
         self._selection = Selection(selection)
         self.damaged = False  # whether there were gaps
 
-    def run(self, logs: Iterable[Log]) -> None:
+    def run(self, logs: Iterable[DumpedLog]) -> None:
         """Write the events of `logs`.
 
         Raises what reading raises; the lines of every event before that are written.
@@ -92,7 +93,7 @@ class Dump:
         self._output.write(self._writer.end())
         self._output.flush()
 
-    def _run_log(self, log: Log) -> None:
+    def _run_log(self, log: DumpedLog) -> None:
         stop = self._stop_position if log.last else None
         with closing(log.events()) as events:
             for event in events:
@@ -117,7 +118,7 @@ class Dump:
             try:
                 lines = self._writer.event(selected)
                 # With gaps ahead, no half of an event is shown.
-                self._output.write(list(lines) if self._recover else lines)
+                self._output.write(list(whole(lines)) if self._recover else lines)
             except DecodeError as error:
                 if not self._recover:
                     raise

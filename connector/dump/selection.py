@@ -20,17 +20,18 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import RotateEvent
-from connector.binlog.event_types import EventType
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.mariadb_events import MariadbGtidEvent
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_events import AnonymousGtidEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.mariadb import MariadbGtidEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.framing.event_types import EventType
 from connector.changes.transaction_bounds import rows_of
 from connector.dump.event_scope import GTID_EVENTS, Scope, scope_of, touches
 from connector.errors import ConfigError
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.settings.nearest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -74,10 +75,29 @@ def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
             if any(fnmatchcase(event_type.name, name) for name in names)
         }
         if not matched:
-            reason = f"--type {pattern}: no event type has this name, such as WRITE_ROWS_EVENT"
+            meant = did_you_mean(nearest(pattern.upper(), _type_names()))
+            reason = (
+                f"--type {pattern}: no event type has this name, such as WRITE_ROWS_EVENT{meant}"
+            )
             raise ConfigError(reason)
         types |= matched
     return frozenset(types)
+
+
+def _type_names() -> Iterator[str]:
+    """Yield every way to write an event type."""
+    for event_type in EventType:
+        for suffix in _SUFFIXES:
+            yield event_type.name.removesuffix(suffix)
+
+
+def is_made_up(event: Event) -> bool:
+    """Return whether a server made the event up for its replica, and no log holds it.
+
+    The ROTATE that names the first log is one, and the format where the reading of a log begins in
+    its middle.
+    """
+    return event.next_position == event.position and not event.header.log_pos
 
 
 class Selection:
@@ -116,9 +136,7 @@ class Selection:
                 yield each
 
     def _is_due(self, event: Event) -> bool:
-        if event.next_position == event.position and not event.header.log_pos:
-            # Made up by the server for its replica: the ROTATE that names the first log, the format
-            # where the reading of a log begins in its middle.
+        if is_made_up(event):
             return False
         if isinstance(event.body, _START_EVENTS):
             return True

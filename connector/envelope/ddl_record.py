@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter
 
 from connector.changes.statement import StatementKind
-from connector.envelope.contract import HEADER_SEQ, HEADER_TXN
-from connector.envelope.record import put_header
-from connector.envelope.varint import put_varint
+from connector.contract import HEADER_SEQ, HEADER_TXN
+from connector.records.record import put_header
+from connector.records.varint import put_varint
 
 if TYPE_CHECKING:
     from connector.changes.transaction import StatementChange
-    from connector.envelope.contract import Sequence
-    from connector.envelope.event_encoder import EnvelopeOptions
-    from connector.envelope.record import RecordTarget
+    from connector.contract import Sequence
+    from connector.envelope.options import EnvelopeOptions
+    from connector.records.record import RecordTarget
 
 _US_PER_MS: Final = 1000
 _NS_PER_US: Final = 1000

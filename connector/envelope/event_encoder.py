@@ -9,13 +9,12 @@ Whatever the rows of an event share is composed once, so a row adds only what is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter
 
-from connector.binlog.rows_head import DELETE, INSERT
-from connector.envelope.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
+from connector.binlog.events.rows_head import DELETE, INSERT
+from connector.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
 from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.record_headers import RecordHeaders
 from connector.envelope.source_block import SourceBlock
@@ -24,11 +23,12 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.binlog.rows_head import RowsKind
-    from connector.changes.transaction import Transaction
+    from connector.binlog.events.rows_head import RowsKind
+    from connector.changes.transaction import SourceTransaction
+    from connector.envelope.options import EnvelopeOptions
     from connector.envelope.published_table import TableParts
-    from connector.envelope.record import RecordTarget
-    from connector.envelope.row_images import RowImages
+    from connector.envelope.rows.row_images import RowImages
+    from connector.records.record import RecordTarget
 
 US_PER_MS: Final = 1000
 # A sequence counts halves of rows: the delete side and the create side of a primary key change.
@@ -50,16 +50,6 @@ _NO_AFTER: Final = b',"after":null'
 
 # A large row must not hold its memory for ever.
 _KEPT_BYTES_MAX: Final = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class EnvelopeOptions:
-    """What the records of one pipeline have in common."""
-
-    prefix: str
-    connector: str  # "mysql" or "mariadb"
-    version: str
-    tombstones: bool = True
 
 
 @final
@@ -91,12 +81,12 @@ class EventEncoder:
         self._topic = ""
         self._keys: set[bytes] | None = None  # where the keys of records go, for copies
         self._timestamp_ms: i64 = 0
-        self._transaction: Transaction | None = None
+        self._transaction: SourceTransaction | None = None
         self._transaction_id = b""
 
     def begin(
         self,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         event: Event,
         table: TableParts,
         place: tuple[int, int, int],

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from connector.envelope.record_headers import schema_header
-from connector.envelope.row_encoder import RowEncoder
-from connector.envelope.row_images import DecodedImages, RowImages
-from connector.envelope.row_writer import RowWriter
+from connector.envelope.rows.row_images import DecodedImages, RowImages
+from connector.envelope.rows.row_of_values import RowEncoder
+from connector.envelope.rows.row_writer import RowWriter
 from connector.envelope.source_block import SourceTable
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.binlog.rows_event import RowsEvent
-    from connector.binlog.table_map_event import TableMapEvent
+    from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
     from connector.envelope.key_watch import WatchedTable
-    from connector.envelope.table_schema import TableSchema
+    from connector.envelope.schemas.table_schema import TableSchema
 
 _EIGHT_COLUMNS: Final = 0xFF
 

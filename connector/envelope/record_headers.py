@@ -11,8 +11,8 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.digits import put_padded
-from connector.envelope.contract import (
+from connector.codec.digits import put_padded
+from connector.contract import (
     HEADER_OP,
     HEADER_SCHEMA,
     HEADER_SEQ,
@@ -24,8 +24,8 @@ from connector.envelope.contract import (
     SEQ_POSITION_DIGITS,
     SEQ_ROW_DIGITS,
 )
-from connector.envelope.record import put_header
-from connector.envelope.varint import put_varint
+from connector.records.record import put_header
+from connector.records.varint import put_varint
 
 
 def schema_header(schema_id: str) -> bytes:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter
 
-from connector.envelope.contract import OP_TRUNCATE, row_topic
+from connector.contract import OP_TRUNCATE, row_topic
 from connector.envelope.record_headers import RecordHeaders, schema_header
 from connector.envelope.source_block import SourceBlock, SourceTable
 
 if TYPE_CHECKING:
-    from connector.envelope.between import BetweenPlace
-    from connector.envelope.event_encoder import EnvelopeOptions
-    from connector.envelope.record import RecordTarget
+    from connector.envelope.options import EnvelopeOptions
+    from connector.progress.between import BetweenPlace
+    from connector.records.record import RecordTarget
 
 _TRUNCATE: Final = ord(OP_TRUNCATE)
 _US_PER_MS: Final = 1000

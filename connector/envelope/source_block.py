@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.digits import put_uint
-from connector.json_strings import QUOTE, quoted
+from connector.codec.digits import put_uint
+from connector.codec.json_strings import QUOTE, quoted
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
-    from connector.changes.transaction import Transaction
-    from connector.envelope.event_encoder import EnvelopeOptions
+    from connector.changes.transaction import SourceTransaction
+    from connector.envelope.options import EnvelopeOptions
 
 _US_PER_MS: Final = 1000
 _UNKNOWN: Final = -1  # as a session's number
@@ -74,7 +74,7 @@ class SourceBlock:
 
     def begin(
         self,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         transaction_id: bytes,
         event: Event,
         table: SourceTable,

@@ -15,15 +15,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, final
 
-from connector.envelope.contract import TRANSACTION_TOPIC_SUFFIX, control_topic
-from connector.envelope.record import NO_HEADERS, RecordTarget
+from connector.contract import TRANSACTION_TOPIC_SUFFIX, control_topic
+from connector.records.record import NO_HEADERS, RecordTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mypy_extensions import i64
 
-    from connector.changes.transaction import Transaction
+    from connector.changes.transaction import SourceTransaction
 
 _US_PER_MS: Final = 1000
 
@@ -36,19 +36,19 @@ class TransactionRecords(RecordTarget):
         """Write to `target`."""
         self._topic = control_topic(prefix, TRANSACTION_TOPIC_SUFFIX)
         self._target = target
-        self._open: Transaction | None = None
+        self._open: SourceTransaction | None = None
         # Records of rows, by the table's `database.table`.
         self._counts: dict[str, int] = {}
         self._table = ""
 
-    def enter(self, transaction: Transaction, database: str, table: str) -> None:
+    def enter(self, transaction: SourceTransaction, database: str, table: str) -> None:
         """Let the rows that come be of a table, and of `transaction`."""
         if transaction is not self._open:
             self._open = transaction
             self._counts = {}
         self._table = f"{database}.{table}"
 
-    def leave(self, transaction: Transaction) -> None:
+    def leave(self, transaction: SourceTransaction) -> None:
         """Write the end of `transaction`, where it had rows."""
         if self._open is transaction and self._counts:
             collections: list[dict[str, object]] = [
@@ -80,7 +80,7 @@ class TransactionRecords(RecordTarget):
 
     def _put(
         self,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         status: str,
         count: int | None,
         collections: list[dict[str, object]] | None,

@@ -93,7 +93,8 @@ class SourceUnavailable(TransientError):
 
     `number` is that of the server's error, or 0. `awaits` is for a server that lags: the
     server_uuids of all servers that may send it what it lacks, if they are known; `otherwise` is
-    the message if none of them has it any more.
+    the message if none of them has it any more. `answered` tells whether the server works, and only
+    cannot go on with the stream for now.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class SourceUnavailable(TransientError):
         number: int = 0,
         awaits: frozenset[str] = frozenset(),
         otherwise: Message | str = "",
+        answered: bool = False,
         **facts: object,
     ) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
@@ -111,18 +113,29 @@ class SourceUnavailable(TransientError):
         self.number = number
         self.awaits = awaits
         self.otherwise: Message | str = otherwise
+        self.answered = answered
 
 
 class SinkUnavailable(TransientError):
     """Kafka cannot be reached, or did not accept a delivery for now.
 
-    `answered` tells whether Kafka said so itself.
+    `answered` tells whether Kafka said so itself, `superseded` whether it said that another
+    producer may have taken over the transactional id.
     """
 
-    def __init__(self, code: ErrorCode | str, /, *, answered: bool = True, **facts: object) -> None:
+    def __init__(
+        self,
+        code: ErrorCode | str,
+        /,
+        *,
+        answered: bool = True,
+        superseded: bool = False,
+        **facts: object,
+    ) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
         super().__init__(code, **facts)
         self.answered = answered
+        self.superseded = superseded
 
 
 class TransactionOutlasted(SinkUnavailable):
@@ -133,7 +146,7 @@ class TransactionOutlasted(SinkUnavailable):
     ) -> None:
         """Name the current source transaction as `Transaction.id` does."""
         facts = _with(code, facts, transaction_id=transaction_id, seconds=seconds)
-        super().__init__(code, answered=True, **facts)
+        super().__init__(code, answered=True, superseded=False, **facts)
         self.transaction_id = transaction_id
         self.seconds = seconds
 
@@ -198,7 +211,9 @@ class UnsupportedChange(DefiniteError):
     """The source changed something that this version cannot carry without loss.
 
     `database` and `table` say what was changed if that is known, `table` None if more than one;
-    `event` has the bytes of the event that did it.
+    `event` has the bytes of the event that did it. `kept_back` says the same for a change that goes
+    into quarantine and cannot be written again, so that its table has to be copied. `passable` says
+    that a pipeline may continue after its transaction once what it changed was repaired.
     """
 
     def __init__(
@@ -209,6 +224,8 @@ class UnsupportedChange(DefiniteError):
         database: str | None = None,
         table: str | None = None,
         event: bytes | None = None,
+        kept_back: str = "",
+        passable: bool = False,
         **facts: object,
     ) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
@@ -216,6 +233,8 @@ class UnsupportedChange(DefiniteError):
         self.database = database
         self.table = table
         self.event = event
+        self.kept_back = kept_back
+        self.passable = passable
 
 
 class LocalStackError(DefiniteError):

@@ -15,15 +15,15 @@ from dataclasses import replace
 from struct import pack
 from typing import TYPE_CHECKING
 
-from connector.binlog.collations import BINARY_COLLATION
-from connector.binlog.column_types import ColumnType
+from connector.binlog.charsets.collations import BINARY_COLLATION
+from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.json_scalars import double_text
-from connector.binlog.values import EnumIndex, Geometry
+from connector.binlog.columns.values import EnumIndex, Geometry
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
 
 # Character sets whose bytes are written as text of the connection, which is utf8mb4.
 _UTF8 = ("utf8mb4", "utf8mb3", "ascii")

@@ -16,18 +16,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from connector.binlog.rows_head import RowsKind
-from connector.binlog.values import ABSENT
+from connector.binlog.columns.values import ABSENT
+from connector.binlog.events.rows_head import RowsKind
 from connector.errors import DecodeError, UnsupportedChange
 from connector.flashback.sql_values import literal, matches, quoted_name, raw_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.column import Column
-    from connector.binlog.rows_event import Row, RowsEvent
-    from connector.binlog.table_map_event import TableMapEvent
-    from connector.binlog.values import Value
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
+    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
 
 # Columns that a functional index hides; no statement can name them.
 _HIDDEN = "!hidden!"

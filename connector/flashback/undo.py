@@ -19,10 +19,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn
 
-from connector.binlog.control_events import IncidentEvent
-from connector.binlog.load_events import CreateFileEvent, LoadEvent
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.xa_event import XaPrepareEvent
+from connector.binlog.events.control import IncidentEvent
+from connector.binlog.events.load import CreateFileEvent, LoadEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.xa import XaPrepareEvent
 from connector.changes.statement import StatementKind, classify
 from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
 from connector.errors import DecodeError, UnsupportedChange
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import RowsEvent
-    from connector.binlog.table_map_event import TableMapEvent
+    from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
     from connector.changes.statement import Statement
     from connector.changes.transaction_bounds import TransactionSpan
     from connector.flashback.spool import Spool

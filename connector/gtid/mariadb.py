@@ -20,8 +20,8 @@ import re
 from struct import Struct
 from typing import TYPE_CHECKING, final
 
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -29,7 +29,7 @@ from connector.gtid.mysql_gtid import Gtid
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.payload import PayloadReader
+    from connector.codec.payload import PayloadReader
 
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 _TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from connector.envelope.order import file_number
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.metrics.figures import Distance
-from connector.source.binary_logs import binary_log_status, binary_logs, retention
+from connector.progress.order import file_number
+from connector.source.server.binary_logs import binary_log_status, binary_logs, retention
 
 if TYPE_CHECKING:
-    from connector.metrics.figures import Standing
-    from connector.source.mysql_server import MysqlServer
+    from connector.metrics.figures import CommittedPosition
+    from connector.source.server.mysql_server import MysqlServer
 
 _US = 1_000_000
 # The end of a file and the head of the next one, which hold no transaction: where those cannot be
@@ -43,6 +43,7 @@ class SourceLog:
     retention_seconds: int  # 0 is for ever
     bytes_max: int  # of all files; 0 is without bound
     now: float  # on the server's clock, seconds since the epoch
+    retention_setting: str = "binlog_expire_logs_seconds"  # that the retention comes from
 
     @property
     def end(self) -> tuple[int, int]:
@@ -69,11 +70,13 @@ def read_source_log(server: MysqlServer) -> SourceLog:
         gtids = MariadbGtidSet.parse(server.global_value("gtid_binlog_pos") or "")
     elif server.identity.gtid:
         gtids = GtidSet.parse(str(status.get("Executed_Gtid_Set", "")))
+    retention_setting, retention_seconds = retention(server)
     return SourceLog(
         server_uuid=server.identity.server_uuid,
         files=binary_logs(server),
         gtid_set=gtids,
-        retention_seconds=retention(server)[1],
+        retention_seconds=retention_seconds,
+        retention_setting=retention_setting,
         # MariaDB 11.4, and Percona's name for the same.
         bytes_max=int(
             server.variable("max_binlog_total_size") or server.variable("binlog_space_limit") or 0
@@ -83,7 +86,7 @@ def read_source_log(server: MysqlServer) -> SourceLog:
 
 
 def distance(
-    log: SourceLog, standing: Standing, caught_up_at: float, bytes_per_second: float
+    log: SourceLog, standing: CommittedPosition, caught_up_at: float, bytes_per_second: float
 ) -> Distance | None:
     """Return how far `standing` is behind `log`; None where it is a place of another server.
 

@@ -1,4 +1,4 @@
-"""Figures in Prometheus' text format, over HTTP.
+"""Figures in Prometheus' text format.
 
 https://prometheus.io/docs/instrumenting/exposition_formats/
 """
@@ -6,14 +6,10 @@ https://prometheus.io/docs/instrumenting/exposition_formats/
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
-
-from connector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +27,7 @@ _COUNTERS: tuple[tuple[str, str, Callable[[Figures], float]], ...] = (
     ("transactions", "Source transactions that were delivered", lambda f: f.transactions),
     ("bytes", "Bytes of keys, values and headers that were committed", lambda f: f.bytes),
     ("commits", "Kafka transactions that were committed", lambda f: f.commits),
-    ("interruptions", "Transient errors after which the stream went on", lambda f: f.interruptions),
+    ("interruptions", "Losses of a peer, and transient errors", lambda f: f.interruptions),
 )
 
 _COPIES: tuple[tuple[str, str, Callable[[CopyFigures], float | None]], ...] = (
@@ -55,7 +51,13 @@ class FiguresCollector(Collector):
         for name, text, value in _COUNTERS:
             yield self._counter(name, text, value(figures))
         yield self._gauge("start_time_seconds", "When the process began", figures.started_at)
-        yield self._gauge("connected", "1 while the stream is open", float(figures.connected))
+        yield self._gauge(
+            "connected",
+            "1 while the stream is open, and source and Kafka answer",
+            float(figures.connected),
+        )
+        yield self._gauge("source_up", "1 while the source answers", float(figures.source.up))
+        yield self._gauge("kafka_up", "1 while Kafka answers", float(figures.kafka.up))
         yield self._gauge("fences", "Keys and tables that are held back", figures.fences())
         yield from self._standing()
         yield from self._distance()
@@ -118,28 +120,3 @@ class FiguresCollector(Collector):
         family = GaugeMetricFamily(_PREFIX + name, text, labels=["pipeline", *labels])
         family.add_metric([self._figures.pipeline, *labels.values()], value)
         return family
-
-
-@contextmanager
-def serving(figures: Figures, listen: str | None) -> Iterator[None]:
-    """Answer at http://`listen`/metrics, from a thread; None answers nowhere.
-
-    Raises ConfigError where the address cannot be listened on.
-    """
-    if listen is None:
-        yield
-        return
-    host, _, port = listen.rpartition(":")
-    registry = CollectorRegistry()
-    registry.register(FiguresCollector(figures))
-    try:
-        server, _ = start_http_server(int(port), host.strip("[]"), registry)
-    except (OSError, OverflowError) as error:
-        reason = f"metrics.listen {listen}: {error}: choose another address"
-        raise ConfigError(reason) from error
-    figures.watched = True
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -6,17 +6,24 @@ needs a lock.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from connector.metrics.peer_state import PeerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from connector.envelope.progress import Progress
+    from connector.progress.progress_record import Progress
+
+
+# An idle stream gets three signs of life in this time.
+SILENT_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CommittedPosition:
     """Where the stream stands: behind the last commit, or at its start."""
 
     progress: Progress
@@ -61,13 +68,23 @@ class Figures:
     pipeline: str
     watched: bool = False  # whether somebody reads them
     started_at: float = 0.0  # seconds since the epoch
-    connected: bool = False
+    streaming: bool = False  # whether a run is open
+    source: PeerState = field(default_factory=lambda: PeerState("the source"))
+    kafka: PeerState = field(default_factory=lambda: PeerState("Kafka"))
+    # When the main loop last turned, on the monotonic clock, and how long a turn may take.
+    turned_at: float = field(default_factory=time.monotonic)
+    turn_seconds_max: float = 0.0
+    interrupted_by: str = ""  # the last transient error; "" while a run is open
+    # When the stream and the watch last heard of the source, on the monotonic clock.
+    heard_at: float = 0.0
+    watched_at: float = 0.0
+    silent: bool = False  # whether the stream hears nothing although it should
     records: int = 0
     transactions: int = 0
     bytes: int = 0
     commits: int = 0
     interruptions: int = 0
-    standing: Standing | None = None
+    standing: CommittedPosition | None = None
     distance: Distance | None = None
     # What speaks for a source whose log is not the one that is read any more; "" is nothing.
     doubt: str = ""
@@ -75,6 +92,54 @@ class Figures:
     copies: Callable[[], Mapping[str, CopyFigures]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
     _watch: Watch | None = field(default=None, init=False, repr=False)
+    _kafka_watch: Watch | None = field(default=None, init=False, repr=False)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the stream is open, and both peers answer."""
+        return self.streaming and self.source.up and self.kafka.up
+
+    def turn(self) -> None:
+        """Note that the main loop turns."""
+        self.turned_at = time.monotonic()
+
+    def opened(self) -> None:
+        """Note that a run is open."""
+        self.streaming = True
+        self.hear()
+        self.interrupted_by = ""
+
+    def lose(self, peer: PeerState, reason: str) -> None:
+        """Note that a peer is lost; under an open stream, that is an interruption."""
+        if peer.lose(reason) and self.streaming:
+            self.interruptions += 1
+
+    def hear(self) -> None:
+        """Note that the stream received something."""
+        self.heard_at = time.monotonic()
+        self.silent = False
+        self.source.answer()
+
+    def miss(self, reason: str) -> None:
+        """Note that the stream should have heard of the source, and has not."""
+        self.silent = True
+        self.lose(self.source, reason)
+
+    def source_answered(self) -> None:
+        """Note that the source answered another session than the stream's."""
+        self.watched_at = time.monotonic()
+        if not (self.streaming and self.silent):
+            self.source.answer()
+
+    def source_unanswered(self, reason: str) -> None:
+        """Note that the source did not answer another session; the stream knows better."""
+        if not self.streaming or time.monotonic() - self.heard_at > SILENT_SECONDS:
+            self.lose(self.source, reason)
+
+    def watch_kafka_by(self, open_watch: Callable[[], Watch]) -> None:
+        """Have `kafka` kept up to date by what `open_watch` opens, once for all runs."""
+        if self._kafka_watch is None:
+            self._kafka_watch = open_watch()
 
     def watch_by(self, open_watch: Callable[[], Watch]) -> None:
         """Have `distance` kept up to date by what `open_watch` opens, until another one is opened.
@@ -82,13 +147,19 @@ class Figures:
         It outlives a run of the pipeline: how far the stream is behind, and what the source may
         drop of its logs, is to be seen while Kafka is away, too.
         """
-        self.close()
+        self._close_watch()
         # Of the server as it was before: it has been looked at anew.
         self.doubt = ""
         self._watch = open_watch()
 
     def close(self) -> None:
-        """Let go of what keeps `distance` up to date."""
+        """Let go of what keeps `distance` and the states of both peers up to date."""
+        self._close_watch()
+        if self._kafka_watch is not None:
+            self._kafka_watch.close()
+            self._kafka_watch = None
+
+    def _close_watch(self) -> None:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
@@ -97,7 +168,7 @@ class Figures:
         self, progress: Progress, committed_us: int, records: int, transactions: int, size: int
     ) -> None:
         """Count a commit, and stand behind it."""
-        self.standing = Standing(progress, committed_us)
+        self.standing = CommittedPosition(progress, committed_us)
         self.commits += 1
         self.records += records
         self.transactions += transactions

@@ -12,19 +12,25 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.errors import ConnectorError
+from connector.errors import ConnectorError, SourceUnavailable
 from connector.metrics.distance import distance, read_source_log
-from connector.source.mysql_server import MysqlServer, place_of
+from connector.source.server.binary_logs import RDS_RETENTION, set_rds_retention
+from connector.source.server.mysql_server import MysqlServer, place_of
 
 if TYPE_CHECKING:
-    from connector.config import SourceSettings
-    from connector.envelope.progress import Progress
     from connector.metrics.distance import SourceLog
-    from connector.metrics.figures import Distance, Figures, Standing
+    from connector.metrics.figures import CommittedPosition, Distance, Figures
+    from connector.progress.progress_record import Progress
+    from connector.settings.sections import SourceSettings
 
-_WATCHED_SECONDS = 5.0
+# Between two signs of life.
+_PING_SECONDS = 1.0
+# With the pause before it, a loss is known within 5 seconds.
+_ANSWER_SECONDS = 3.0
+# So many between two looks at the log.
+_WATCHED_PINGS = 5
 # Nobody looks: often enough to notice a reset, and to warn of a purge in time.
-_UNWATCHED_SECONDS = 10.0
+_UNWATCHED_PINGS = 10
 # Where logs are bounded by size, a purge is warned of that is nearer.
 _NEAR_SECONDS = 60.0
 # A stream that has more to deliver, and has committed nothing for so long, stands still.
@@ -40,7 +46,7 @@ class SourceWatch:
         """Ask the server of `settings`, often where somebody reads the figures."""
         self._settings = settings
         self._figures = figures
-        self._pause_seconds = _WATCHED_SECONDS if figures.watched else _UNWATCHED_SECONDS
+        self._pings = _WATCHED_PINGS if figures.watched else _UNWATCHED_PINGS
         self._caught_up_at = 0.0
         self._first: SourceLog | None = None
         self._warned = False
@@ -48,7 +54,7 @@ class SourceWatch:
         self._looked_at: SourceLog | None = None
         self._committed: Progress | None = None
         # Since when it is the same, on the server's clock, or since when that was told.
-        self._standing: Standing | None = None
+        self._standing: CommittedPosition | None = None
         self._still_since = 0.0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="source-watch", daemon=True)
@@ -65,14 +71,25 @@ class SourceWatch:
                 with MysqlServer.connect(self._settings) as server:
                     while not self._closed.is_set():
                         self.look(read_source_log(server))
-                        self._closed.wait(self._pause_seconds)
+                        self._wait(server)
             except ConnectorError as error:
                 if self._closed.is_set():
                     return
                 structlog.get_logger().debug("the source's log cannot be watched", error=str(error))
                 # An old answer would look like a stream that keeps up.
                 self._figures.distance = None
-                self._closed.wait(self._pause_seconds)
+                if isinstance(error, SourceUnavailable) and not error.answered:
+                    self._figures.source_unanswered(str(error))
+                self._closed.wait(_PING_SECONDS)
+
+    def _wait(self, server: MysqlServer) -> None:
+        """Wait for the next look, and see meanwhile whether the server answers."""
+        for _ in range(self._pings):
+            if self._closed.is_set():
+                return
+            self._figures.source_answered()
+            self._closed.wait(_PING_SECONDS)
+            server.ping(_ANSWER_SECONDS)
 
     def look(self, log: SourceLog) -> None:
         """Take note of what the source says of its log."""
@@ -131,16 +148,27 @@ class SourceWatch:
                 "the source will soon drop log files that were not read",
                 time_to_purge_seconds=round(now.to_purge_seconds),
                 lag_bytes=now.bytes,
-                fix="keep logs longer: binlog_expire_logs_seconds, or expire_logs_days",
+                fix=f"keep logs longer: {_keeping(log)}",
             )
         self._warned = near
 
-    def _tell_of_standstill(self, log: SourceLog, now: Distance, standing: Standing) -> None:
+    def _tell_of_standstill(
+        self, log: SourceLog, now: Distance, standing: CommittedPosition
+    ) -> None:
         """Say, once a minute, that nothing is committed although the source has more."""
         if now.seconds == 0 or standing is not self._standing:
             self._standing, self._still_since = standing, log.now
         elif log.now - self._still_since >= _STILL_SECONDS:
             self._still_since = log.now
+            if self._figures.kafka.lost:
+                structlog.get_logger().warning(
+                    "Kafka is still away, and the source has more",
+                    away_seconds=round(self._figures.kafka.away_seconds),
+                    lag_seconds=round(now.seconds),
+                    lag_bytes=now.bytes,
+                    lag_transactions=now.transactions,
+                )
+                return
             structlog.get_logger().warning(
                 "the source has more, and nothing is delivered: look whether the brokers answer; "
                 "a large transaction takes its time",
@@ -148,3 +176,9 @@ class SourceWatch:
                 lag_bytes=now.bytes,
                 lag_transactions=now.transactions,
             )
+
+
+def _keeping(log: SourceLog) -> str:
+    if log.retention_setting == RDS_RETENTION:
+        return set_rds_retention("hours")
+    return "binlog_expire_logs_seconds, or expire_logs_days"

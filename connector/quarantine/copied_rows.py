@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.envelope.contract import SEQ_ROW_DIGITS
+from connector.contract import SEQ_ROW_DIGITS
 from connector.envelope.event_encoder import US_PER_MS
-from connector.envelope.row_keys import key_columns
+from connector.envelope.rows.row_keys import key_columns
 from connector.errors import RecordTooLarge, UnsupportedChange
+from connector.quarantine.fence_setter import KEYS_MAX
 from connector.quarantine.fences import Fence
-from connector.quarantine.fencing import KEYS_MAX
 from connector.quarantine.guard import FENCE_KEY, STOP
 
 if TYPE_CHECKING:
-    from connector.envelope.contract import Sequence
-    from connector.envelope.selected_chunk import CopyPlace, RefusedRow
-    from connector.envelope.table_schema import TableSchema
+    from connector.contract import Sequence
+    from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.schemas.table_schema import TableSchema
     from connector.quarantine.fences import Fences
     from connector.quarantine.store import QuarantineStore
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from connector.binlog.row_plan import describe
-from connector.envelope.table_schema import schema_column
-from connector.envelope.values import value_encoder
+from connector.binlog.columns.row_plan import describe
+from connector.envelope.rows.values import value_encoder
+from connector.envelope.schemas.table_schema import schema_column
 from connector.errors import DecodeError, UnsupportedChange
 from connector.quarantine.record import COPIED, ROWS, ChangeReader, places_of
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.columns.column_reader import ColumnReader
-    from connector.binlog.rows_event import RowsEvent
-    from connector.envelope.contract import QuarantineRecord
-    from connector.payload import PayloadReader
+    from connector.binlog.events.rows import RowsEvent
+    from connector.codec.payload import PayloadReader
+    from connector.contract import QuarantineRecord
 
 _ROWS_SHOWN = 20
 _TEXT_SHOWN = 400

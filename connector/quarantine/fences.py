@@ -10,15 +10,15 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast, final
 
-from connector.envelope.contract import FENCES_TOPIC_SUFFIX, control_topic
-from connector.envelope.record import NO_HEADERS
+from connector.contract import FENCES_TOPIC_SUFFIX, control_topic
 from connector.errors import DecodeError
+from connector.records.record import NO_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from connector.envelope.contract import FenceRecord
-    from connector.envelope.record import RecordTarget
+    from connector.contract import FenceRecord
+    from connector.records.record import RecordTarget
 
 # As the table of a fence: all of a database.
 ALL_TABLES: Final = "*"
@@ -80,6 +80,12 @@ class TableFences:
         return len(self.keys) + (self.whole is not None)
 
 
+def recovered_fences(prefix: str, pipeline: str, recovered: Mapping[str, bytes]) -> list[Fence]:
+    """Return the fences that were `recovered`; raises DecodeError for one of another version."""
+    topic = control_topic(prefix, FENCES_TOPIC_SUFFIX)
+    return [Fence.decode(value, f"{topic}: {pipeline}/{name}") for name, value in recovered.items()]
+
+
 @final
 class Fences:
     """The fences of one pipeline, in memory and on their way to Kafka."""
@@ -99,8 +105,8 @@ class Fences:
         self.any = False
         # Fences that were set, until somebody takes note of them.
         self.new: list[Fence] = []
-        for name, value in recovered.items():
-            self._add(Fence.decode(value, f"{self._topic}: {pipeline}/{name}"))
+        for fence in recovered_fences(prefix, pipeline, recovered):
+            self._add(fence)
 
     def __iter__(self) -> Iterator[Fence]:
         for table in self._tables.values():

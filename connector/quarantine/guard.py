@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import StatementChange
-from connector.envelope.row_keys import RowKeys
+from connector.envelope.rows.row_keys import RowKeys
 from connector.errors import EventError, RecordTooLarge, UnsupportedChange
+from connector.quarantine.advice import reason_of
+from connector.quarantine.fence_setter import FenceSetter
 from connector.quarantine.fences import ALL_TABLES
-from connector.quarantine.fencing import Fencing
 from connector.quarantine.record import GONE, STATEMENT
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
-    from connector.changes.transaction import RowsChange, Transaction
-    from connector.envelope.contract import QuarantinedRow
-    from connector.envelope.encode import RecordEncoder
+    from connector.changes.transaction import RowsChange, SourceTransaction
+    from connector.contract import QuarantinedRow
+    from connector.envelope.record_encoder import RecordEncoder
     from connector.errors import ConnectorError
     from connector.quarantine.fences import Fences, TableFences
     from connector.quarantine.store import QuarantineStore
@@ -56,7 +57,7 @@ class Guard:
         self._policy = policy
         self._encoder = encoder
         self._fences = fences
-        self._fencing = Fencing(fences, encoder)
+        self._fencing = FenceSetter(fences, encoder)
         self._store = store
 
     def rows(self, change: RowsChange, now_us: i64) -> None:
@@ -109,7 +110,7 @@ class Guard:
     def refused(
         self,
         refusal: UnsupportedChange,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         event_number: i64,
         event: Event,
         now_us: i64,
@@ -126,7 +127,8 @@ class Guard:
         change = StatementChange(
             transaction, event_number, event, StatementKind.DML, database, table, [], ""
         )
-        self._keep_statement(change, STATEMENT, str(refusal), now_us)
+        reason = reason_of(refusal, database, table)
+        self._keep_statement(change, STATEMENT, reason, now_us)
 
     def _keep_or_separate(self, change: RowsChange, fenced: TableFences, now_us: i64) -> None:
         whole = fenced.whole
@@ -141,7 +143,7 @@ class Guard:
         if self._policy == STOP:
             raise error
         if self._policy == FENCE_TABLE:
-            self._keep_rest(change, [], first, str(error), now_us)
+            self._keep_rest(change, [], first, _reason(change, error), now_us)
         else:
             self._separate(change, first, now_us)
 
@@ -186,9 +188,10 @@ class Guard:
                     ):
                         self._keep_from(change, kept, number, error, now_us)
                         return
-                    reason = reason or str(error)
-                    self._fencing.keys(change, number, schema, row_keys, str(error), now_us)
-                    kept.append(_kept(number, row_keys, str(error)))
+                    why = reason_of(error, schema.database, schema.table)
+                    reason = reason or why
+                    self._fencing.keys(change, number, schema, row_keys, why, now_us)
+                    kept.append(_kept(number, row_keys, why))
             number += 1
         if kept:
             self._store.rows(change, kept, None, reason, schema.schema_id, now_us)
@@ -203,7 +206,7 @@ class Guard:
     ) -> None:
         if self._policy == STOP:
             raise error
-        self._keep_rest(change, kept, first, str(error), now_us)
+        self._keep_rest(change, kept, first, _reason(change, error), now_us)
 
     def _keep_rest(
         self, change: RowsChange, kept: list[QuarantinedRow], first: i64, reason: str, now_us: i64
@@ -242,6 +245,11 @@ class Guard:
         except UnsupportedChange:
             # It cannot be known; the table map tells why.
             return ""
+
+
+def _reason(change: RowsChange, error: ConnectorError) -> str:
+    table_map = change.rows.table_map
+    return reason_of(error, table_map.schema, table_map.table)
 
 
 def _kept(number: i64, keys: list[bytes], error: str | None) -> QuarantinedRow:

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.envelope.event_encoder import US_PER_MS
-from connector.quarantine.log import QuarantineLog
 from connector.quarantine.replay import Replay
+from connector.quarantine.topic_reader import QuarantineLog
+from connector.sink.request import RequestRefused, arguments_of, table_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from connector.clock import Clock
-    from connector.config import KafkaSettings
-    from connector.envelope.encode import RecordEncoder
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.progress.stream_position import StreamPosition
     from connector.quarantine.fences import Fence, Fences
-    from connector.resume import Standing
+    from connector.settings.sections import KafkaSettings
     from connector.sink.clients import KafkaClients
+    from connector.system.clock import Clock
 
 # What it is asked for by.
 REPLAY = "replay"
@@ -38,7 +39,7 @@ class QuarantineKeeper:
         pipeline: str,
         fences: Fences,
         encoder: RecordEncoder,
-        standing: Standing,
+        standing: StreamPosition,
         clients: KafkaClients,
         clock: Clock,
     ) -> None:
@@ -75,10 +76,16 @@ class QuarantineKeeper:
     def request(self, number: int, arguments: Mapping[str, Any]) -> None:
         """Replay what is kept back of the `table` of a `database`, or of one `key` of it.
 
-        A fence that does not exist any longer is nothing to do.
+        A fence that does not exist any longer is nothing to do. Raises RequestRefused for what is
+        no such request.
         """
-        database, table, key = (arguments.get(name) for name in ("database", "table", "key"))
-        fenced = self._fences.of(str(database), str(table))
+        asked = arguments_of(arguments, "database", "table", "key")
+        database, table = table_name(asked.get("database"), asked.get("table"))
+        key = asked.get("key")
+        if key is not None and not isinstance(key, str):
+            reason = "key is not a text"
+            raise RequestRefused(reason)
+        fenced = self._fences.of(database, table)
         if fenced is None:
             return
         request = str(number)
@@ -90,7 +97,7 @@ class QuarantineKeeper:
                 fence.reason = "the whole table is fenced: replay it without a key"
             self._fences.change(fence)
         if any(fence.replay == request for fence in wanted):
-            self._requested.append((str(database), str(table)))
+            self._requested.append((database, table))
         # With the place behind the request, in case that this is committed next.
         self._fences.flush(self._clock.time_ns() // _NS_PER_US // US_PER_MS)
 

@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from connector.binlog.body_decoder import BodyDecoder
-from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.event_types import PARTIAL_ROW_DATA, TABLE_MAP
-from connector.binlog.format_description_event import FormatDescriptionEvent
-from connector.binlog.header import HEADER_LENGTH
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_head import DELETE, INSERT
+from connector.binlog.framing.checksum import CHECKSUM_LENGTH
+from connector.binlog.framing.event_types import PARTIAL_ROW_DATA, TABLE_MAP
+from connector.binlog.framing.header import HEADER_LENGTH
 from connector.binlog.payload_decoder import PayloadDecoder
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.rows_head import DELETE, INSERT
 from connector.binlog.table_maps import TableMaps
 from connector.changes.statement import StatementKind
-from connector.changes.transaction import RowsChange, StatementChange, Transaction
+from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, RecordTooLarge
 from connector.gtid import Gtid, MariadbGtid
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from connector.binlog.event import Event
-    from connector.envelope.contract import QuarantinedRow, QuarantineRecord
+    from connector.contract import QuarantinedRow, QuarantineRecord
 
 ROWS = "rows"
 GONE = "gone"
@@ -88,7 +88,7 @@ def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterato
         yield json.dumps({**part, "event": encoded(data)}, separators=(",", ":")).encode()
 
 
-class Parts:
+class RecordParts:
     """Puts the parts of records together again; other pipelines' records may stand in between."""
 
     def __init__(self) -> None:
@@ -191,9 +191,9 @@ def _without_checksum(record: QuarantineRecord, event: bytes) -> bytes:
     return event[:-CHECKSUM_LENGTH] if record["checksummed"] else event
 
 
-def _transaction(record: QuarantineRecord) -> Transaction:
+def _transaction(record: QuarantineRecord) -> SourceTransaction:
     gtid = record["gtid"]
-    return Transaction(
+    return SourceTransaction(
         record["transaction_file"],
         record["transaction_position"],
         None if gtid is None else _gtid(gtid, record["flavour"]),

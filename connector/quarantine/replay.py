@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from connector.envelope.event_encoder import HALVES, US_PER_MS
 from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange
+from connector.quarantine.advice import reason_of
 from connector.quarantine.record import COPIED, GONE, ROWS, ChangeReader, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.envelope.contract import QuarantinedRow, QuarantineRecord
-    from connector.envelope.encode import RecordEncoder
+    from connector.contract import QuarantinedRow, QuarantineRecord
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.progress.stream_position import StreamPosition
     from connector.quarantine.fences import Fence, Fences
-    from connector.resume import Standing
 
 # Bytes of events that are written in one turn, before the stream has its own.
 _TURN_BYTES = 4 * 1024 * 1024
@@ -66,7 +67,7 @@ class Replay:
         fences: list[Fence],
         all_fences: Fences,
         encoder: RecordEncoder,
-        standing: Standing,
+        standing: StreamPosition,
         log: KeptRecords,
         monotonic: Callable[[], float],
     ) -> None:
@@ -145,7 +146,7 @@ class Replay:
                 try:
                     self._encoder.repeat(change, row, number, place, now_us)
                 except (UnsupportedChange, EventError, RecordTooLarge) as error:
-                    self._fail(fences, str(error))
+                    self._fail(fences, reason_of(error, self._database, self._table))
                     continue
                 for fence in fences:
                     fence.replayed_seq = _sequence(record, number)
@@ -169,7 +170,7 @@ class Replay:
             change = self._changes.gone(record, event)
             self._encoder.repeat_gone(change, self._standing.between(HALVES), now_us)
         except (UnsupportedChange, DecodeError) as error:
-            self._fail(fences, str(error))
+            self._fail(fences, reason_of(error, self._database, self._table))
             return
         self._count_event(record)
 

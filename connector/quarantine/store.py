@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from connector.envelope.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
+from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.envelope.event_encoder import US_PER_MS
-from connector.envelope.record import NO_HEADERS
 from connector.quarantine.record import COPIED, ROWS, encoded, event_bytes, fields, values_of
+from connector.records.record import NO_HEADERS
 
 if TYPE_CHECKING:
     from connector.binlog.decoder import EventDecoder
     from connector.binlog.event import Event
-    from connector.changes.transaction import RowsChange, StatementChange, Transaction
-    from connector.envelope.contract import QuarantinedRow, QuarantineRecord
-    from connector.envelope.encode import RecordEncoder
-    from connector.envelope.event_encoder import EnvelopeOptions
-    from connector.envelope.record import RecordTarget
-    from connector.envelope.selected_chunk import CopyPlace, RefusedRow
-    from connector.envelope.table_schema import TableSchema
+    from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
+    from connector.contract import QuarantinedRow, QuarantineRecord
+    from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.envelope.schemas.table_schema import TableSchema
+    from connector.records.record import RecordTarget
 
 # What Kafka adds to a record, beyond its key and value.
 _OVERHEAD_BYTES = 256
@@ -150,7 +150,7 @@ class QuarantineStore:
 
     def _write(
         self,
-        transaction: Transaction,
+        transaction: SourceTransaction,
         event: Event,
         event_number: int,
         first: int,

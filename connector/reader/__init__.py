@@ -9,8 +9,8 @@
 `docs/library.md` is the guide.
 """
 
-from connector.reader.open import open_binlog, open_binlogs, open_server
-from connector.reader.reader import BinlogReader
+from connector.reader.binlog_reader import BinlogReader
+from connector.reader.library import open_binlog, open_binlogs, open_server
 from connector.reader.row_change import RowChange
 from connector.reader.transactions import Transaction
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
-from connector.binlog.event_types import event_name
-from connector.binlog.header import HEADER_LENGTH, V1_HEADER_LENGTH
-from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.version import (
+from connector.binlog.framing.event_types import event_name
+from connector.binlog.framing.header import HEADER_LENGTH, V1_HEADER_LENGTH
+from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.binlog.framing.version import (
     SIZE_END,
     SIZE_OFFSET,
     TYPE_OFFSET,
@@ -28,8 +28,8 @@ from connector.binlog.version import (
     detect_version,
 )
 from connector.errors import EventError, LogRefused, LogTruncated, log
-from connector.event_source import EventSource
 from connector.reader.byte_source import MAGIC_LENGTH
+from connector.wire.event_source import EventSource
 from connector.wire.event_stream import EVENT_BYTES_MAX
 
 if TYPE_CHECKING:

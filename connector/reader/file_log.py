@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.control_events import RotateEvent
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.event_types import FORMAT_DESCRIPTION, TABLE_MAP
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.mariadb_events import BinlogCheckpointEvent, MariadbGtidListEvent
-from connector.binlog.old_formats import format_before_description
-from connector.binlog.transaction_events import PreviousGtidsEvent
-from connector.binlog.version import BinlogVersion
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.mariadb import BinlogCheckpointEvent, MariadbGtidListEvent
+from connector.binlog.events.old_formats import format_before_description
+from connector.binlog.events.transaction import PreviousGtidsEvent
+from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, TABLE_MAP
+from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.binlog.framing.version import BinlogVersion
 from connector.errors import ConfigError, EventError, LogTruncated
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
@@ -41,6 +41,7 @@ _PREAMBLE = (
     StartEncryptionEvent,
 )
 _POSITION_MASK: Final = 0xFFFF_FFFF
+_LISTED: Final = "`binlog-connector dump --format events` shows where events start"
 
 
 @final
@@ -66,6 +67,8 @@ class FileLog:
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
         # Behind the start position until the first table map: what fails there, fails for it.
         self._sought = False
+        # Whether the file was asked if an event starts there.
+        self._start_is_certain = False
         try:
             self._frames = EventFrames(self._source)
             first = self._first_event()
@@ -117,8 +120,14 @@ class FileLog:
             data = self._frames.next_event()
             return None if data is None else self._decode(data)
         except EventError as error:
-            if self._sought:
-                raise self._advised(error) from error
+            if not self._sought:
+                raise
+            if error.position == self._start_position:
+                self._require_start()
+            raise self._advised(error) from error
+        except LogTruncated as error:
+            if self._sought and error.position == self._start_position:
+                self._require_start()
             raise
 
     def received_event(self) -> Event | None:
@@ -179,11 +188,7 @@ class FileLog:
             reason = f"{self.name}: start position {start} lies before the first event, at 4"
             raise ConfigError(reason)
         if event.next_position > start:
-            reason = (
-                f"{self.name}: no event starts at start position {start}, which lies inside of the "
-                f"one from {event.position} to {event.next_position}"
-            )
-            raise ConfigError(reason)
+            raise self._no_start(event.position, event.next_position)
         try:
             self._frames.skip_to(start)
         except LogTruncated as error:
@@ -193,9 +198,40 @@ class FileLog:
         self._decoder.seek(start)
         self._sought = True
 
+    def _require_start(self) -> None:
+        """Raise ConfigError if the file shows that no event starts at the start position.
+
+        What cannot be read there may also be a damaged event; the sizes of those before it tell.
+        """
+        path = self.path
+        if path is None or self._start_is_certain:
+            return
+        self._start_is_certain = True
+        source = ByteSource(path)
+        try:
+            frames = EventFrames(source)
+            before = frames.position
+            while frames.position < self._start_position:
+                before = frames.position
+                if frames.next_event() is None:
+                    return
+            if frames.position > self._start_position:
+                raise self._no_start(before, frames.position)
+        except (EventError, LogTruncated):
+            # Damaged before that place, too, so that nothing is certain.
+            return
+        finally:
+            source.close()
+
+    def _no_start(self, before: int, behind: int) -> ConfigError:
+        return ConfigError(
+            f"{self.name}: no event starts at start position {self._start_position}, which lies "
+            f"inside of the one from {before} to {behind}; {_LISTED}"
+        )
+
     def _advised(self, error: EventError) -> EventError:
         reason = (
             f"{error.reason}; reading began at start position {self._start_position}: begin where "
-            "a transaction does, at its GTID or BEGIN"
+            f"a transaction does, at its GTID or BEGIN; {_LISTED}"
         )
         return EventError(error.file, error.position, error.event_name, reason)

@@ -11,8 +11,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, final
 
-from connector.binlog.control_events import RotateEvent
-from connector.binlog.log_place import FIRST_POSITION
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.errors import ConfigError, LogTruncated
 from connector.reader.byte_source import MAGIC_LENGTH
 from connector.reader.file_log import FileLog
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from connector.binlog.event import Event
-    from connector.binlog.format_description_event import FormatDescriptionEvent
-    from connector.binlog.version import BinlogVersion
+    from connector.binlog.events.format_description import FormatDescriptionEvent
+    from connector.binlog.framing.version import BinlogVersion
     from connector.reader.byte_source import Source
 
 _POLL_SECONDS = 0.1

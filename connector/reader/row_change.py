@@ -13,8 +13,8 @@ from connector.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from connector.binlog.table_map_event import TableMapEvent
-    from connector.binlog.values import Value
+    from connector.binlog.columns.values import Value
+    from connector.binlog.events.table_map import TableMapEvent
     from connector.gtid import Gtid, MariadbGtid
 
 Image = dict[str, "Value"]

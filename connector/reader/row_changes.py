@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.rows_head import DELETE, INSERT
-from connector.binlog.values import ABSENT
+from connector.binlog.columns.values import ABSENT
+from connector.binlog.events.rows_head import DELETE, INSERT
 from connector.changes.transaction_bounds import rows_of
 from connector.errors import DecodeError
 from connector.reader.row_change import RowChange, column_names
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from mypy_extensions import i64
 
+    from connector.binlog.columns.row_plan import RowPlan
+    from connector.binlog.columns.values import Value
     from connector.binlog.event import Event
-    from connector.binlog.row_plan import RowPlan
-    from connector.binlog.rows_event import Row, RowsEvent
-    from connector.binlog.rows_head import RowsKind
-    from connector.binlog.table_map_event import TableMapEvent
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.rows_head import RowsKind
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.codec.payload import PayloadReader
     from connector.reader.row_change import Image
-    from connector.reader.transactions import Transaction
+    from connector.reader.transaction_events import TransactionEvents
 
 _INSERT: Final = "insert"
 _UPDATE: Final = "update"
@@ -38,7 +38,7 @@ class RowChanges:
     def __init__(self, schemas: Mapping[str, Sequence[str]] | None) -> None:
         """Name columns that the log does not name by `schemas`."""
         self._schemas = schemas
-        self._transaction: Transaction | None = None
+        self._transaction: TransactionEvents | None = None
         self._seq: i64 = 0
         # Of the table whose rows came last; most rows are of the same as those before them.
         self._table_map: TableMapEvent | None = None
@@ -56,7 +56,7 @@ class RowChanges:
         self._lone = False  # there is one row, whose images take no bytes
         self._partial_rows: Iterator[Row] | None = None
 
-    def begin(self, transaction: Transaction) -> None:
+    def begin(self, transaction: TransactionEvents) -> None:
         """Go on with the rows of `transaction`, the latest one."""
         self._transaction = transaction
         self._seq = 0

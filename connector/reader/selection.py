@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
 from connector.errors import ConfigError, DecodeError
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.changes.transaction_bounds import TransactionSpan
-    from connector.reader.reader import Log
+    from connector.reader.readable_log import ReadableLog
 
 AnyGtid = Gtid | MariadbGtid
 AnyGtidSet = GtidSet | MariadbGtidSet
@@ -68,7 +68,7 @@ class TransactionSelection:
             stop_time=stop_time,
         )
 
-    def select(self, log: Log) -> Iterator[Event]:
+    def select(self, log: ReadableLog) -> Iterator[Event]:
         """Yield the events of `log` that are selected.
 
         Raises ConfigError at the end of a log without `start_gtid`, and for GTIDs of the other

@@ -11,27 +11,27 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from connector.binlog.control_events import RotateEvent
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.format_description_event import FormatDescriptionEvent
-from connector.binlog.heartbeat_event import HeartbeatEvent
-from connector.binlog.log_place import FIRST_POSITION
-from connector.binlog.old_formats import format_before_description
-from connector.binlog.version import BinlogVersion
+from connector.binlog.events.control import RotateEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.events.heartbeat import HeartbeatEvent
+from connector.binlog.events.old_formats import format_before_description
+from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.binlog.framing.version import BinlogVersion
 from connector.errors import ConfigError, SourceUnavailable
+from connector.progress.start_point import StartPoint
 from connector.reader.file_sequence import closed_too_soon
 from connector.reader.words_of_urls import words_of_urls
-from connector.source.dump_request import open_stream
-from connector.source.mysql_server import MysqlServer
-from connector.source.start import resolve_start
-from connector.source.start_point import StartPoint
-from connector.source.start_validation import validate_start
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.start.configured_start import resolve_start
+from connector.source.start.start_validation import validate_start
+from connector.source.stream.dump_request import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
-    from connector.config import SourceSettings
+    from connector.settings.sections import SourceSettings
 
 # In SHOW REPLICAS.
 _REPLICA_NAME = "binlog-reader"

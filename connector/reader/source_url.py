@@ -18,8 +18,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import ValidationError
 
-from connector.config import SourceSettings
 from connector.errors import ConfigError
+from connector.settings.sections import SourceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from connector.sink.producer import TransactionalProducer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.sink.record_batch import RecordBatch
+    from connector.records.record_batch import RecordBatch
 
 
 class Producer(Protocol):

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import ssl
-import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors
-from kafka.net.compat import KafkaNetClient
-from kafka.net.manager import KafkaConnectionManager
-from kafka.net.selector import NetworkSelector
 
 from connector.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
+from connector.sink.network import NoWayIn, network_client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from connector.config import KafkaSettings
-
-_METADATA_BACKOFF_MS = 10
-# Between two attempts of a producer to reach a broker.
-_UNREACHABLE_SECONDS = 0.05
+    from connector.settings.sections import KafkaSettings
 
 _TOO_LARGE = (
     "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of "
@@ -50,9 +41,6 @@ _REFUSALS: dict[type[errors.KafkaError], str] = {
         "kafka.transaction_timeout_seconds is above the brokers' transaction.max.timeout.ms: "
         "lower the one or raise the other"
     ),
-    errors.InvalidReplicationFactorError: (
-        "kafka.replication_factor is above the number of brokers: lower it"
-    ),
     errors.InvalidPartitionsError: "check kafka.partitions",
     errors.PolicyViolationError: (
         "a create.topic.policy of the brokers forbids it: create the topic beforehand"
@@ -62,8 +50,6 @@ _REFUSALS: dict[type[errors.KafkaError], str] = {
     errors.RecordListTooLargeError: _TOO_LARGE,
     errors.UnsupportedVersionError: "the brokers are too old: Kafka 2.5 or newer is needed",
 }
-# Of the login, before anything was asked for.
-_LOGIN_REFUSALS = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
 
 
 def client_settings(settings: KafkaSettings) -> dict[str, Any]:
@@ -79,14 +65,13 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
         "bootstrap_timeout_ms": int(settings.request_timeout_seconds * 1000),
         # The default backs off up to 30 s, which is how long a broker's restart would be felt.
         "reconnect_backoff_max_ms": 1000,
-        "kafka_client": _network_client,
+        "kafka_client": network_client,
     }
     if settings.sasl_mechanism is not None:
-        password = settings.sasl_password
         arguments |= {
             "sasl_mechanism": settings.sasl_mechanism,
             "sasl_plain_username": settings.sasl_username,
-            "sasl_plain_password": password.get_secret_value() if password is not None else None,
+            "sasl_plain_password": settings.read_sasl_password(),
         }
     files = {
         "ssl_cafile": ("ssl_ca", settings.ssl_ca),
@@ -130,93 +115,28 @@ def _unusable(path: Path, key: str, why: str | None) -> ConfigError:
     )
 
 
-class _ProducersClient(KafkaNetClient):  # type: ignore[misc]  # the library has no types
-    """A client that says no where a node cannot be reached.
-
-    The original raises, and the producer's thread, which asks before it sends a transactional
-    request, then drops that request: the transaction would hang until its time runs out.
-    """
-
-    def await_ready(self, node_id: object, timeout_ms: float = 30_000) -> bool:
-        """Wait until a node can be sent to; return whether it can."""
-        try:
-            return bool(super().await_ready(node_id, timeout_ms))
-        except errors.KafkaConnectionError:
-            # Its caller asks again at once.
-            time.sleep(_UNREACHABLE_SECONDS)
-            return False
-
-
-class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library has no types
-    """Connections that give up once every broker has refused the login.
-
-    The originals begin anew until their time is up, and then say that no broker was reached.
-    """
-
-    def __init__(self, selector: NetworkSelector, /, **settings: Any) -> None:
-        """Connect with `selector`, by the settings of a client."""
-        super().__init__(selector, **settings)
-        self._refusals: dict[object, errors.KafkaError] = {}
-
-    def get_connection(self, node_id: object, **arguments: Any) -> Any:
-        """Return the connection to a broker, which may still have to be made."""
-        if len(self._refusals) == len(self.cluster.bootstrap_brokers()):
-            raise next(iter(self._refusals.values()))
-        connection = super().get_connection(node_id, **arguments)
-        if self.cluster.is_bootstrap(node_id):
-            connection.init_future.add_errback(self._take_failure, node_id)
-        return connection
-
-    async def _build_transport(self, *arguments: Any, **named: Any) -> Any:
-        transport = await super()._build_transport(*arguments, **named)
-        # A broker closes the connection as soon as it has refused a login. Of what comes together
-        # with the end, the original keeps the end alone.
-        transport._sock_recv = partial(_received, transport._sock_recv)  # noqa: SLF001
-        return transport
-
-    def _take_failure(self, node_id: object, error: Exception) -> None:
-        if isinstance(error, _LOGIN_REFUSALS):
-            self._refusals[node_id] = error
-
-
-def _received(
-    receive: Callable[[], tuple[bytes, Exception | None]],
-) -> tuple[bytes, Exception | None]:
-    """Receive, and let the end wait for the next time where there is something before it."""
-    data, end = receive()
-    return data, None if data else end
-
-
-def producers_client(**settings: Any) -> KafkaNetClient:
-    """Return a network client for a transactional producer."""
-    return _client(_ProducersClient, settings)
-
-
-def _network_client(**settings: Any) -> KafkaNetClient:
-    return _client(KafkaNetClient, settings)
-
-
-def _client(kind: type[KafkaNetClient], settings: dict[str, Any]) -> KafkaNetClient:
-    """Return a client that asks for metadata when they are needed.
-
-    The default is not before 100 ms after the last time, which each new client and each new topic
-    would wait for; no setting of the clients reaches this one.
-    """
-    selector = NetworkSelector(**settings)
-    client = kind(selector, _Connections(selector, **settings), **settings)
-    client.cluster.config["retry_backoff_ms"] = _METADATA_BACKOFF_MS
-    return client
-
-
 # Nobody said no.
 _NO_ANSWER = (errors.KafkaTimeoutError, errors.KafkaConnectionError, errors.NodeNotReadyError)
+
+
+# What Kafka says to a producer whose transactional id another one has taken over, or whose
+# transaction it has aborted because its time ran out.
+_SUPERSEDED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
+
+
+def is_superseded(error: Exception) -> bool:
+    """Return whether `error` says that another producer may have taken over."""
+    return any(_is(error, kind) for kind in _SUPERSEDED)
 
 
 def connector_error(
     settings: KafkaSettings, doing: str, error: errors.KafkaError | OSError
 ) -> ConnectorError:
     """Return our error for kafka-python's, raised while `doing` something."""
-    where = f"kafka {','.join(settings.bootstrap_servers)}: cannot {doing}"
+    servers = f"kafka {','.join(settings.bootstrap_servers)}"
+    if isinstance(error, NoWayIn):
+        return _no_way_in(servers, error)
+    where = f"{servers}: cannot {doing}"
     for kind, fix in _REFUSALS.items():
         if _is(error, kind):
             return SinkRefused(f"{where}: {fix}")
@@ -227,6 +147,14 @@ def connector_error(
     unavailable.answered = isinstance(error, errors.KafkaError) and not any(
         _is(error, kind) for kind in _NO_ANSWER
     )
+    return unavailable
+
+
+def _no_way_in(servers: str, error: NoWayIn) -> ConnectorError:
+    if error.definite:
+        return SinkRefused(f"{servers}: {error.reason}")
+    unavailable = SinkUnavailable(f"{servers}: {error.reason}")
+    unavailable.answered = False
     return unavailable
 
 

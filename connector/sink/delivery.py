@@ -21,7 +21,7 @@ import structlog
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
-from connector.sink.record_batch import BatchingTarget, BatchReceiver, RecordBatch
+from connector.records.record_batch import BatchingTarget, BatchReceiver, RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

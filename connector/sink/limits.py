@@ -1,4 +1,4 @@
-"""What the brokers take at most is compared with the settings, before anything is written.
+"""What the brokers take is compared with the settings, before anything is written.
 
 A request that is larger than a broker takes ends its connection without a word, so it would be
 repeated for ever; a record that is larger than its topic takes is refused by name when it comes.
@@ -12,19 +12,25 @@ import structlog
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
     ClusterAuthorizationFailedError,
+    InvalidReplicationFactorError,
     KafkaError,
     TopicAuthorizationFailedError,
     UnsupportedVersionError,
 )
 
 from connector.errors import SinkRefused
+from connector.sink.brokers import Brokers
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
+from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
-    from connector.config import KafkaSettings
+    from connector.settings.sections import KafkaSettings
 
+_BROKER = ConfigResourceType.BROKER
 _BROKER_LIMIT = "socket.request.max.bytes"
+_TRANSACTION_LIMIT = "transaction.max.timeout.ms"
+_MS = 1000
 _TOPIC_LIMIT = "max.message.bytes"
 # A request has more than one record's bytes in it: the names of topics, headers.
 _REQUEST_OVERHEAD_BYTES = 64 * 1024
@@ -37,16 +43,16 @@ _NOT_ALLOWED = (
 
 
 def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS) -> None:
-    """Raise SinkRefused where a record of `record_bytes_max` could never be sent.
+    """Raise SinkRefused if topics, records or transactions of the settings are beyond the brokers.
 
-    Topics that take less are told in the log, and so is that limits cannot be looked at. Raises
+    What may stop the stream later is told in the log, and so is what cannot be looked at. Raises
     SinkUnavailable.
     """
     try:
         admin = clients.open_admin(**client_settings(settings))
         try:
-            requests_max = _request_bytes_max(admin)
-            small = _smaller_topics(admin, settings)
+            up = _check_topics(admin, settings)
+            _check_sizes(admin, settings, up)
         finally:
             admin.close()
     except _NOT_ALLOWED as error:
@@ -55,15 +61,54 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
             "DESCRIBE_CONFIGS",
             error=str(error),
         )
-        return
     except (KafkaError, OSError) as error:
         raise connector_error(settings, "look at its limits", error) from error
+
+
+def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
+    """See whether topics of new tables can be created; return the ids of brokers that are up."""
+    brokers = Brokers.asked(admin)
+    up = sorted(map(str, brokers.up))
+    lack = brokers.lack(settings)
+    if isinstance(lack, SinkRefused):
+        raise lack
+    try:
+        TopicCreator(settings).require_tables(admin)
+    except InvalidReplicationFactorError:
+        # Topics that exist go on; the stream waits only when it needs a new one.
+        structlog.get_logger().warning(
+            "no topic can be created now: brokers are down; start them",
+            brokers_up=len(brokers.up),
+            brokers=len(brokers.known),
+            replication_factor=settings.replication_factor,
+        )
+    except TopicAuthorizationFailedError:
+        structlog.get_logger().warning(
+            "the user may not create topics of tables: create those of followed tables "
+            "beforehand, or allow CREATE on topics that start with kafka.topic_prefix",
+        )
+    return up
+
+
+def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> None:
+    """Compare sizes and times."""
+    requests_max = min(_values(admin, _BROKER, brokers, _BROKER_LIMIT).values())
+    transactions_max = min(_values(admin, _BROKER, brokers, _TRANSACTION_LIMIT).values())
+    small = _smaller_topics(admin, settings)
+    servers = ",".join(settings.bootstrap_servers)
     if requests_max < settings.record_bytes_max + _REQUEST_OVERHEAD_BYTES:
         reason = (
-            f"kafka {','.join(settings.bootstrap_servers)}: kafka.record_bytes_max "
+            f"kafka {servers}: kafka.record_bytes_max "
             f"({settings.record_bytes_max}) is too close to the brokers' {_BROKER_LIMIT} "
             f"({requests_max}): lower the one by {_REQUEST_OVERHEAD_BYTES} bytes below the other, "
             "or raise the other"
+        )
+        raise SinkRefused(reason)
+    if transactions_max < settings.transaction_timeout_seconds * _MS:
+        reason = (
+            f"kafka {servers}: kafka.transaction_timeout_seconds "
+            f"({settings.transaction_timeout_seconds:g}) is above the brokers' "
+            f"{_TRANSACTION_LIMIT} ({transactions_max}): lower the one or raise the other"
         )
         raise SinkRefused(reason)
     if small:
@@ -73,12 +118,6 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
             topics=", ".join(small[:_TOPICS_SHOWN_MAX]),
             count=len(small),
         )
-
-
-def _request_bytes_max(admin: Any) -> int:
-    """Return how large a request every broker takes."""
-    brokers = [str(broker["broker_id"]) for broker in admin.describe_cluster()["brokers"]]
-    return min(_values(admin, ConfigResourceType.BROKER, brokers, _BROKER_LIMIT).values())
 
 
 def _smaller_topics(admin: Any, settings: KafkaSettings) -> list[str]:

@@ -3,8 +3,8 @@
 `commit_transaction` and `abort_transaction` wait without limit while no broker answers, and `close`
 first tries to deliver what is queued. Ours give up in time, and drop what is queued.
 
-This module, `connection` and `delivery` are those that use the client's private names, which are
-those of kafka-python 3.0; `pyproject.toml` pins the minor version.
+This module, `network`, `listener`, `inspection` and `delivery` are those that use the client's
+private names, which are those of kafka-python 3.0; `pyproject.toml` pins the minor version.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from connector.sink.delivery import delivery_of
 
 if TYPE_CHECKING:
-    from connector.sink.record_batch import RecordBatch
+    from connector.records.record_batch import RecordBatch
 
 # The end of a run waits for this one.
 _ABORT_SECONDS = 10.0

@@ -7,6 +7,7 @@ until that transaction has ended, or it would go on from too early a place.
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 from kafka import TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-from connector.envelope.contract import (
+from connector.contract import (
     FENCES_TOPIC_SUFFIX,
     SNAPSHOT_TOPIC_SUFFIX,
     control_topic,
 )
-from connector.envelope.progress import Progress, progress_topic
-from connector.envelope.table_schema import schema_topic
+from connector.envelope.schemas.table_schema import schema_topic
+from connector.progress.progress_record import Progress, progress_topic
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
 
-    from connector.config import KafkaSettings
+    from connector.settings.sections import KafkaSettings
 
 # The last progress record of a pipeline is nearly always among these last offsets; each try that
 # does not find it looks back ten times further.
@@ -50,10 +51,18 @@ class Recovered:
     first_epoch: int = 1
 
 
-def recover(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS) -> Recovered:
-    """Read everything that pipeline `name` goes on from.
+def recover(
+    settings: KafkaSettings,
+    name: str,
+    clients: KafkaClients = KAFKA_CLIENTS,
+    *,
+    missing: Collection[str] = (),
+    to_the_last: bool = True,
+) -> Recovered:
+    """Read everything that pipeline `name` goes on from, without topics that are `missing`.
 
-    Raises SinkUnavailable or SinkRefused, and DecodeError for progress of another version.
+    If not `to_the_last` record, open transactions are not waited for. Raises SinkUnavailable or
+    SinkRefused, and DecodeError for progress of another version.
     """
     prefix = settings.topic_prefix
     progress, schemas, snapshots, fences = topics = (
@@ -62,13 +71,14 @@ def recover(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CL
         control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
         control_topic(prefix, FENCES_TOPIC_SUFFIX),
     )
-    with _opened(settings, topics, clients, to_the_last=True) as logs:
-        own, others = _last_progress(logs[progress], name)
+    found = [topic for topic in topics if topic not in missing]
+    with _opened(settings, found, clients, to_the_last=to_the_last) as logs:
+        own, others = _last_progress(logs[progress], name) if progress in logs else (None, [])
         return Recovered(
             own,
-            _last_values(logs[schemas], ""),
-            _last_values(logs[snapshots], f"{name}/"),
-            _last_values(logs[fences], f"{name}/"),
+            _last_values(logs.get(schemas), ""),
+            _last_values(logs.get(snapshots), f"{name}/"),
+            _last_values(logs.get(fences), f"{name}/"),
             1 if own is not None else 1 + max((other.epoch for other in others), default=0),
         )
 
@@ -83,6 +93,31 @@ def read_progress(
     topic = progress_topic(settings.topic_prefix)
     with _opened(settings, (topic,), clients) as logs:
         return _last_progress(logs[topic], name)[0]
+
+
+def read_successor(
+    settings: KafkaSettings,
+    name: str,
+    known: Container[str | None],
+    patience_seconds: float,
+    clients: KafkaClients = KAFKA_CLIENTS,
+) -> Progress | None:
+    """Return the progress that an instance beside the `known` ones commits for pipeline `name`.
+
+    One that has not is waited for. None where none does in time. Raises as `read_progress` does.
+    """
+    topic = progress_topic(settings.topic_prefix)
+    with _opened(settings, (topic,), clients) as logs:
+        log = logs[topic]
+        last = _last_progress(log, name)[0]
+        if last is not None and last.instance not in known:
+            return last
+        for record in log.follow(patience_seconds):
+            if record.key == name.encode() and record.value is not None:
+                progress = _progress(log, record)
+                if progress.instance not in known:
+                    return progress
+    return None
 
 
 def read_latest(
@@ -118,9 +153,11 @@ def _progress(log: _Log, record: Any) -> Progress:
     return Progress.decode(record.value, f"{log.partition.topic}[0]@{record.offset}")
 
 
-def _last_values(log: _Log, key_prefix: str) -> dict[str, bytes]:
+def _last_values(log: _Log | None, key_prefix: str) -> dict[str, bytes]:
     """Return the last value of each key that begins with `key_prefix`, which is cut off."""
     values: dict[str, bytes] = {}
+    if log is None:
+        return values
     for record in log.read(log.begin, log.end):
         key = record.key.decode()
         if not key.startswith(key_prefix):
@@ -194,6 +231,18 @@ class _Log:
     partition: TopicPartition
     begin: int
     end: int
+
+    def follow(self, patience_seconds: float) -> Iterator[Any]:
+        """Yield the committed records behind the end as they come, until patience ends."""
+        self.consumer.assign([self.partition])
+        self.consumer.seek(self.partition, self.end)
+        # Whichever ends first: where time is simulated, polls pass it.
+        polls = int(patience_seconds * 1000 / _POLL_MS)
+        until = time.monotonic() + patience_seconds
+        while polls and time.monotonic() < until:
+            batch = self.consumer.poll(timeout_ms=_POLL_MS).get(self.partition, ())
+            yield from batch
+            polls -= not batch
 
     def read(self, start: int, end: int) -> Iterator[Any]:
         """Yield the committed records with start <= offset < end."""

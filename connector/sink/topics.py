@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import (
+    InvalidReplicationFactorError,
+    KafkaError,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+    UnsupportedVersionError,
+)
 
-from connector.envelope.contract import (
+from connector.contract import (
     COMMANDS_TOPIC_SUFFIX,
     FENCES_TOPIC_SUFFIX,
     HEARTBEAT_TOPIC_SUFFIX,
@@ -16,12 +22,16 @@ from connector.envelope.contract import (
     SNAPSHOT_TOPIC_SUFFIX,
     TRANSACTION_TOPIC_SUFFIX,
     control_topic,
+    row_topic,
 )
+from connector.sink.brokers import Brokers
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
-    from connector.config import KafkaSettings
+    from collections.abc import Sequence
+
+    from connector.settings.sections import KafkaSettings
 
 _HOUR_MS = 3_600_000
 # What is replayed from the start keeps the last record of each key for ever, and is compacted soon.
@@ -67,20 +77,59 @@ class TopicCreator:
 
         Raises SinkRefused or SinkUnavailable.
         """
-        missing = [topic for topic in topics if topic not in self._known]
-        if not missing:
-            return
-        doing = f"create topic {', '.join(missing)}"
+        unknown = [topic for topic in topics if topic not in self._known]
+        if unknown:
+            self._create(unknown, validate_only=False)
+            self._known.update(unknown)
+
+    def missing(self, *topics: str) -> list[str]:
+        """Return those of `topics` that are missing, and create none of them.
+
+        Raises what `ensure` raises if they cannot be created.
+        """
+        return self._create(topics, validate_only=True)
+
+    def require_tables(self, admin: Any) -> None:
+        """See whether topics of tables can be created; creates none.
+
+        Raises SinkRefused or SinkUnavailable, and what topics that exist need not mind:
+        TopicAuthorizationFailedError and InvalidReplicationFactorError.
+        """
+        topic = row_topic(self._settings.topic_prefix, "database", "table")
+        try:
+            admin.create_topics({topic: self._description(topic)}, validate_only=True)
+        except TopicAlreadyExistsError:
+            pass
+        except (
+            InvalidReplicationFactorError,
+            TopicAuthorizationFailedError,
+            UnsupportedVersionError,
+        ):
+            raise
+        except KafkaError as error:
+            raise connector_error(self._settings, "create topics of tables", error) from error
+
+    def _create(self, topics: Sequence[str], *, validate_only: bool) -> list[str]:
+        """Create those that are missing, or ask whether that could be; return them."""
+        missing = list(topics)
+        doing = f"create topic {', '.join(topics)}"
         try:
             admin = self._clients.open_admin(**client_settings(self._settings))
             try:
                 # All of them: after a restart, most that will be asked for are there.
                 self._known.update(admin.list_topics())
-                wanted = {
-                    topic: self._description(topic) for topic in missing if topic not in self._known
-                }
-                if wanted:
+                missing = [topic for topic in topics if topic not in self._known]
+                wanted = {topic: self._description(topic) for topic in missing}
+                if wanted and validate_only:
+                    admin.create_topics(wanted, validate_only=True)
+                elif wanted:
                     admin.create_topics(wanted, wait_for_metadata=True)
+            except InvalidReplicationFactorError as error:
+                lack = Brokers.asked(admin).lack(self._settings)
+                if lack is None:
+                    # A broker has come back meanwhile.
+                    raise
+                raise lack from error
             finally:
                 admin.close()
         except TopicAlreadyExistsError:
@@ -88,7 +137,7 @@ class TopicCreator:
             pass
         except (KafkaError, OSError) as error:
             raise connector_error(self._settings, doing, error) from error
-        self._known.update(missing)
+        return missing
 
     def _description(self, topic: str) -> dict[str, Any]:
         settings = self._settings

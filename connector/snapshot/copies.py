@@ -9,17 +9,17 @@ import structlog
 from connector.changes.statement import StatementKind
 from connector.errors import DefiniteError, UnsupportedChange
 from connector.quarantine.copied_rows import TableFenced
-from connector.snapshot.copying import Copying
+from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import NO_REQUEST, TableState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from connector.config import SnapshotSettings
     from connector.metrics.figures import CopyFigures
+    from connector.settings.sections import SnapshotSettings
     from connector.snapshot.output import CopyOutput
-    from connector.snapshot.readers import Readers
+    from connector.snapshot.reader_pool import ReaderPool
 
 # While rows are under way, and while there is nothing to do.
 _BUSY_PATIENCE_SECONDS = 0.005
@@ -36,7 +36,7 @@ class Copies:
     def __init__(
         self,
         output: CopyOutput,
-        open_readers: Callable[[], Readers],
+        open_readers: Callable[[], ReaderPool],
         lift_fences: Callable[[str, str], None],
         settings: SnapshotSettings,
         states: Iterable[TableState],
@@ -56,7 +56,9 @@ class Copies:
         self._keeps_new_tables = keeps_new_tables
         self._goes_on_without = goes_on_without
         self._states = {state.key_part: state for state in states}
-        self._copying = Copying(output, open_readers, settings, self._complete, self._fail)
+        self._copying = CopyScheduler(
+            output, open_readers, settings, self._take_back, self._complete, self._fail
+        )
         self._copying.copies += [
             self._copy(state) for state in self._states.values() if state.under_way
         ]
@@ -93,7 +95,8 @@ class Copies:
     ) -> None:
         """Copy a table from the beginning; what consumers have of it is gone.
 
-        With `where`, only rows that meet it are copied, over what consumers have.
+        Of a table that was asked for, it is gone once the table was found. With `where`, only rows
+        that meet it are copied, over what consumers have.
         """
         fresh = TableState(database, table, reason=reason, request=request, where=where)
         known = self._states.get(fresh.key_part)
@@ -103,10 +106,11 @@ class Copies:
                 # Whoever asked for it still waits.
                 fresh.request = max(request, known.request)
         self._states[fresh.key_part] = fresh
-        self._copying.copies.append(self._copy(fresh))
-        if not where:
-            self._lift_fences(database, table)
-            self._output.put_rows_gone(database, table)
+        copy = self._copy(fresh)
+        copy.takes_back = request != NO_REQUEST and not where
+        self._copying.copies.append(copy)
+        if not where and not copy.takes_back:
+            self._take_back(fresh)
         self._output.put_state(fresh)
         self._log.info("a table is to be copied", table=fresh.name, reason=reason)
 
@@ -138,6 +142,11 @@ class Copies:
     def close(self) -> None:
         """Give up what was read, and end the connections."""
         self._copying.stop_reading()
+
+    def _take_back(self, state: TableState) -> None:
+        """Write that what consumers have of a table is gone, since all of it comes anew."""
+        self._output.put_rows_gone(state.database, state.table)
+        self._lift_fences(state.database, state.table)
 
     def _copy(self, state: TableState) -> TableCopy:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)

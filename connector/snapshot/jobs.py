@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from connector.envelope.selected_chunk import Chunk
+    from connector.envelope.copied.selected_chunk import Chunk
     from connector.snapshot.table_state import KeyRange
     from connector.snapshot.watermark import Delivered, LogPosition
-    from connector.source.selected_table import SelectedTable
+    from connector.source.tables.selected_table import SelectedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class PlanJob:
     copy: int  # number of the copy that asks
     database: str
     table: str
+    where: str = ""  # of the user, as it was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Planned:
     table: SelectedTable
     transactional: bool  # its engine knows consistent snapshots
     ranges: list[KeyRange]  # empty where the table has no order to go by
-    estimated_rows: int
+    condition: str  # SQL that `where` became
+    estimated_rows: int  # of the whole table; 0 where the server does not tell
     row_bytes: int  # on average, as the server stores it
     end: LogPosition  # of the log, when the table was looked at
 
@@ -44,7 +46,7 @@ class ChunkJob:
     part: int  # index of its range
     range: KeyRange
     after: list[bytes]  # the key to go on behind; empty at the beginning of the part
-    where: str
+    where: str  # SQL of a `Condition`
     limit: int
     bytes_max: int
     delivered: Delivered  # when the window opened
@@ -71,7 +73,7 @@ class PassJob:
     copy: int
     table: SelectedTable
     transactional: bool
-    where: str
+    where: str  # SQL of a `Condition`
     bytes_max: int
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from connector.snapshot.table_state import KeyRange
-    from connector.source.selected_table import KeyColumn, SelectedTable
+    from connector.source.tables.selected_table import KeyColumn, SelectedTable
 
 
 def can_be_paged(table: SelectedTable) -> bool:
@@ -43,7 +43,7 @@ def select_chunk(
 ) -> str:
     """Return the SELECT of the next `limit` rows of `part` behind the key `after`.
 
-    An empty `after` is the beginning of the part. `where` is a condition of the user's.
+    An empty `after` is the beginning of the part. `where` is the SQL of a `Condition`.
     """
     first = table.key_columns[0].expression
     conditions = []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from threading import Event
 
-    from connector.source.select_session import SelectSession
+    from connector.source.server.select_session import SelectSession
 
 _LOCK_WAIT_TIMEOUT = 1205
 # Writers queue behind one who waits for a lock.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.envelope.contract import Sequence
-from connector.envelope.order import file_number
-from connector.envelope.record import NO_HEADERS
+from connector.contract import Sequence
+from connector.envelope.copied.selected_chunk import CopyPlace
 from connector.envelope.rows_gone import put_rows_gone
-from connector.envelope.selected_chunk import CopyPlace
 from connector.gtid import GtidSet
+from connector.progress.order import file_number
+from connector.records.record import NO_HEADERS
 from connector.snapshot.table_state import snapshot_topic
 from connector.snapshot.watermark import Delivered, LogPosition
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from connector.binlog.decoder import EventDecoder
-    from connector.clock import Clock
-    from connector.envelope.between import BetweenPlace
-    from connector.envelope.encode import RecordEncoder
-    from connector.envelope.event_encoder import EnvelopeOptions
-    from connector.envelope.record import RecordTarget
-    from connector.envelope.selected_chunk import Chunk
-    from connector.envelope.table_schema import TableSchema
+    from connector.envelope.copied.selected_chunk import Chunk
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.envelope.schemas.table_schema import TableSchema
+    from connector.progress.between import BetweenPlace
+    from connector.progress.stream_position import StreamPosition
     from connector.quarantine.copied_rows import CopiedRows
-    from connector.resume import Standing
+    from connector.records.record import RecordTarget
     from connector.snapshot.table_state import TableState
+    from connector.system.clock import Clock
 
 _NS_PER_US = 1000
 _US_PER_MS = 1000
@@ -45,7 +45,7 @@ class CopyOutput:
         encoder: RecordEncoder,
         target: RecordTarget,
         copied_rows: CopiedRows,
-        standing: Standing,
+        standing: StreamPosition,
         decoder: EventDecoder,
         clock: Clock,
     ) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.changes.table_filter import SYSTEM_DATABASES
+from connector.errors import ConfigError
+from connector.snapshot.condition import Condition
 from connector.snapshot.jobs import PlanJob, Planned
 from connector.snapshot.keyset import can_be_paged
 from connector.snapshot.table_state import KeyRange
 from connector.snapshot.watermark import log_end
-from connector.source.selected_table import SelectedTable
+from connector.source.tables.selected_table import SelectedTable
 
 if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
-    from connector.config import SnapshotSettings
-    from connector.source.select_session import SelectSession
+    from connector.settings.sections import SnapshotSettings
+    from connector.source.server.select_session import SelectSession
 
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 # A part should be worth a connection.
@@ -50,9 +52,17 @@ def followed_tables(session: SelectSession, tables: TableFilter) -> list[tuple[s
 def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Planned:
     """Return how to copy a table.
 
-    Raises what the session raises, and as `SelectedTable.describe` does.
+    Raises what the session raises, as `SelectedTable.describe` does, and ConfigError for a
+    condition that is none of this table.
     """
     table = SelectedTable.describe(session, job.database, job.table)
+    condition = ""
+    if job.where:
+        try:
+            condition = where_of(table, job.where)
+        except ConfigError as error:
+            reason = f"copy of table {table.name}: {error}"
+            raise ConfigError(reason) from error
     (statistics,) = session.query(
         _STATISTICS.format(database=sql_text(job.database), table=sql_text(job.table))
     ) or ({},)
@@ -60,21 +70,32 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
     ranges: list[KeyRange] = []
     if can_be_paged(table):
         ranges = [KeyRange()]
-        if (
-            table.key_columns[0].type in _INTEGERS
-            and settings.connections > 1
-            and estimated_rows >= _CHUNKS_OF_A_PART_MIN * settings.connections * settings.chunk_rows
-        ):
-            ranges = _parts(session, table, settings.connections)
+        if table.key_columns[0].type in _INTEGERS and settings.connections > 1:
+            wanted_rows = _CHUNKS_OF_A_PART_MIN * settings.connections * settings.chunk_rows
+            if estimated_rows < wanted_rows and _has_rows(session, table, wanted_rows):
+                estimated_rows = wanted_rows
+            if estimated_rows >= wanted_rows:
+                ranges = _parts(session, table, settings.connections)
     return Planned(
         job,
         table,
         statistics.get("transactional") == "YES",
         ranges,
+        condition,
         estimated_rows,
         int(statistics.get("row_bytes") or 0),
         log_end(session),
     )
+
+
+def where_of(table: SelectedTable, text: str) -> str:
+    """Return the SQL of a condition that a user gives, for one table.
+
+    Raises ConfigError for what is no condition of this table.
+    """
+    schema = table.schema
+    columns = [column["name"] for column in schema.columns]
+    return Condition.parse(text).sql(schema.database, schema.table, columns)
 
 
 def table_exists(session: SelectSession, database: str, table: str) -> bool:
@@ -86,6 +107,21 @@ def table_exists(session: SelectSession, database: str, table: str) -> bool:
 def sql_text(value: str) -> str:
     """Return a string as SQL has it, whatever its characters are."""
     return f"_utf8mb4 X'{value.encode().hex()}'"
+
+
+def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
+    """Return whether a table has so many rows at least.
+
+    The engine's own number may be of long ago (STATS_AUTO_RECALC=0), so this counts in the key, and
+    no further than what parts are worth.
+    """
+    column = table.key_columns[0].expression
+    return bool(
+        session.query(
+            f"SELECT {column} AS found FROM {table.quoted_name} "  # noqa: S608 - quoted names
+            f"ORDER BY {column} LIMIT 1 OFFSET {count - 1}"
+        )
+    )
 
 
 def _parts(session: SelectSession, table: SelectedTable, count: int) -> list[KeyRange]:

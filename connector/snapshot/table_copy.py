@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from connector.metrics.figures import CopyFigures
 from connector.snapshot.jobs import ChunkJob, PassJob
+from connector.snapshot.table_state import NO_REQUEST
 
 if TYPE_CHECKING:
-    from connector.config import SnapshotSettings
     from connector.envelope.key_watch import WatchedTable
+    from connector.settings.sections import SnapshotSettings
     from connector.snapshot.jobs import ChunkRead, Planned
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.table_state import TableState
@@ -40,6 +41,10 @@ class TableCopy:
         self.watched = watched
         self.number = next(_numbers)
         self.planned: Planned | None = None
+        # What consumers have is taken back once the table was seen: who asks may name any table.
+        self.takes_back = (
+            state.phase == "waiting" and state.request != NO_REQUEST and not state.where
+        )
         self.is_asked = False  # for a plan
         self.gone_at: LogPosition | None = None  # where the log ended when the table was not there
         self.gone_reason = ""
@@ -83,7 +88,7 @@ class TableCopy:
                 part,
                 key_range,
                 self._after[part],
-                self.state.where,
+                planned.condition,
                 self._limit,
                 self._settings.chunk_bytes_max,
                 output.delivered,
@@ -99,7 +104,7 @@ class TableCopy:
             self.number,
             self.planned.table,
             self.planned.transactional,
-            self.state.where,
+            self.planned.condition,
             self._settings.chunk_bytes_max,
         )
 
@@ -154,6 +159,7 @@ class TableCopy:
         if self._first_written is not None:
             since, before = self._first_written
             per_second = (state.rows - before) / max(seconds - since, 1e-3)
-        left = max(0, state.estimated_rows - state.rows)
-        eta = left / per_second if per_second else None
-        return CopyFigures(state.rows, state.estimated_rows, per_second, eta)
+        # An estimate that is passed tells no longer how much is left.
+        left = state.estimated_rows - state.rows
+        eta = left / per_second if per_second and left > 0 else None
+        return CopyFigures(state.rows, max(state.estimated_rows, state.rows), per_second, eta)

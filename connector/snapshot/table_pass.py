@@ -9,7 +9,7 @@ from connector.snapshot.jobs import PassOpened, PassReady
 if TYPE_CHECKING:
     from connector.snapshot.jobs import PassChunk, PassResult
     from connector.snapshot.output import CopyOutput
-    from connector.snapshot.readers import Readers
+    from connector.snapshot.reader_pool import ReaderPool
     from connector.snapshot.table_copy import TableCopy
     from connector.snapshot.watermark import LogPosition
 
@@ -21,7 +21,7 @@ class TablePass:
     the snapshot's place is then ahead of the stream, or where it stands.
     """
 
-    def __init__(self, copy: TableCopy, output: CopyOutput, readers: Readers) -> None:
+    def __init__(self, copy: TableCopy, output: CopyOutput, readers: ReaderPool) -> None:
         """Ask for the rows."""
         self.copy = copy
         self._output = output

@@ -6,11 +6,11 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from connector.envelope.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
+from connector.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from connector.envelope.contract import SnapshotRecord
+    from connector.contract import SnapshotRecord
 
 Phase = Literal["waiting", "copying", "complete", "failed"]
 

@@ -11,8 +11,8 @@ from connector.errors import ConfigError
 if TYPE_CHECKING:
     from threading import Event
 
-    from connector.config import SnapshotSettings
-    from connector.source.select_session import SelectSession
+    from connector.settings.sections import SnapshotSettings
+    from connector.source.server.select_session import SelectSession
 
 _LOOK_SECONDS = 1.0
 

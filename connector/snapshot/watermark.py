@@ -20,15 +20,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from connector.envelope.order import file_number
 from connector.errors import SourceRefused
-from connector.source.binary_logs import status_query
+from connector.progress.order import file_number
+from connector.source.server.binary_logs import status_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
-    from connector.source.select_session import SelectSession
+    from connector.source.server.select_session import SelectSession
 
 _WAIT_SECONDS = 1
 _LOOK_SECONDS = 0.005

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING
 
-from connector.binlog.event_types import event_name
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.rows_head import RowsKind
-from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.rows_head import RowsKind
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.framing.event_types import event_name
 from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
 from connector.errors import EventError
 from connector.gtid import Gtid, GtidSet, MariadbGtid
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import RowsEvent
+    from connector.binlog.events.rows import RowsEvent
     from connector.changes.transaction_bounds import TransactionSpan
 
 LARGEST_TRANSACTIONS = 10

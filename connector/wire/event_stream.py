@@ -22,9 +22,9 @@ from typing import Final, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, ProtocolError
-from connector.event_source import EventSource
-from connector.payload import PayloadReader
+from connector.wire.event_source import EventSource
 from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, GARBLED, OK, EofPacket, ErrPacket
 
 # The server's largest max_allowed_packet, 1 GiB, and generous room for the event's headers.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from connector.payload import PayloadReader
+    from connector.codec.payload import PayloadReader
 
 OK: Final = 0x00
 EOF: Final = 0xFE

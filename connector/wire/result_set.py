@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, final
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
+from connector.codec.payload import PayloadReader
 from connector.errors import ProtocolError, TruncatedPayload
-from connector.payload import PayloadReader
 from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, GARBLED, OK, ErrPacket
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from connector.payload import LENENC_NULL, PayloadReader
+from connector.codec.payload import LENENC_NULL, PayloadReader
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

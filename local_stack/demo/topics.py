@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.envelope.contract import (
+from connector.contract import (
     HEADER_OP,
     HEADER_SEQ,
     OP_READ,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from connector.envelope.contract import ProgressRecord
+    from connector.contract import ProgressRecord
 
 # By topic and partition.
 Offsets = dict[str, dict[int, int]]

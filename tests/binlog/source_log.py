@@ -80,6 +80,11 @@ class SourceLog:
         self._offset = len(data)
         return new
 
+    @property
+    def file(self) -> Path:
+        """The file that the server wrote to when the log was opened."""
+        return self._file
+
     def _end(self) -> tuple[Path, int]:
         # MySQL renamed the statement in 8.2 and dropped the old name in 8.4.
         version = str(self.execute("SELECT VERSION()")[0][0])

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from librt.strings import BytesWriter
 from orjson import dumps
 
-from connector.binlog.column import Column
-from connector.binlog.column_types import ColumnType, column_type_name
 from connector.binlog.columns import floats
+from connector.binlog.columns.column import Column
 from connector.binlog.columns.column_reader import PrintedReader
+from connector.binlog.columns.column_types import ColumnType, column_type_name
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import float32_text, put_float64
 from connector.binlog.columns.json_document import json_text
 from connector.binlog.columns.json_scalars import double_text
-from connector.binlog.row_plan import RowPlan
-from connector.binlog.values import ABSENT, EnumIndex, Geometry, Value
+from connector.binlog.columns.row_plan import RowPlan
+from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, Value
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
 
 T = ColumnType
 
@@ -110,8 +110,9 @@ def value(of: Column, data: str) -> Value:
         (column(T.TYPED_ARRAY, 0x08), "10000000" + "0201000f000a0700" + "07" + "00" * 7, "[7]"),
         (column(T.VARCHAR, 40, collation=45), "01ff", b"\xff"),
         (column(T.VARCHAR, 40, collation=999), "0161", b"a"),
-        (column(T.STRING, 0x28FE, collation=11), "0180", b"\x80"),
+        (column(T.STRING, 0x28FE, collation=11), "0180", "?"),
         (column(T.BLOB, 1, collation=28), "0181", b"\x81"),
+        (column(T.BLOB, 1, collation=28), "02a140", "?"),
         (column(T.VARCHAR_COMPRESSED, 41, collation=45), "00", ""),
         (column(T.VARCHAR_COMPRESSED, 41, collation=45), "0300c3a9", "é"),
         (column(T.VARCHAR_COMPRESSED, 300, collation=8), "020000e9", "é"),

@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.column_types import ColumnType
-from connector.binlog.control_events import IgnorableEvent, RotateEvent, StopEvent
+from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.event_types import EventType, event_name
-from connector.binlog.format_description_event import FormatDescriptionEvent
-from connector.binlog.heartbeat_event import HeartbeatEvent
-from connector.binlog.mariadb_events import MariadbGtidEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.rows_head import DUMMY_TABLE_ID, RowsKind
-from connector.binlog.table_map_event import TableMapEvent
+from connector.binlog.events.control import IgnorableEvent, RotateEvent, StopEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.events.heartbeat import HeartbeatEvent
+from connector.binlog.events.mariadb import MariadbGtidEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_head import DUMMY_TABLE_ID, RowsKind
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction import XidEvent
+from connector.binlog.framing.event_types import EventType, event_name
 from connector.binlog.table_maps import TABLE_MAPS_MAX
-from connector.binlog.transaction_events import XidEvent
 from connector.errors import EventError
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.event import Event, EventBody
-from connector.binlog.header import EventHeader
-from connector.binlog.load_events import (
+from connector.binlog.events.load import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
     CreateFileEvent,
@@ -13,10 +12,11 @@ from connector.binlog.load_events import (
     LoadFlag,
     LoadFormat,
 )
+from connector.binlog.events.statement import DuplicateHandling, ExecuteLoadQueryEvent
+from connector.binlog.events.status_variables import StatusVariables
+from connector.binlog.events.transaction import XidEvent
+from connector.binlog.framing.header import EventHeader
 from connector.binlog.loaded_files import LoadedFile, LoadedFiles
-from connector.binlog.statement_events import DuplicateHandling, ExecuteLoadQueryEvent
-from connector.binlog.status_variables import StatusVariables
-from connector.binlog.transaction_events import XidEvent
 from connector.errors import DecodeError
 
 

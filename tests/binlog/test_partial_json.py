@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.columns.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.events.rows import RowsEvent
 from local_stack import MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.rows_event import Row
+    from connector.binlog.events.rows import Row
 
 pytestmark = pytest.mark.server
 
@@ -196,6 +196,20 @@ def test_random_changes_give_the_document_that_select_returns(log: SourceLog) ->
                 rows = [row.after or [] for row in event.rows(apply_diffs=True)]
                 assert [row[1] for row in rows] == [expected[row[0]] for row in rows]
     assert partial > 100
+
+
+def test_a_change_holds_a_decimal_of_more_digits_than_a_column(log: SourceLog) -> None:
+    number = f"{'9' * 35}.{'9' * 30}"
+    row, applied = updated(log, DOCUMENT, f"JSON_SET(j, '$.list[4]', {number})")
+    assert (row.after or [])[1] == JsonDiffs((JsonDiff(REPLACE, "$.list[4]", number),))
+    ((document,),) = log.execute("SELECT CAST(j AS CHAR) FROM t")
+    assert applied.after == [1, document]
+    # The decimal is now part of the document before.
+    log.execute("UPDATE t SET j = JSON_SET(j, '$.list[0]', 1)")
+    (event,) = rows_events(log)
+    (applied,) = event.rows(apply_diffs=True)
+    ((changed,),) = log.execute("SELECT CAST(j AS CHAR) FROM t")
+    assert (applied.before, applied.after) == ([1, document], [1, changed])
 
 
 def test_a_document_that_the_before_image_leaves_out_stays_changes(log: SourceLog) -> None:

@@ -13,12 +13,12 @@ import pytest
 from pydantic import SecretStr
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.mariadb_events import MariadbGtidEvent
-from connector.binlog.transaction_events import GtidEvent
-from connector.config import SourceSettings
+from connector.binlog.events.mariadb import MariadbGtidEvent
+from connector.binlog.events.transaction import GtidEvent
 from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
-from connector.source.dump_request import open_stream
-from connector.source.start_point import StartPoint
+from connector.progress.start_point import StartPoint
+from connector.settings.sections import SourceSettings
+from connector.source.stream.dump_request import open_stream
 from tests.binlog.source_log import SourceLog, split
 
 if TYPE_CHECKING:

@@ -6,35 +6,35 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.checksum import ChecksumAlgorithm
-from connector.binlog.control_events import RotateEvent, StopEvent
+from connector.binlog.columns.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.format_description_event import FormatDescriptionEvent
-from connector.binlog.gtid_tagged_event import GtidTaggedEvent
-from connector.binlog.mariadb_events import (
+from connector.binlog.events.control import RotateEvent, StopEvent
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.mariadb import (
     AnnotateRowsEvent,
     BinlogCheckpointEvent,
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_events import (
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction import (
     AnonymousGtidEvent,
     GtidEvent,
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.transaction_payload import CompressionType, TransactionPayloadEvent
-from connector.binlog.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.framing.checksum import ChecksumAlgorithm
 from connector.errors import EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import Row
+    from connector.binlog.events.rows import Row
 
     DecodeFile = Callable[[str], Iterator[Event]]
 

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent, UserVarType
-from connector.binlog.control_events import IncidentEvent, RotateEvent
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.event_types import event_name
-from connector.binlog.format_description_event import StartEventV3
-from connector.binlog.load_events import CreateFileEvent, LoadFlag, LoadFormat
-from connector.binlog.loaded_files import LoadedFiles
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import (
+from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
+from connector.binlog.events.control import IncidentEvent, RotateEvent
+from connector.binlog.events.format_description import StartEventV3
+from connector.binlog.events.load import CreateFileEvent, LoadFlag, LoadFormat
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import (
     DuplicateHandling,
     ExecuteLoadQueryEvent,
     QueryEvent,
 )
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.version import BinlogVersion, detect_version
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.framing.event_types import event_name
+from connector.binlog.framing.version import BinlogVersion, detect_version
+from connector.binlog.loaded_files import LoadedFiles
 from connector.errors import EventError
 
 if TYPE_CHECKING:

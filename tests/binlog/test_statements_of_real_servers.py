@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent, UserVarType
-from connector.binlog.load_events import AppendBlockEvent, BeginLoadQueryEvent
-from connector.binlog.loaded_files import LoadedFiles
-from connector.binlog.statement_events import (
+from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
+from connector.binlog.events.load import AppendBlockEvent, BeginLoadQueryEvent
+from connector.binlog.events.statement import (
     DuplicateHandling,
     ExecuteLoadQueryEvent,
     QueryEvent,
 )
+from connector.binlog.loaded_files import LoadedFiles
 from tests.binlog.source_log import SourceLog, sending_files
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.values import ABSENT
+from connector.binlog.columns.values import ABSENT
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
 
 if TYPE_CHECKING:
-    from connector.binlog.column import Column
+    from connector.binlog.columns.column import Column
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.event_types import EventType
-from connector.binlog.header import HEADER_LENGTH
-from connector.binlog.mariadb_events import (
+from connector.binlog.events.mariadb import (
     FL_COMMIT_ALTER_E1,
     FL_START_ALTER_E1,
     MariadbGtidEvent,
 )
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.transaction_payload import CompressionType, TransactionPayloadEvent
-from connector.binlog.xa_event import XaPrepareEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.xa import XaPrepareEvent
+from connector.binlog.framing.checksum import CHECKSUM_LENGTH
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import HEADER_LENGTH
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import Row
+    from connector.binlog.events.rows import Row
 
 pytestmark = pytest.mark.server
 

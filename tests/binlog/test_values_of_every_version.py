@@ -11,22 +11,32 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from connector.binlog.collations import charset_of
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.values import ABSENT, EnumIndex, Geometry
+from connector.binlog.charsets.collations import charset_of
+from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry
+from connector.binlog.events.rows import RowsEvent
 from connector.errors import EventError
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.binlog.character_sweep import (
+    ASIAN,
+    SINGLE_BYTE,
+    charsets_of,
+    fill_sequences,
+    misread,
+    texts_of,
+)
 from tests.binlog.source_log import SourceLog
 from tests.binlog.test_values_of_real_servers import BYTES, FLOATS, GEOMETRIES, INTEGERS, TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
     from local_stack import Server
 
 pytestmark = pytest.mark.server
+
+OLD_COLUMNS = {"a": "TIME", "b": "DATETIME", "c": "TIMESTAMP NULL", "d": "TIME", "e": "DATETIME"}
 
 MARIADB = ["mariadb 10.5", "mariadb 10.11", "mariadb 11.8"]
 MYSQL = ["mysql 5.7", "mysql 8.0.15", "mysql 8.0", "mysql 9"]
@@ -377,16 +387,58 @@ def test_timestamps_of_mariadb_reach_to_2106(log: SourceLog) -> None:
 
 
 @pytest.mark.parametrize("log", MARIADB, indirect=True)
-@pytest.mark.parametrize("definition", ["DATETIME(3)", "TIME(3)", "TIMESTAMP(3) NULL"])
+@pytest.mark.parametrize(
+    ("columns", "values", "names"),
+    [
+        ("a DATETIME(3), n INT", "'2019-07-09 12:28:57.123', 7", "column a (DATETIME)"),
+        ("n INT, a TIMESTAMP(1) NULL", "7, '2019-07-09 12:28:57.1'", "column a (TIMESTAMP)"),
+        ("a DATETIME(6)", "'2019-07-09 12:28:57.123'", "column a (DATETIME)"),
+        # Two rows of this kind have the length of three rows without digits.
+        ("a TIME(3)", "'12:34:56.789'", "column a (TIME)"),
+        ("a TIME(6), b TIME", "'12:34:56.789', '1:00'", "column a (TIME) or column b (TIME)"),
+    ],
+)
 def test_digits_of_a_second_in_the_older_format_are_an_error(
-    log: SourceLog, definition: str
+    log: SourceLog, columns: str, values: str, names: str
 ) -> None:
     log.execute("SET GLOBAL mysql56_temporal_format = OFF")
-    log.execute(f"CREATE TABLE t (a {definition}, n INT)")
+    log.execute(f"CREATE TABLE t ({columns})")
     log.execute("SET GLOBAL mysql56_temporal_format = ON")
-    log.execute("INSERT INTO t VALUES ('2019-07-09 12:28:57.123', 7)")
-    with pytest.raises(EventError, match=r"table every_version.t, column a "):
+    log.execute(f"INSERT INTO t VALUES ({values}), ({values})")
+    with pytest.raises(EventError) as caught:
         logged(log)
+    assert caught.value.reason.text == (
+        f"table every_version.t, {names} has digits after the second in MariaDB's old format "
+        "(mysql56_temporal_format=OFF), and the log does not tell how many: rebuild the table "
+        "(SET GLOBAL mysql56_temporal_format = ON; ALTER TABLE ... FORCE) and read from there on, "
+        "or exclude the table"
+    )
+    # What the text advises.
+    log.execute("ALTER TABLE t FORCE")
+    log.execute(f"INSERT INTO t VALUES ({values})")
+    _, images = logged(log)
+    place = 1 if columns.startswith("n") else 0
+    ((expected,),) = log.execute("SELECT CAST(a AS CHAR) FROM t LIMIT 1")
+    assert [image[place] for image in images] == [expected]
+
+
+@pytest.mark.parametrize("log", MARIADB, indirect=True)
+def test_the_older_format_without_digits_of_a_second_is_read(log: SourceLog) -> None:
+    columns = ", ".join(f"{name} {kind}" for name, kind in OLD_COLUMNS.items())
+    log.execute("SET GLOBAL mysql56_temporal_format = OFF")
+    log.execute(f"CREATE TABLE t (id INT PRIMARY KEY, {columns})")
+    log.execute("SET GLOBAL mysql56_temporal_format = ON")
+    rows = []
+    for n in range(40):
+        moment = f"'{2000 + n}-0{n % 9 + 1}-1{n % 10} 0{n % 10}:5{n % 10}:07'"
+        cells = [moment if n >> bit & 1 else "NULL" for bit in range(len(OLD_COLUMNS))]
+        rows.append(f"({n}, {', '.join(cells)})")
+    log.execute(f"INSERT INTO t VALUES {', '.join(rows)}")
+    _, images = logged(log)
+    names = ", ".join(f"CAST({name} AS CHAR)" for name in OLD_COLUMNS)
+    assert sorted(images, key=lambda image: cast("int", image[0])) == [
+        list(row) for row in log.execute(f"SELECT id, {names} FROM t ORDER BY id")
+    ]
 
 
 @pytest.mark.parametrize("log", MARIADB, indirect=True)
@@ -483,5 +535,20 @@ def test_values_of_every_sql_type_in_a_json_document(log: SourceLog) -> None:
     log.events()
     log.execute(f"INSERT INTO t SELECT 1, JSON_ARRAY({names}) FROM s")
     log.execute(f"INSERT INTO t VALUES (2, CONCAT('{'[' * 100}', '{']' * 100}'))")
+    # More digits than a column can have.
+    log.execute(f"INSERT INTO t VALUES (3, CAST({'9' * 35}.{'9' * 30} AS JSON))")
+    log.execute(f"INSERT INTO t VALUES (4, JSON_ARRAY(-{'1' * 65}, {'9' * 81}, 0.{'1' * 72}))")
     _, images = logged(log)
     assert as_printed(log, images) == selected(log, "CAST(v AS CHAR)")
+
+
+def test_every_code_of_every_character_set_is_what_select_gives(log: SourceLog) -> None:
+    fill_sequences(log)
+    for charset in charsets_of(log, [*SINGLE_BYTE, *ASIAN]):
+        texts = texts_of(log, charset)
+        assert len(texts) >= (128 if charset in SINGLE_BYTE else 8000), charset
+        assert misread(charset, texts) == {}, charset
+        # What one text holds is what each of its codes is.
+        codes = Random(charset).sample(sorted(texts), 128)
+        expected = b"".join(texts[code] for code in codes).decode()
+        assert misread(charset, {b"".join(codes): expected.encode()}) == {}, charset

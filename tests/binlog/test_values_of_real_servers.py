@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from connector.binlog.rows_event import RowsEvent
+from connector.binlog.events.rows import RowsEvent
 
 if TYPE_CHECKING:
-    from connector.binlog.column import Column
-    from connector.binlog.values import Geometry, Value
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Geometry, Value
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server
@@ -191,6 +191,10 @@ JSON_DOCUMENTS = (
     """'["\\\\"\\\\\\\\/", "é€😀"]'""",
     """JSON_OBJECT('é', 'ü', '', 1, 'with "quote"', 2)""",
     "JSON_ARRAY(CAST(1.50 AS DECIMAL(10, 3)), CAST(-0.001 AS DECIMAL(65, 30)))",
+    # A computed number has up to nine groups of nine digits; a column has 65 digits.
+    f"CAST({'9' * 35}.{'9' * 30} AS JSON)",
+    f"JSON_ARRAY({'9' * 65}, -{'1' * 65}, {'9' * 81}, 0.{'1' * 72}, {'1' * 9}.{'3' * 72})",
+    f"JSON_OBJECT('d', -{'9' * 36}.{'9' * 45}, 'e', -0.{'0' * 71}1, 'f', {'1' * 75}.{'2' * 20})",
     "JSON_ARRAY(CAST('2015-01-15' AS DATE), CAST('0000-00-00' AS DATE))",
     "JSON_ARRAY(CAST('2015-01-15 23:24:25.12' AS DATETIME(2)), TIMESTAMP'2015-01-15 23:24:25')",
     "JSON_ARRAY(CAST('-838:59:59' AS TIME), CAST('23:24:25.5' AS TIME(1)), TIME'-00:00:00.000001')",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from connector.changes.assembler import TransactionAssembler
-from connector.changes.transaction import ChangeReceiver, Committed, RowsChange, StatementChange
+from connector.changes.receiver import ChangeReceiver, Committed
+from connector.changes.transaction import RowsChange, StatementChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

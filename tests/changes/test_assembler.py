@@ -8,13 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from connector.binlog.context_events import IntvarEvent, RandEvent, UserVarEvent, UserVarType
-from connector.binlog.control_events import IncidentEvent
 from connector.binlog.event import Event, EventBody
-from connector.binlog.event_types import EventType
-from connector.binlog.extra_row_info import ExtraRowInfo
-from connector.binlog.header import EventHeader
-from connector.binlog.load_events import (
+from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
+from connector.binlog.events.control import IncidentEvent
+from connector.binlog.events.extra_row_info import ExtraRowInfo
+from connector.binlog.events.load import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
     CreateFileEvent,
@@ -24,7 +22,7 @@ from connector.binlog.load_events import (
     LoadFlag,
     LoadFormat,
 )
-from connector.binlog.mariadb_events import (
+from connector.binlog.events.mariadb import (
     FL_COMMIT_ALTER_E1,
     FL_COMPLETED_XA,
     FL_PREPARED_XA,
@@ -33,22 +31,25 @@ from connector.binlog.mariadb_events import (
     FL_START_ALTER_E1,
     MariadbGtidEvent,
 )
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.rows_head import RowsKind
-from connector.binlog.statement_events import (
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_head import RowsKind
+from connector.binlog.events.statement import (
     DuplicateHandling,
     ExecuteLoadQueryEvent,
     QueryEvent,
 )
-from connector.binlog.status_variables import StatusVariables
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_events import AnonymousGtidEvent, GtidEvent, XidEvent
-from connector.binlog.transaction_payload import CompressionType, TransactionPayloadEvent
-from connector.binlog.xa_event import XaPrepareEvent, XaXid
+from connector.binlog.events.status_variables import StatusVariables
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
+from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.xa import XaPrepareEvent, XaXid
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import EventHeader
+from connector.changes.receiver import Committed
 from connector.changes.statement import StatementKind
 from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import Committed, RowsChange, StatementChange
+from connector.changes.transaction import RowsChange, StatementChange
 from connector.changes.xa import PreparedGroup
 from connector.errors import ProtocolError, RolledBack, TransientError, UnsupportedChange
 from connector.gtid import Gtid, MariadbGtid

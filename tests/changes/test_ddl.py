@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.event import Event
-from connector.binlog.event_types import EventType
-from connector.binlog.header import EventHeader
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import EventHeader
 from connector.changes.ddl import statement_changes
 from connector.changes.online_schema_change import OnlineChanges, named_after
 from connector.changes.statement import classify
 from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import Transaction
+from connector.changes.transaction import SourceTransaction
 
 EVENT = Event("b.000001", 4, 99, EventHeader(7, EventType.QUERY_EVENT, 1, 95, 99, 0), None, b"")
 
@@ -33,7 +33,7 @@ class Source:
             self.online = OnlineChanges.of_record(self.online.to_record())
             statement = classify(query)
             statement.resolve("shop", lower_case=False)
-            transaction = Transaction("b.000001", 4, None, 0, 1)
+            transaction = SourceTransaction("b.000001", 4, None, 0, 1)
             told = [
                 (
                     change.kind.value,

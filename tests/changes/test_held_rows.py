@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.changes.held_rows import HeldRows
+from connector.changes.receiver import ChangeReceiver
 from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import ChangeReceiver, RowsChange, Transaction
+from connector.changes.transaction import RowsChange, SourceTransaction
 from connector.changes.xa import PreparedGroup, PreparedGroups
 from connector.errors import ConnectorError, TransientError
 from tests.changes.received import changes_of
@@ -19,7 +20,7 @@ from tests.golden.golden import GoldenLog, logs
 if TYPE_CHECKING:
     from pathlib import Path
 
-OTHER = Transaction("other.000009", 4, None, 0, 1)
+OTHER = SourceTransaction("other.000009", 4, None, 0, 1)
 # Events of all kinds: plain, compressed, in payloads, in fragments, partial images.
 KEPT = [
     log

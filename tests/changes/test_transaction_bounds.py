@@ -6,27 +6,27 @@ from uuid import UUID
 
 import pytest
 
-from connector.binlog.context_events import IntvarEvent
-from connector.binlog.control_events import RotateEvent, StopEvent
 from connector.binlog.event import Event, EventBody
-from connector.binlog.event_types import EventType
-from connector.binlog.extra_row_info import ExtraRowInfo
-from connector.binlog.header import EventHeader
-from connector.binlog.load_events import (
+from connector.binlog.events.context import IntvarEvent
+from connector.binlog.events.control import RotateEvent, StopEvent
+from connector.binlog.events.extra_row_info import ExtraRowInfo
+from connector.binlog.events.load import (
     AppendBlockEvent,
     CreateFileEvent,
     ExecLoadEvent,
     LoadFlag,
     LoadFormat,
 )
-from connector.binlog.mariadb_events import FL_STANDALONE, MariadbGtidEvent
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.rows_head import RowsHead, RowsKind
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.status_variables import StatusVariables
-from connector.binlog.transaction_events import GtidEvent, XidEvent
-from connector.binlog.xa_event import XaPrepareEvent, XaXid
+from connector.binlog.events.mariadb import FL_STANDALONE, MariadbGtidEvent
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_head import RowsHead, RowsKind
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.status_variables import StatusVariables
+from connector.binlog.events.transaction import GtidEvent, XidEvent
+from connector.binlog.events.xa import XaPrepareEvent, XaXid
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import EventHeader
 from connector.changes.transaction_bounds import TransactionBounds
 from connector.gtid import Gtid, MariadbGtid
 

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from connector.binlog.event import Event
-from connector.binlog.event_types import EventType
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.status_variables import StatusVariables
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.status_variables import StatusVariables
+from connector.binlog.framing.event_types import EventType
 from connector.changes.table_filter import TableFilter
 from connector.dump.envelope_format import EnvelopeWriter
 from tests.golden.golden import logs

@@ -1,4 +1,4 @@
-"""`dump --source`: the same events as from the server's files."""
+"""`dump`, `stat` and `flashback` with `--source`: the same as from the server's files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner
 
+from connector.cli import app
 from local_stack import connect
 from tests.dump.command import Dumped, dump, dumped_json, start_dump
 from tests.dump.shop import SHOP
@@ -102,6 +104,33 @@ def test_the_password_comes_from_the_environment(
     refused = dump(*wish)
     assert refused.code == 1
     assert "Access denied for user" in refused.errors
+
+
+def test_what_is_in_a_log_of_the_server_is_counted_as_in_its_file(shop: Shop) -> None:
+    counted = ["stat", "--format", "json"]
+    of_files = CliRunner().invoke(app, [*counted, *map(str, shop.logs)])
+    names = [path.name for path in shop.logs]
+    of_server = CliRunner().invoke(app, [*counted, "--source", shop.url, *names])
+    assert (of_server.exit_code, of_server.stderr) == (0, "")
+    assert json.loads(of_server.stdout) == json.loads(of_files.stdout)
+
+
+def test_changes_in_a_log_of_the_server_are_undone_as_those_of_its_file(shop: Shop) -> None:
+    wish = ["flashback", "--table", f"{SHOP}.orders"]
+    of_file = CliRunner().invoke(app, [*wish, str(shop.second)])
+    of_server = CliRunner().invoke(app, [*wish, "--source", shop.url, shop.second.name])
+    assert of_server.stdout.count("UPDATE") == of_server.stdout.count("INSERT") == 1
+    assert (of_server.exit_code, of_server.stdout) == (0, of_file.stdout)
+
+
+@pytest.mark.parametrize("command", ["dump", "stat", "flashback"])
+def test_a_log_to_read_has_to_be_named(command: str) -> None:
+    done = CliRunner().invoke(app, [command])
+    assert (done.exit_code, done.stdout, done.stderr) == (
+        1,
+        "",
+        "error: name a file, - for standard input, or a server with --source\n",
+    )
 
 
 def test_a_log_that_the_server_lacks_is_refused(shop: Shop) -> None:

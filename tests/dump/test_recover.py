@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.event_types import EventType
-from connector.binlog.version import detect_version
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.version import detect_version
 from connector.dump.recover import Gap, LogRecovery
 from connector.errors import EventError, LogTruncated
 from tests.binlog.log_bytes import event, format_description, start_v3, v1_event

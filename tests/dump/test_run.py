@@ -31,6 +31,9 @@ OF_THE_LOG = {
 }  # fmt: skip
 LIKE = "it looks like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7"
 GTIDS = {"GTID_LOG_EVENT", "GTID_EVENT"}
+NO_TYPE = "no event type has this name, such as WRITE_ROWS_EVENT"
+NAMED = "give it as DATABASE.TABLE; * stands for any name"
+FORMS = "MySQL's look like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5, MariaDB's like 0-1-5,1-2-7"
 
 
 def tables_of(events: list[dict[str, object]]) -> list[str]:
@@ -343,6 +346,12 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[st
     )
 
 
+def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
+    done = dump(tmp_path)
+    said = f"error: {tmp_path}: Is a directory: name the logs in it\n"
+    assert (done.code, done.errors) == (1, said)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -366,11 +375,13 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[st
             "--password-env ABSENT_PASSWORD: the environment has no such variable",
         ),
         (["--type", "NONSENSE", "x"],
-         "--type NONSENSE: no event type has this name, such as WRITE_ROWS_EVENT"),
+         f"--type NONSENSE: {NO_TYPE}"),
+        (["--type", "WRTE_ROWS", "x"],
+         f"--type WRTE_ROWS: {NO_TYPE} (did you mean WRITE_ROWS?)"),
         (["--table", "orders", "x"],
-         "--table orders: give it as DATABASE.TABLE; * stands for any name"),
-        (["--include-gtids", "5", "x"],
-         "--include-gtids: '5' is not a MariaDB GTID; it looks like 0-1-5"),
+         f"--table orders: {NAMED} (did you mean orders.*?)"),
+        (["--table", "orders.", "x"], f"--table orders.: {NAMED}"),
+        (["--include-gtids", "5", "x"], f"--include-gtids: '5' is no set of GTIDs; {FORMS}"),
         (["--exclude-gtids", "a:1", "x"],
          f"--exclude-gtids: cannot read GTID set member 'a:1': 'a' is not a server UUID; {LIKE}"),
         (["--format", "json", "--source", "http://h"],

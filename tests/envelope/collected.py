@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.envelope.record import Record, RecordTarget, decode_headers
+from connector.records.record import Record, RecordTarget, decode_headers
 
 
 class Collected(RecordTarget):

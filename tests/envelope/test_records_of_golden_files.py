@@ -8,25 +8,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.rows_head import RowsKind
+from connector.binlog.events.rows_head import RowsKind
 from connector.changes.assembler import TransactionAssembler
+from connector.changes.receiver import ChangeReceiver
 from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import ChangeReceiver
-from connector.envelope.encode import RecordEncoder
-from connector.envelope.event_encoder import EnvelopeOptions
-from connector.envelope.order import TransactionOrder
-from connector.envelope.row_encoder import RowEncoder
-from connector.envelope.table_schema import TableSchema
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.record_encoder import RecordEncoder
+from connector.envelope.rows.row_of_values import RowEncoder
+from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import EventError, UnsupportedChange
+from connector.progress.order import TransactionOrder
 from tests.envelope.collected import Collected
 from tests.golden.golden import GoldenLog, logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.rows_event import RowsEvent
-    from connector.changes.transaction import Committed, RowsChange, StatementChange
-    from connector.envelope.record import Record
+    from connector.binlog.events.rows import RowsEvent
+    from connector.changes.receiver import Committed
+    from connector.changes.transaction import RowsChange, StatementChange
+    from connector.records.record import Record
 
 OPTIONS = EnvelopeOptions(prefix="p", connector="mysql", version="1")
 NOW_US = 1_700_000_000_500_000

@@ -20,6 +20,20 @@ BROKERS = Group(
             "brokers are up",
             End.RETRIED,
         ),
+        Cause(
+            "kafka.superseded",
+            "kafka {servers}: cannot {doing}: another process has taken over transactional id {id} "
+            "and has not committed since, or this one's transaction took longer than "
+            "kafka.transaction_timeout_seconds",
+            ": look for a second process with this name",
+            End.RETRIED,
+        ),
+        Cause(
+            "kafka.no_answer",
+            "kafka {servers}: no answer",
+            ": check that the brokers are up",
+            End.LOGGED,
+        ),
         _refused(
             "topic_rights",
             "the user lacks rights on it: allow CREATE, DESCRIBE, READ and WRITE on topics that "
@@ -42,9 +56,6 @@ BROKERS = Group(
             "timeout",
             "kafka.transaction_timeout_seconds is above the brokers' transaction.max.timeout.ms: "
             "lower the one or raise the other",
-        ),
-        _refused(
-            "replication", "kafka.replication_factor is above the number of brokers: lower it"
         ),
         _refused("partitions", "check kafka.partitions"),
         _refused(
@@ -71,10 +82,36 @@ BROKERS = Group(
             ": raise it, and transaction.max.timeout.ms of the brokers where that is lower",
         ),
         Cause(
-            "check.replication",
-            "Kafka {servers}: kafka.replication_factor is {factor}, above the number of brokers, "
+            "kafka.timeout_limit",
+            "kafka {servers}: kafka.transaction_timeout_seconds ({timeout}) is above the brokers' "
+            "transaction.max.timeout.ms ({limit})",
+            ": lower the one or raise the other",
+        ),
+        Cause(
+            "kafka.replicas",
+            "kafka {servers}: kafka.replication_factor is {factor}, above the number of brokers, "
             "{brokers}",
             ": lower it",
+        ),
+        Cause(
+            "kafka.brokers_down",
+            "kafka {servers}: {up} of {brokers} brokers are up, and a new topic needs "
+            "kafka.replication_factor ({factor}) of them",
+            ": start the others",
+            End.RETRIED,
+        ),
+        Cause(
+            "kafka.no_topics_now",
+            "no topic can be created now: brokers are down",
+            "; start them",
+            End.LOGGED,
+        ),
+        Cause(
+            "kafka.no_right_to_create",
+            "the user may not create topics of tables",
+            ": create those of followed tables beforehand, or allow CREATE on topics that start "
+            "with kafka.topic_prefix",
+            End.LOGGED,
         ),
         Cause(
             "kafka.still",
@@ -98,6 +135,100 @@ BROKERS = Group(
     ),
 )
 
+
+def _no_way_in(key: str, what: str, fix: str, end: End = End.DEFINITE) -> Cause:
+    return Cause(f"kafka.{key}", f"kafka {{servers}}: {what}", f": {fix}", end)
+
+
+WAYS_IN = Group(
+    "The way into Kafka",
+    "Each address of `kafka.bootstrap_servers` is tried, for two seconds if it fails at once. If "
+    "addresses fail by different causes, each has a line, and the attempt is repeated while one "
+    "of the causes may pass.",
+    (
+        _no_way_in(
+            "no_connection",
+            "cannot connect: {why}",
+            "check kafka.bootstrap_servers, firewalls, and that the brokers are up",
+            End.RETRIED,
+        ),
+        _no_way_in("no_name", "the name cannot be resolved", "check kafka.bootstrap_servers"),
+        _no_way_in(
+            "no_name_now",
+            "the name cannot be resolved for now",
+            "check kafka.bootstrap_servers, and the name servers of this machine",
+            End.RETRIED,
+        ),
+        _no_way_in(
+            "not_kafka",
+            "what listens there does not answer as Kafka does",
+            "check kafka.bootstrap_servers, and that the brokers are up",
+            End.RETRIED,
+        ),
+        _no_way_in(
+            "advertised",
+            "a broker answers, but none at the addresses that it gives: {addresses}",
+            "set advertised.listeners of the brokers to addresses that this machine reaches",
+            End.RETRIED,
+        ),
+        _no_way_in(
+            "no_tls",
+            "the listener does not speak TLS, and kafka.security_protocol is {protocol}",
+            "set it to {right}, or name the port of a listener with TLS in kafka.bootstrap_servers",
+        ),
+        _no_way_in(
+            "tls_alone",
+            "the listener speaks TLS alone, and kafka.security_protocol is {protocol}",
+            "set it to {right}, or name the port of a listener without TLS in "
+            "kafka.bootstrap_servers",
+        ),
+        _no_way_in(
+            "no_session",
+            "no TLS session: {why}",
+            "check the TLS settings of the brokers",
+            End.RETRIED,
+        ),
+        _no_way_in(
+            "certificate",
+            "the broker's certificate is refused: {why}",
+            "check kafka.ssl_ca, and the names in kafka.bootstrap_servers",
+        ),
+        _no_way_in(
+            "client_certificate",
+            "the broker wants a certificate of this client that it trusts",
+            "set kafka.ssl_certificate and kafka.ssl_key",
+        ),
+        _no_way_in(
+            "wants_login",
+            "the listener wants a login by {offered}, and kafka.security_protocol is {protocol}",
+            "set it to {right}, and set kafka.sasl_mechanism, kafka.sasl_username and "
+            "kafka.sasl_password",
+        ),
+        _no_way_in(
+            "takes_no_login",
+            "the listener takes no login, and kafka.security_protocol is {protocol}",
+            "set it to {right}, or name the port of a listener with a login in "
+            "kafka.bootstrap_servers",
+        ),
+        _no_way_in(
+            "other_mechanism",
+            "the listener takes a login by {offered}, and kafka.sasl_mechanism is {mechanism}",
+            "set one that the listener takes",
+        ),
+        _no_way_in(
+            "login_refused",
+            "authentication failed",
+            "check kafka.sasl_username and kafka.sasl_password",
+        ),
+        Cause(
+            "kafka.several",
+            "kafka {servers}: no broker lets us in:\n  {first}\n  {second}",
+            "",
+            End.RETRIED,
+        ),
+    ),
+)
+
 _UNLIKE = "; give the pipeline a new name, or remove the record"
 
 RECORDS = Group(
@@ -106,7 +237,8 @@ RECORDS = Group(
     (
         Cause(
             "kafka.fenced",
-            "pipeline {pipeline}: another instance took over (process {pid} on {host})",
+            "pipeline {pipeline}: another instance took over (process {pid} on {host}, "
+            "instance {instance})",
             "; stop one of the two, or give this one another name",
         ),
         Cause(
@@ -127,4 +259,4 @@ RECORDS = Group(
     ),
 )
 
-KAFKA = (BROKERS, RECORDS)
+KAFKA = (WAYS_IN, BROKERS, RECORDS)

@@ -48,6 +48,17 @@ STREAM = Group(
             "",
             End.RETRIED,
         ),
+        _broken(
+            "stream.dead",
+            "silent for {silent} seconds, although it answers another session: the connection is "
+            "dead",
+        ),
+        Cause(
+            "stream.quiet",
+            "{place}: silent for {silent} seconds: no heartbeat comes",
+            "",
+            End.LOGGED,
+        ),
         Cause(
             "session.silent",
             "{place}: no answer to a query in {timeout} seconds: the server or the network is "

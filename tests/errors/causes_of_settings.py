@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.errors.cause import Cause, End, Group
 
-_EXPLAINS = "; configs/connector.toml explains the key"
-_LISTS = "; configs/connector.toml lists the keys"
+_EXPLAINS = "; `binlog-connector config` explains the key"
+_LISTS = "; `binlog-connector config` lists the keys"
 _GRANT = (
     ": GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account of source.user; see "
-    "configs/mysql/grants.sql"
+    "`binlog-connector config grants.sql`"
 )
 _SELECT = ": GRANT SELECT on the table TO the account of source.user"
 _PASSWORD = (
@@ -42,12 +42,12 @@ CONFIGURATION = Group(
         _settings(
             "config.unreadable",
             "{path}: cannot read the configuration: {why}",
-            ": give the path of a file such as configs/connector.toml",
+            ": give the path of a file such as `binlog-connector config` prints",
         ),
         _settings(
             "config.not_toml",
             "{path}: not valid TOML: {why}",
-            "; configs/connector.toml shows how it is written",
+            "; `binlog-connector config` shows how it is written",
         ),
         _settings(
             "config.missing",
@@ -55,21 +55,39 @@ CONFIGURATION = Group(
             " (or set {variable})",
         ),
         _settings("config.unknown", "{path}: unknown key {key}", _LISTS),
+        _settings("config.meant", "{path}: unknown key {key} (did you mean {other}?)", _LISTS),
         _settings("config.value", "{path}: {key}: {why}", _EXPLAINS),
         _settings(
             "config.two_passwords",
-            "{path}: source: Value error, give either password or password_file, not both",
+            "{path}: source: give either password or password_file, not both",
+            _EXPLAINS,
+        ),
+        _settings(
+            "config.start",
+            '{path}: source.start: "{value}" is not snapshot, earliest, latest, gtid:SET, '
+            "position:FILE:POS or timestamp:TIME",
+            _EXPLAINS,
+        ),
+        _settings("config.start_form", '{path}: source.start: "{value}" is not {form}', _EXPLAINS),
+        _settings(
+            "config.table",
+            '{path}: {key}: "{value}" does not name a table: write DATABASE.TABLE, * for any name',
+            _EXPLAINS,
+        ),
+        _settings(
+            "config.two_sasl_passwords",
+            "{path}: kafka: give either sasl_password or sasl_password_file, not both",
             _EXPLAINS,
         ),
         _settings(
             "config.login",
-            "{path}: kafka: Value error, security_protocol {protocol} takes sasl_mechanism, "
-            "sasl_username and sasl_password",
+            "{path}: kafka: security_protocol {protocol} takes sasl_mechanism, "
+            "sasl_username, and sasl_password or sasl_password_file",
             _EXPLAINS,
         ),
         _settings(
             "config.port",
-            "{path}: {key}: Value error, a port is a number from 1 to 65535",
+            "{path}: {key}: a port is a number from 1 to 65535",
             _EXPLAINS,
         ),
         _settings(
@@ -84,7 +102,7 @@ CONFIGURATION = Group(
         ),
         _settings(
             "config.password_file",
-            "source.password_file {path}: {why}",
+            "{key} {path}: {why}",
             ": name a file that this user may read",
         ),
         _settings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.errors.cause import Cause, End, Group
 
 _OVER = "give the pipeline a new name and start over"
-_START = "give the pipeline a new name and set source.start"
+_START = 'give the pipeline a new name and set source.start = "snapshot"'
 _GONE = ". What was written since cannot be told from what was read"
 
 POINTS = Group(
@@ -224,7 +224,8 @@ FAILOVER = Group(
         Cause(
             "failover.gtid_mode",
             "{place}: the stream has been read by GTID, but the server's gtid_mode is off",
-            f": SET GLOBAL gtid_mode back to ON, or {_START}",
+            ": SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set "
+            'source.start = "{start}"',
         ),
         Cause(
             "failover.prepared",

@@ -216,6 +216,35 @@ COPIES = Group(
             ": correct it",
         ),
         Cause(
+            "condition.refused",
+            "the condition {why}",
+            ": docs/snapshot.md says what one may hold",
+            End.CONFIGURATION,
+        ),
+        Cause(
+            "snapshot.condition",
+            "--where: the condition {why}",
+            ": docs/snapshot.md says what one may hold",
+            End.CONFIGURATION,
+        ),
+        Cause(
+            "snapshot.condition_of_table",
+            "{table}: --where: the condition {why}",
+            ": docs/snapshot.md says what one may hold",
+            End.CONFIGURATION,
+        ),
+        Cause(
+            "copy.condition",
+            "copy of table {table}: the condition {why}",
+            ": docs/snapshot.md says what one may hold",
+        ),
+        Cause(
+            "snapshot.large",
+            "the request has {bytes} bytes, of 262144 at most",
+            ": ask for fewer tables at a time",
+            End.CONFIGURATION,
+        ),
+        Cause(
             "snapshot.ended",
             "{table}: the copy ended, because the table was dropped or renamed meanwhile",
             ": ask for it by the name that it has now",
@@ -238,6 +267,11 @@ COPIES = Group(
     ),
 )
 
+_KEPT_BACK = (
+    "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, `binlog-connector "
+    "snapshot CONFIG {table}` copies the table anew and lifts the fence"
+)
+
 QUARANTINE = Group(
     "Quarantine",
     "docs/quarantine.md tells what goes there, and how it comes back.",
@@ -252,6 +286,37 @@ QUARANTINE = Group(
             "quarantine.version",
             "a record in the quarantine is not one of this version ({why})",
             ": upgrade the connector",
+        ),
+        Cause(
+            "quarantine.statement",
+            "{event}: {what}, logged as a statement, cannot be carried without loss (transaction "
+            "{transaction}): a session ran with binlog_format=STATEMENT or MIXED",
+            ": SET GLOBAL binlog_format=ROW, and take the right to change it from the "
+            "application; `binlog-connector quarantine show CONFIG {table}` shows what is kept "
+            "back, `binlog-connector snapshot CONFIG {table}` copies the tables of the database "
+            "anew, and lifts the fence for each",
+            End.LOGGED,
+        ),
+        Cause(
+            "quarantine.absent_column",
+            '{event}: table {table}: a row was logged without column "{column}": a session ran '
+            "with binlog_row_image=MINIMAL or NOBLOB",
+            "; SET GLOBAL binlog_row_image=FULL; " + _KEPT_BACK,
+            End.LOGGED,
+        ),
+        Cause(
+            "quarantine.database",
+            "{what}: all of database {database} is kept back",
+            ": {reason}",
+            End.LOGGED,
+        ),
+        Cause(
+            "replay.database",
+            "{what}: all of database {database} is kept back since {event}, because of a "
+            "statement, and which rows it changed is not in the log",
+            ": `binlog-connector snapshot CONFIG {table}` copies the table anew and lifts the "
+            "fence",
+            End.CONFIGURATION,
         ),
         Cause(
             "quarantine.nothing",

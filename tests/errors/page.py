@@ -28,6 +28,10 @@ once `retry.attempts_max` attempts have failed, and of a command that makes no o
 0 is the code of a clean end, also after SIGTERM. After a second SIGTERM or Ctrl-C it is 130:
 "stopped before the batch was committed; it is read again by the next run".
 
+If the fix is to continue after a refused transaction, `run` adds the place after it: `the place
+after this transaction is source.start = "gtid:..."`. With `log.format = "json"`, the text is the
+field `error` of the last line.
+
 `make errors-page` writes this page from the table in `tests/errors/`, with which tests compare what
 is said.
 """

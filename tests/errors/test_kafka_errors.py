@@ -8,8 +8,8 @@ import pytest
 from kafka import errors
 from structlog.testing import capture_logs
 
-from connector.config import KafkaSettings
 from connector.errors import SinkRefused, SinkUnavailable
+from connector.settings.sections import KafkaSettings
 from connector.sink.clients import KAFKA_CLIENTS
 from connector.sink.connection import connector_error
 from connector.sink.limits import check_limits
@@ -25,7 +25,6 @@ REFUSALS = [
     (errors.SaslAuthenticationFailedError, "kafka.login"),
     (errors.UnsupportedSaslMechanismError, "kafka.mechanism"),
     (errors.InvalidTransactionTimeoutError, "kafka.timeout"),
-    (errors.InvalidReplicationFactorError, "kafka.replication"),
     (errors.InvalidPartitionsError, "kafka.partitions"),
     (errors.PolicyViolationError, "kafka.policy"),
     (errors.InvalidTopicError, "kafka.name"),

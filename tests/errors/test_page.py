@@ -41,15 +41,16 @@ OTHER_COMMANDS = {
     "flashback.py",
     "log_commands.py",
     "log_files.py",
+    "log_options.py",
     "stat.py",
 }
-# All of these are run through by tests/source/test_server_errors.py.
+# All of these are run through by tests/source/server/test_server_errors.py.
 NUMBERED = re.compile(r"server\.\d+")
 VALUE = "\N{BULLET}"
 # Nobody is told: {place} and {why} of others, and what is caught where it is raised.
 INNER = {
     "connector/errors/kinds.py",
-    "connector/envelope/contract.py",
+    "connector/contract.py",
     "connector/wire/semi_sync.py",
     # A replay stops at such a record, which was written from rows.
     "{}:{}: {} holds no rows",

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.envelope.progress import Progress
 from connector.errors import DecodeError
+from connector.progress.progress_record import Progress
 from connector.quarantine.fences import Fence
-from connector.quarantine.record import Parts
+from connector.quarantine.record import RecordParts
 from connector.snapshot.table_state import TableState
 from tests.errors.texts import text
 
@@ -38,6 +38,6 @@ def test_a_record_of_another_version(
 
 def test_a_record_of_another_version_in_the_quarantine() -> None:
     with pytest.raises(DecodeError) as caught:
-        Parts().take(b"shop/shop.orders", b"[]")
+        RecordParts().take(b"shop/shop.orders", b"[]")
     why = "TypeError('list indices must be integers or slices, not str')"
     assert caught.value.text == text("quarantine.version", why=why)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.config import KafkaSettings, TlsSettings
 from connector.errors import ConfigError
-from connector.metrics.exposition import serving
 from connector.metrics.figures import Figures
-from connector.settings_file import load_settings
+from connector.metrics.server import serving
+from connector.settings.loader import load_settings
+from connector.settings.sections import KafkaSettings, TlsSettings
 from connector.sink.connection import client_settings
-from connector.source.tls import context_of
+from connector.source.server.tls import context_of
 from tests.errors.texts import says, text
 
 if TYPE_CHECKING:

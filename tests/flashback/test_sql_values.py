@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.column import Column
-from connector.binlog.column_types import ColumnType
-from connector.binlog.values import EnumIndex, Geometry, Value
+from connector.binlog.columns.column import Column
+from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.values import EnumIndex, Geometry, Value
 from connector.errors import DecodeError
 from connector.flashback.sql_values import literal, matches, raw_columns
 

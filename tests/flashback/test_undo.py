@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.xa_event import XaPrepareEvent, XaXid
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.xa import XaPrepareEvent, XaXid
 from connector.errors import UnsupportedChange
 from connector.flashback.spool import Spool
 from connector.flashback.undo import SESSION, Undo
@@ -126,6 +126,17 @@ def test_partial_updates_of_json_are_undone(mysql_log: SourceLog) -> None:
         ),
         "COMMIT;",
     ]
+
+
+def test_a_document_with_a_decimal_of_66_digits_is_refused(mysql_log: SourceLog) -> None:
+    make_table(mysql_log, "j JSON")
+    mysql_log.execute(f"INSERT INTO t VALUES (CAST({'9' * 35}.{'9' * 31} AS JSON))")
+    mysql_log.events()
+    mysql_log.execute("DELETE FROM t")
+    assert refusal(mysql_log).endswith(
+        "a JSON document holds a DECIMAL of 67 characters, which its text does not bring back: "
+        "undo this transaction by hand"
+    )
 
 
 def test_columns_without_a_blob_are_enough_where_it_did_not_change(mysql_log: SourceLog) -> None:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.columns.json_document import json_text
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.event_types import EventType
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.framing.event_types import EventType
+from connector.codec.payload import PayloadReader
 from connector.errors import ConfigError, DecodeError
 from connector.gtid import GtidSet, MariadbGtidSet
-from connector.payload import PayloadReader
 from connector.reader import open_binlog
 from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, table_map_of_every_type

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from tests.fuzz.inputs import kept_inputs
 from tests.fuzz.targets import TARGETS, seeds
+from tests.length import length
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-INPUTS_MAX = 400
-SEEDS_MAX = 60
+INPUTS_MAX = length(short=150, full=1_000_000)
+SEEDS_MAX = length(short=30, full=60)
 CHANGES_PER_SEED = 12
 
 # An input has at most 64 KiB; a decoder that believed a length would ask for far more than this.

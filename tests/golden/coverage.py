@@ -14,14 +14,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.binlog.column_types import ColumnType
-from connector.binlog.control_events import IgnorableEvent, SlaveEvent
-from connector.binlog.encryption_event import StartEncryptionEvent
-from connector.binlog.event_types import EventType
-from connector.binlog.group_replication_events import TransactionContextEvent, ViewChangeEvent
-from connector.binlog.load_events import LoadEvent
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
+from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.events.control import IgnorableEvent, SlaveEvent
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
+from connector.binlog.events.load import LoadEvent
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.framing.event_types import EventType
 from tests.golden.evidence import (
     golden_evidence,
     keep_evidence,

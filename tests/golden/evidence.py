@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.values import ABSENT
+from connector.binlog.columns.values import ABSENT
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.rows import RowsEvent
 from connector.errors import DecodeError, EventError
 from tests.golden.golden import MAGIC, decoded_events, logs_and_dumps, with_inner_events
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.transaction_payload import TransactionPayloadEvent
-from connector.binlog.version import detect_version
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.framing.version import detect_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

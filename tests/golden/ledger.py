@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.binlog.version import detect_version
-from connector.payload import PayloadReader
+from connector.binlog.framing.version import detect_version
+from connector.codec.payload import PayloadReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,19 +10,19 @@ import re
 import struct
 from typing import TYPE_CHECKING
 
-from connector.binlog.column_types import ColumnType
+from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.json_patch import apply_json_diffs
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.values import ABSENT, EnumIndex, Geometry, JsonDiffs
+from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, JsonDiffs
+from connector.binlog.events.rows import RowsEvent
 from tests.golden.golden import with_inner_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from connector.binlog.column import Column
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
     from connector.binlog.event import Event
-    from connector.binlog.rows_event import Row
-    from connector.binlog.values import Value
+    from connector.binlog.events.rows import Row
     from tests.golden.tables import RecordedColumn, RecordedTable, Rows
 
 # Columns of functional indexes, which SELECT does not show; 8.0.15 names them by a hash.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector import compiled
-from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.event_types import EventType
-from connector.binlog.format_description_event import FormatDescriptionEvent, StartEventV3
-from connector.binlog.header import HEADER_LENGTH
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import QueryEvent
-from connector.payload import PayloadReader
+from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.framing.checksum import CHECKSUM_LENGTH
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import HEADER_LENGTH
+from connector.codec.payload import PayloadReader
 from tests.golden.golden import decoded_events, logs_and_dumps, with_inner_events
 from tests.golden.ledger import Ledger
 
@@ -37,22 +37,22 @@ BROKEN = {"binlog_truncated_event.000001", "ver_5_1-wl2325_r.001", "ver_5_1_17.0
 # The functions that pass over bytes, with the bytes that they may pass over. The zero byte behind a
 # text whose length was read before says nothing.
 ZERO = {
-    "load_events._read_terminated",
-    "statement_events._read_query",
-    "status_variables._catalog",
-    "status_variables._updated_databases",
-    "table_map_event._read_name",
+    "events.load._read_terminated",
+    "events.statement._read_query",
+    "events.status_variables._catalog",
+    "events.status_variables._updated_databases",
+    "events.table_map._read_name",
 }
 # What is passed over has been looked at in another way.
 LOOKED_AT = {
     # Compared with the bytes of a table map that was decoded before.
     "table_maps.TableMaps.decode",
     # The same, for the variables of a session.
-    "status_variables._known",
+    "events.status_variables._known",
     # Decompressed; the events inside have accounts of their own.
-    "transaction_payload.TransactionPayloadEvent.decode",
+    "events.transaction_payload.TransactionPayloadEvent.decode",
     # The type code of the logical clock, which was peeked at.
-    "transaction_events.CommitFacts.read_facts",
+    "events.transaction.CommitFacts.read_facts",
 }
 
 # Documents that were changed in place keep bytes that belong to no value any more.

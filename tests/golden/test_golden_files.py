@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.control_events import IgnorableEvent
-from connector.binlog.heartbeat_event import HeartbeatEvent
+from connector.binlog.events.control import IgnorableEvent
+from connector.binlog.events.heartbeat import HeartbeatEvent
+from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.framing.checksum import CHECKSUM_LENGTH
 from connector.binlog.loaded_files import LoadedFiles
-from connector.binlog.mariadb_events import MariadbGtidEvent, MariadbGtidListEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.statement_events import QueryEvent
-from connector.binlog.table_map_event import TableMapEvent
-from connector.binlog.transaction_payload import TransactionPayloadEvent
 from tests.golden.check import (
     check_shown_events,
     check_tables,

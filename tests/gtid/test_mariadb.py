@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, TruncatedPayload
 from connector.gtid import MariadbGtid, MariadbGtidSet
-from connector.payload import PayloadReader
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, TruncatedPayload
 from connector.gtid import Gtid, GtidSet
-from connector.payload import PayloadReader
 
 A = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 B = UUID("a09129d9-0728-11e9-aa93-d227f810ba81")

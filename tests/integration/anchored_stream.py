@@ -10,21 +10,21 @@ from pydantic import SecretStr
 from connector.binlog.decoder import EventDecoder
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.table_filter import TableFilter
-from connector.config import SourceSettings
-from connector.delivery_stream import DeliveryStream
-from connector.envelope.anchored_tables import AnchoredTables
-from connector.envelope.encode import RecordEncoder
-from connector.envelope.event_encoder import EnvelopeOptions
-from connector.envelope.progress import Progress
-from connector.resume import Instance, Standing, added_columns
-from connector.sink.record_batch import BatchingTarget
-from connector.source.dump_request import open_stream
-from connector.source_choice import choose_source
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.record_encoder import RecordEncoder
+from connector.envelope.schemas.anchored_tables import AnchoredTables
+from connector.progress.progress_record import Progress
+from connector.progress.stream_position import Instance, StreamPosition, added_columns
+from connector.records.record_batch import BatchingTarget
+from connector.run.delivery_stream import DeliveryStream
+from connector.settings.sections import SourceSettings
+from connector.source.choice import choose_source
+from connector.source.stream.dump_request import open_stream
 from connector.wire.event_stream import EventStream
 from tests.integration.restarts import Batches, feed_event
 
 if TYPE_CHECKING:
-    from connector.envelope.record import Record
+    from connector.records.record import Record
     from local_stack import Endpoint
 
 NOW_US = 1_700_000_000_000_000
@@ -60,7 +60,7 @@ class AnchoredStream:
         """
         source = choose_source(self._settings, self.progress)
         last = self.progress
-        standing = Standing(source.identity, source.point, last, source=source.address)
+        standing = StreamPosition(source.identity, source.point, last, source=source.address)
         flavour = source.identity.flavour
         batches = Batches()
         target = BatchingTarget(batches, 4096, 16384, 1 << 24)

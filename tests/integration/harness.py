@@ -61,6 +61,7 @@ def write_config(
     for section, lines in sections.items():
         text += (f"[{section}]\n" if section else "") + "\n".join(lines) + "\n"
     path = directory / f"{prefix}.toml"
+    path.touch(mode=0o600)  # it holds a password
     path.write_text(text)
     return path
 
@@ -144,6 +145,14 @@ def run_to_end(config: Path, **environment: str) -> tuple[int, str]:
     with ConnectorProcess(config, environment=environment) as connector:
         code = connector.wait()
         return code, connector.output().replace(str(config), "CONFIG")
+
+
+def failure_of(output: str) -> str:
+    """Return the error of the last line of a log for machines, which says that the run failed."""
+    failed = json.loads(output.splitlines()[-1])
+    assert (failed["event"], failed["level"]) == ("failed", "error"), output
+    text: str = failed["error"]
+    return text
 
 
 @dataclass(frozen=True, slots=True)

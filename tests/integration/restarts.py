@@ -12,24 +12,24 @@ from pydantic import SecretStr
 
 from connector.binlog.decoder import EventDecoder
 from connector.changes.table_filter import TableFilter
-from connector.config import SourceSettings
-from connector.delivery_stream import DeliveryStream
-from connector.envelope.encode import RecordEncoder
-from connector.envelope.event_encoder import EnvelopeOptions
-from connector.envelope.progress import Progress
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.record_encoder import RecordEncoder
 from connector.errors import RolledBack
-from connector.resume import Instance, Standing
-from connector.sink.record_batch import BatchingTarget, BatchReceiver
-from connector.source.dump_request import open_stream
-from connector.source_choice import choose_source
+from connector.progress.progress_record import Progress
+from connector.progress.stream_position import Instance, StreamPosition
+from connector.records.record_batch import BatchingTarget, BatchReceiver
+from connector.run.delivery_stream import DeliveryStream
+from connector.settings.sections import SourceSettings
+from connector.source.choice import choose_source
+from connector.source.stream.dump_request import open_stream
 from connector.wire.event_stream import EventStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.envelope.record import Record
-    from connector.sink.record_batch import RecordBatch
-    from connector.source_choice import CheckedSource
+    from connector.records.record import Record
+    from connector.records.record_batch import RecordBatch
+    from connector.source.choice import CheckedSource
     from local_stack import Endpoint
 
 NOW_US = 1_700_000_000_000_000
@@ -83,7 +83,7 @@ class CrashingStream:
     def _run(self) -> None:
         last = self.progress
         source = choose_source(self._settings, last)
-        standing = Standing(source.identity, source.point, last, source=source.address)
+        standing = StreamPosition(source.identity, source.point, last, source=source.address)
         flavour = source.identity.flavour
         batches = Batches()
         target = BatchingTarget(batches, 4096, 16384, 1 << 24)

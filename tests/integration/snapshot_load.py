@@ -165,3 +165,13 @@ def never_outdated(seen: list[Seen], topic: str) -> None:
             versions.pop(key, None)
         elif record.op != "t":
             versions[key] = record.value["after"]
+
+
+def slow_table(table: str, rows: int) -> list[str]:
+    """Return the statements that make a table of which each row takes a while to look at."""
+    values = ", ".join(f"({n})" for n in range(rows))
+    slow = "LENGTH(SHA2(REPEAT('x', 2000000 + id), 512))"
+    return [
+        f"CREATE TABLE {table} (id INT PRIMARY KEY, slow SMALLINT AS ({slow}) VIRTUAL)",
+        f"INSERT INTO {table} (id) VALUES {values}",
+    ]

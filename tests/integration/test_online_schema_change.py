@@ -22,7 +22,7 @@ from tests.integration.anchored_stream import AnchoredStream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.envelope.record import Record
+    from connector.records.record import Record
     from local_stack import Endpoint
 
 pytestmark = pytest.mark.server

@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from local_stack import connect
-from tests.errors.texts import text
+from tests.errors.texts import CAUSES, text
 from tests.integration.harness import (
     read_committed,
     topics_of,
@@ -332,6 +332,71 @@ def test_a_statement_fences_the_database(
         assert expected in output
     finally:
         stream.execute(f"DROP DATABASE {other}")
+
+
+def test_a_table_is_shown_below_the_fence_of_its_database(
+    stream: Stream, connectors: list[ConnectorProcess]
+) -> None:
+    stream.execute(TABLE.format("t"), TABLE.format("new"), "INSERT INTO t VALUES (1, 'a')")
+    stream.execute("SET SESSION binlog_format = STATEMENT", "UPDATE t SET v = 'x'")
+    stream.execute(TABLE.format("later"), "INSERT INTO later VALUES (1, 'n')")
+    connector = start(stream, connectors, quarantine__policy="fence-table")
+    stream.wait_for_changes(2, connector)
+    (fence,) = fences(connector.config)
+    every = f"{stream.database}.*"
+    kept = CAUSES["quarantine.statement"].pattern(
+        table=every, what=f"UPDATE in database {stream.database}", event=fence["since"]
+    )
+    assert kept.fullmatch(fence["reason"]), fence["reason"]
+    assert "give the pipeline a new name" not in connector.output()
+
+    shown = {"database": stream.database, "reason": fence["reason"]}
+    for name in (f"{stream.database}.t", f"{stream.database}.new", every):
+        code, output = quarantine("show", connector.config, name)
+        assert code == 0, output
+        first, offset, place, *_ = output.splitlines()
+        assert first == text("quarantine.database", what=name, **shown)
+        assert offset.startswith("offset ")
+        assert place == f"{every} at {fence['since']}"
+    for key in (None, '{"id":1}'):
+        name = f"{stream.database}.t"
+        with_key = ["--key", key] if key else []
+        code, output = quarantine("replay", connector.config, name, *with_key)
+        what = f"{name}, key {key}" if key else name
+        assert (code, output) == (
+            2,
+            "error: "
+            + text(
+                "replay.database",
+                what=what,
+                table=name,
+                database=stream.database,
+                event=fence["since"],
+            )
+            + "\n",
+        )
+    # The fence does not hold for one that was created since.
+    created = f"{stream.database}.later"
+    code, output = quarantine("show", connector.config, created)
+    nothing = text("quarantine.nothing", what=created, pipeline=stream.prefix)
+    assert (code, output) == (2, f"error: {nothing}\n")
+
+
+def test_a_fence_says_how_it_is_lifted(stream: Stream, connectors: list[ConnectorProcess]) -> None:
+    stream.execute(TABLE.format("t"), "INSERT INTO t VALUES (1, 'a')")
+    stream.execute("SET SESSION binlog_row_image = MINIMAL", "UPDATE t SET v = 'x' WHERE id = 1")
+    connector = start(stream, connectors, quarantine__policy="fence-table")
+    wait_until(lambda: len(fences(connector.config)) == 1, connector.output)
+    (fence,) = fences(connector.config)
+    name = f"{stream.database}.t"
+    kept = {"event": fence["since"], "table": name, "column": "v"}
+    assert fence["reason"] == text("quarantine.absent_column", **kept)
+    code, output = quarantine("replay", connector.config, name)
+    said = text("quarantine.absent_column", **kept).removeprefix(
+        f"{fence['since']}: table {name}: "
+    )
+    assert (code, said in output) == (3, True), output
+    assert "give the pipeline a new name" not in output + connector.output()
 
 
 def test_a_request_waits_for_a_pipeline(stream: Stream, connectors: list[ConnectorProcess]) -> None:

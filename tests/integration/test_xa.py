@@ -9,7 +9,7 @@ import pytest
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.errors.texts import says
 from tests.integration.conftest import new_stream
-from tests.integration.harness import run_to_end, wait_until_settled
+from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def test_logs_that_were_purged_under_a_prepared_transaction_are_named(
     stream.execute(f"PURGE BINARY LOGS TO '{newest}'")
     code, output = run_to_end(stream.config())
     assert code == 3
-    said = output.rpartition("error: ")[2].strip()
+    said = failure_of(output)
     assert says(said, "failover.prepared", xids="X'78',X'',1"), said
     assert ids(stream) == [1, 2]
 

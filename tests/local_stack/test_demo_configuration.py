@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from connector.settings_file import load_settings
+from connector.settings.loader import load_settings
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.endpoint import Endpoint
 from stream_jobs.settings import load_settings as load_job_settings

@@ -6,10 +6,10 @@ from math import inf
 
 import pytest
 
-from connector.envelope.progress import Progress
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.metrics.distance import SourceLog, distance
-from connector.metrics.figures import Distance, Standing
+from connector.metrics.figures import CommittedPosition, Distance
+from connector.progress.progress_record import Progress
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 NOW = 1_700_000_000.0
@@ -28,7 +28,9 @@ def log(**changes: object) -> SourceLog:
     return SourceLog(**(values | changes))  # type: ignore[arg-type]
 
 
-def standing(file: str, position: int, committed_ago: float = 60, **changes: object) -> Standing:
+def standing(
+    file: str, position: int, committed_ago: float = 60, **changes: object
+) -> CommittedPosition:
     values: dict[str, object] = {
         "flavour": "mysql",
         "gtid_set": f"{UUID}:1-80",
@@ -43,7 +45,7 @@ def standing(file: str, position: int, committed_ago: float = 60, **changes: obj
         "committed_at_ms": 0,
     }
     progress = Progress(**(values | changes))  # type: ignore[arg-type]
-    return Standing(progress, int((NOW - committed_ago) * 1_000_000))
+    return CommittedPosition(progress, int((NOW - committed_ago) * 1_000_000))
 
 
 def test_bytes_and_transactions_are_those_behind_the_place() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from connector.envelope.progress import Progress
 from connector.metrics.exposition import FiguresCollector
 from connector.metrics.figures import CopyFigures, Distance, Figures
+from connector.progress.progress_record import Progress
 
 PREFIX = "binlog_connector_"
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -32,7 +32,7 @@ COPY = CopyFigures(rows=10, estimated_rows=40, rows_per_second=5.0, eta_seconds=
 
 
 def complete() -> Figures:
-    figures = Figures("shop", connected=True, fences=lambda: 2, copies=lambda: {"shop.t": COPY})
+    figures = Figures("shop", fences=lambda: 2, copies=lambda: {"shop.t": COPY})
     figures.committed(PROGRESS, committed_us=5_500_000, records=4, transactions=2, size=100)
     figures.distance = Distance(bytes=9, transactions=1, seconds=0.5, to_purge_seconds=60.0)
     return figures
@@ -71,6 +71,8 @@ def test_what_is_not_known_is_not_served() -> None:
         "interruptions_total",
         "start_time_seconds",
         "connected",
+        "source_up",
+        "kafka_up",
         "fences",
     }
 

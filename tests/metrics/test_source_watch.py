@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from connector.config import SourceSettings
 from connector.metrics.figures import Figures
 from connector.metrics.source_watch import SourceWatch
+from connector.settings.sections import SourceSettings
 from local_stack.managed_server import free_port
 from tests.errors.texts import text
 from tests.metrics.test_distance import NOW, UUID, log, standing

@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.event_types import EventType
-from connector.binlog.transaction_events import GtidEvent, XidEvent
+from connector.binlog.events.transaction import GtidEvent, XidEvent
+from connector.binlog.framing.event_types import EventType
 from connector.changes.table_filter import TableFilter
-from connector.delivery_stream import DeliveryStream
-from connector.envelope.encode import RecordEncoder
-from connector.envelope.event_encoder import EnvelopeOptions
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.transaction_records import TransactionRecords
 from connector.errors import RecordTooLarge
 from connector.gtid import Gtid, GtidSet
+from connector.progress.server_identity import ServerIdentity
+from connector.progress.start_point import StartPoint
+from connector.progress.stream_position import Instance, StreamPosition, added_columns
 from connector.quarantine.copied_rows import CopiedRows
 from connector.quarantine.fences import Fences
 from connector.quarantine.guard import Guard
-from connector.quarantine.record import ChangeReader, Parts, places_of
+from connector.quarantine.record import ChangeReader, RecordParts, places_of
 from connector.quarantine.replay import Replay
 from connector.quarantine.store import QuarantineStore
-from connector.resume import Instance, Standing, added_columns
-from connector.sink.record_batch import BatchingTarget, BatchReceiver
-from connector.source.identity import ServerIdentity
-from connector.source.start_point import StartPoint
+from connector.records.record_batch import BatchingTarget, BatchReceiver
+from connector.run.delivery_stream import DeliveryStream
 from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.envelope.contract import QuarantineRecord
-    from connector.envelope.progress import Progress
-    from connector.envelope.record import Record
-    from connector.sink.record_batch import RecordBatch
+    from connector.contract import QuarantineRecord
+    from connector.progress.progress_record import Progress
+    from connector.records.record import Record
+    from connector.records.record_batch import RecordBatch
 
 PREFIX, PIPELINE, FILE = "p", "shop", "binlog.000001"
 NOW_US = 1_700_000_000_000_000
@@ -208,7 +208,7 @@ class Run:
     ) -> None:
         self.kafka = kafka
         self.log = log
-        standing = Standing(IDENTITY, StartPoint("mysql", GtidSet(), FILE, 4), last)
+        standing = StreamPosition(IDENTITY, StartPoint("mysql", GtidSet(), FILE, 4), last)
         target = BatchingTarget(kafka, 1 << 16, 1 << 20, record_bytes_max)
         options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False)
         schemas = kafka.last_values(f"{PREFIX}.schema", "")
@@ -297,7 +297,7 @@ class Records:
 
 def quarantined(kafka: Kafka) -> list[tuple[QuarantineRecord, bytes]]:
     """Return what is in quarantine."""
-    parts = Parts()
+    parts = RecordParts()
     found = []
     for record in kafka.committed[f"{PREFIX}.quarantine"]:
         assert record.key is not None

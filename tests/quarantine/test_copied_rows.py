@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.envelope.contract import Sequence
-from connector.envelope.selected_chunk import CopyPlace, RefusedRow
-from connector.envelope.table_schema import TableSchema
+from connector.contract import Sequence
+from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import RecordTooLarge, UnsupportedChange
 from connector.quarantine.copied_rows import TableFenced
 from tests.errors.texts import text
 from tests.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantined
 
 if TYPE_CHECKING:
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
 
 PLACE = CopyPlace(1, "binlog.000001", 1, 500, 3, NOW_US)
 SEQUENCE = Sequence(1, 1, 499, 0, 3)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from connector.clock import CLOCK
 from connector.errors import UnsupportedChange
 from connector.quarantine.keeper import QuarantineKeeper
 from connector.quarantine.replay import _MISSING
+from connector.system.clock import CLOCK
 from tests.errors.texts import says, text
 from tests.quarantine.bench import (
     BAD,

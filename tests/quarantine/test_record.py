@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.event_types import EventType
-from connector.binlog.partial_row_data import PartialRowDataEvent
-from connector.binlog.rows_event import RowsEvent
-from connector.binlog.version import BinlogVersion, detect_version
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.version import BinlogVersion, detect_version
 from connector.errors import DecodeError, RecordTooLarge
 from connector.quarantine.explain import explain
 from connector.quarantine.record import (
     ChangeReader,
-    Parts,
+    RecordParts,
     encoded,
     event_bytes,
     fields,
@@ -27,7 +27,7 @@ from tests.quarantine.bench import BAD, Kafka, Log, Row, Run, quarantined
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
-    from connector.envelope.contract import QuarantineRecord
+    from connector.contract import QuarantineRecord
 
 KEY = b"shop/db.t"
 SMALL = 4000
@@ -74,7 +74,7 @@ def record_of(
 )
 def test_rows_of_real_servers_are_read_back(log: GoldenLog) -> None:
     flavour = "mariadb" if log.recording.server.startswith("mariadb") else "mysql"
-    reader, parts = ChangeReader(), Parts()
+    reader, parts = ChangeReader(), RecordParts()
     format_description = b""
     for event in with_inner_events(log.events()):
         if event.header.type_code == EventType.FORMAT_DESCRIPTION_EVENT:
@@ -118,7 +118,7 @@ def test_a_record_that_has_no_room_for_what_describes_it_is_refused() -> None:
 
 def test_a_value_of_another_version_is_named() -> None:
     with pytest.raises(DecodeError, match="a record in the quarantine is not one of this version"):
-        Parts().take(KEY, b"{}")
+        RecordParts().take(KEY, b"{}")
 
 
 def test_parts_without_the_first_are_left_out() -> None:
@@ -127,7 +127,7 @@ def test_parts_without_the_first_are_left_out() -> None:
     Run(kafka, log, "fence-key").deliver()
     values = [record.value or b"" for record in kafka.committed["p.quarantine"]]
     assert [json.loads(value)["part"] for value in values] == list(range(1, len(values) + 1))
-    parts = Parts()
+    parts = RecordParts()
     assert [parts.take(KEY, value) for value in values[1:]] == [None] * (len(values) - 1)
     whole = [parts.take(KEY, value) for value in values][-1]
     assert whole is not None

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connector.binlog.column import Column
-from connector.binlog.column_types import ColumnType as T
-from connector.binlog.row_plan import RowPlan
-from connector.binlog.values import EnumIndex, Geometry
+from connector.binlog.columns.column import Column
+from connector.binlog.columns.column_types import ColumnType as T
+from connector.binlog.columns.row_plan import RowPlan
+from connector.binlog.columns.values import EnumIndex, Geometry
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
-from connector.reader.arrow_builder import NoArrowForm
-from connector.reader.arrow_types import array_builder, arrow_type
+from connector.reader.arrow.arrow_types import array_builder, arrow_type
+from connector.reader.arrow.builder import NoArrowForm
 
 if TYPE_CHECKING:
-    from connector.binlog.values import Value
+    from connector.binlog.columns.values import Value
 
 LATIN1, UTF8MB4, BINARY, UNKNOWN_COLLATION = 8, 45, 63, 9999
 

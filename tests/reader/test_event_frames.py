@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from connector.binlog.event_types import EventType
+from connector.binlog.framing.event_types import EventType
 from connector.errors import LogTruncated
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames

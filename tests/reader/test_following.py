@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.event_types import EventType
+from connector.binlog.framing.event_types import EventType
 from connector.errors import ConfigError, LogTruncated
 from connector.reader import open_binlog, open_binlogs
 from tests.reader.log_files import LogFile

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.binlog.version import BinlogVersion
+from connector.binlog.framing.version import BinlogVersion
 from connector.errors import ConfigError, EventError, LogRefused, LogTruncated
 from connector.reader import open_binlog
 from tests.binlog.log_bytes import event, format_description, old_query, start_v3, v1_event

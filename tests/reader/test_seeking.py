@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
 
-from connector.binlog.event_types import EventType
-from connector.errors import ConfigError, DecodeError, EventError, LogRefused
+from connector.binlog.framing.event_types import EventType
+from connector.errors import ConfigError, DecodeError, EventError, LogRefused, LogTruncated
 from connector.gtid import Gtid, GtidSet
 from connector.reader import open_binlog, open_binlogs
 from tests.binlog.log_bytes import event
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from connector.reader.byte_source import Source
 
 LOG = three_transactions()
+LISTED = "`binlog-connector dump --format events` shows where events start"
 
 
 def at(seconds: int) -> datetime:
@@ -98,8 +100,57 @@ def test_a_position_inside_of_the_format_description_is_an_error() -> None:
         open_binlog(LOG.data, name="binlog.000007", start_position=100)
     assert raised.value.text == (
         "binlog.000007: no event starts at start position 100, which lies inside of the one from 4 "
-        f"to {LOG.positions[1]}"
+        f"to {LOG.positions[1]}; {LISTED}"
     )
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+def test_a_position_inside_of_an_event_of_a_file_is_told_with_the_places_around_it(
+    tmp_path: Path, checksum: bool
+) -> None:
+    log = LogFile(checksum=checksum)
+    log.transaction((1, "a"))
+    log.transaction((2, "b"))
+    path = tmp_path / "binlog.000007"
+    path.write_bytes(log.data)
+    ends = [*log.positions[1:], len(log.data)]
+    for before, behind in pairwise(ends):
+        for position in range(before + 1, behind):
+            with (
+                pytest.raises(ConfigError) as raised,
+                open_binlog(path, start_position=position) as reader,
+            ):
+                list(reader)
+            assert raised.value.text == (
+                f"binlog.000007: no event starts at start position {position}, which lies inside "
+                f"of the one from {before} to {behind}; {LISTED}"
+            )
+
+
+def test_a_damaged_event_at_the_start_position_stays_an_error_of_its_bytes(tmp_path: Path) -> None:
+    data = bytearray(LOG.data)
+    position = LOG.positions[-1]
+    data[-1] ^= 1
+    path = tmp_path / "binlog.000007"
+    path.write_bytes(data)
+    with (
+        open_binlog(path, start_position=position) as log,
+        pytest.raises(EventError, match="checksum") as raised,
+    ):
+        list(log)
+    assert raised.value.position == position
+
+
+def test_a_cut_event_at_the_start_position_stays_an_end_inside_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "binlog.000007"
+    path.write_bytes(LOG.data[:-3])
+    position = LOG.positions[-1]
+    with (
+        open_binlog(path, start_position=position) as log,
+        pytest.raises(LogTruncated) as raised,
+    ):
+        list(log)
+    assert raised.value.position == position
 
 
 @pytest.mark.parametrize("checksum", [True, False])
@@ -131,7 +182,7 @@ def test_without_checksums_a_header_that_speaks_of_another_place_is_no_event() -
         list(reader)
     assert e.value.reason.text == (
         f"its header says that it ends at 77, not at {position + len(inside)}; reading began at "
-        f"start position {position}: begin where a transaction does, at its GTID or BEGIN"
+        f"start position {position}: begin where a transaction does, at its GTID or BEGIN; {LISTED}"
     )
 
 
@@ -145,7 +196,7 @@ def test_rows_whose_table_map_is_before_the_start_are_an_error_with_advice() -> 
     assert raised.value.text == (
         f"binlog.000007:{position}: cannot decode WRITE_ROWS_EVENT: no TABLE_MAP_EVENT of this "
         f"statement describes table id 42; reading began at start position {position}: begin "
-        "where a transaction does, at its GTID or BEGIN; compare with `mysqlbinlog "
+        f"where a transaction does, at its GTID or BEGIN; {LISTED}; compare with `mysqlbinlog "
         f"--start-position={position} binlog.000007`"
     )
 

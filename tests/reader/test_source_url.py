@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from connector.config import TlsSettings
 from connector.errors import ConfigError
 from connector.reader.source_url import source_settings
+from connector.settings.sections import TlsSettings
 
 
 def test_a_url_names_a_server_and_an_account() -> None:

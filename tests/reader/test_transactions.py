@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.binlog.event_types import EventType
-from connector.binlog.values import JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.columns.values import JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.framing.event_types import EventType
 from connector.errors import ConfigError, LogTruncated
 from connector.gtid import Gtid
 from connector.reader import open_binlog

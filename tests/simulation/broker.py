@@ -26,8 +26,8 @@ from kafka.errors import (
 )
 
 if TYPE_CHECKING:
-    from connector.envelope.record import Record
-    from connector.sink.record_batch import RecordBatch
+    from connector.records.record import Record
+    from connector.records.record_batch import RecordBatch
 
 Place = tuple[str, int]
 

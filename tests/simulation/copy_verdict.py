@@ -13,15 +13,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from connector.envelope.contract import HEADER_OP, HEADER_SCHEMA, HEADER_SEQ, OP_TRUNCATE, row_topic
-from connector.envelope.progress import Progress, progress_topic
+from connector.contract import HEADER_OP, HEADER_SCHEMA, HEADER_SEQ, OP_TRUNCATE, row_topic
+from connector.progress.progress_record import Progress, progress_topic
 from connector.snapshot.table_state import snapshot_topic
 from tests.simulation.run import NAME, PREFIX
 from tests.simulation.story import DATABASE, KEYLESS
 from tests.simulation.table_history import TableContent
 
 if TYPE_CHECKING:
-    from connector.envelope.record import Record
+    from connector.records.record import Record
     from tests.simulation.broker import Broker, Place, Transaction
     from tests.simulation.log_writer import LogWriter
     from tests.simulation.table_history import Rows, TableHistory

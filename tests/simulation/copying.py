@@ -8,14 +8,14 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from connector.envelope.progress import Progress, progress_topic
 from connector.errors import SourceUnavailable
+from connector.progress.progress_record import Progress, progress_topic
 from connector.snapshot.jobs import PassChunk, PassReady
-from connector.snapshot.opening import CopyPeers
-from connector.snapshot.reader import Pause, Reader
-from connector.snapshot.readers import Readers
+from connector.snapshot.reader_pool import ReaderPool
+from connector.snapshot.recovered_copies import CopyPeers
+from connector.snapshot.table_reader import Pause, TableReader
 from connector.snapshot.table_state import snapshot_topic
-from connector.source.select_session import SelectSession
+from connector.source.server.select_session import SelectSession
 from tests.simulation.faults import Call
 from tests.simulation.live_server import LiveServer
 from tests.simulation.run import PREFIX, SETTINGS, Beside
@@ -25,9 +25,9 @@ from tests.simulation.story import DATABASE
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from connector.config import Settings, SnapshotSettings, SourceSettings
+    from connector.progress.server_identity import ServerIdentity
+    from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
     from connector.snapshot.jobs import Job, Result
-    from connector.source.identity import ServerIdentity
     from tests.simulation.world import Process, World
 
 CONNECTIONS = 2
@@ -156,9 +156,9 @@ class _Closing(Event):
 
 
 class _Worker:
-    """What a thread of `Readers` is."""
+    """What a thread of `ReaderPool` is."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: TableReader) -> None:
         self.reader = reader
         self.job: Job | None = None
         self.answers: Generator[Result | Pause] | None = None
@@ -173,7 +173,7 @@ class _Worker:
         self.waits = False
 
 
-class SteppedReaders(Readers):
+class SteppedReaders(ReaderPool):
     """Does jobs while somebody looks for results, in an order and at a pace that chance decides."""
 
     def __init__(
@@ -189,7 +189,7 @@ class SteppedReaders(Readers):
         self._permits = 0
         self._cancelled = set()
         self._workers = [
-            _Worker(Reader(self._open_session, settings, self._closing))
+            _Worker(TableReader(self._open_session, settings, self._closing))
             for _ in range(settings.connections)
         ]
 
@@ -267,7 +267,7 @@ class _Results(SimpleQueue["Result"]):
         return super().get_nowait()
 
 
-class NoReaders(Readers):
+class NoReaders(ReaderPool):
     """Readers that have no answer."""
 
     def __init__(

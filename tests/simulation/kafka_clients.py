@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kafka import TopicPartition
 
-    from connector.sink.record_batch import RecordBatch
+    from connector.records.record_batch import RecordBatch
     from tests.simulation.broker import Broker, Place
     from tests.simulation.world import Process, World
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from connector.source.start_point import StartPoint
+    from connector.progress.start_point import StartPoint
     from tests.simulation.log_writer import LogWriter
     from tests.simulation.select_session import ScriptedSession
     from tests.simulation.table_history import TableContent, TableHistory

@@ -10,8 +10,7 @@ from uuid import UUID
 
 import zstandard
 
-from connector.binlog.event_types import EventType
-from connector.binlog.mariadb_events import (
+from connector.binlog.events.mariadb import (
     FL_COMPLETED_XA,
     FL_DDL,
     FL_PREPARED_XA,
@@ -21,15 +20,16 @@ from connector.binlog.mariadb_events import (
     MariadbGtidEvent,
     MariadbGtidListEvent,
 )
-from connector.binlog.transaction_events import (
+from connector.binlog.events.transaction import (
     AnonymousGtidEvent,
     GtidEvent,
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.xa_event import XaPrepareEvent, XaXid
+from connector.binlog.events.xa import XaPrepareEvent, XaXid
+from connector.binlog.framing.event_types import EventType
+from connector.codec.payload import encode_lenenc
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.payload import encode_lenenc
 from tests.binlog.log_bytes import event, tlv
 from tests.golden.golden import FILES, MAGIC
 from tests.simulation.story import (

@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from connector.clock import Clock
-from connector.config import Settings
-from connector.envelope.anchored_tables import DefinitionSource
-from connector.envelope.progress import Progress, progress_topic
+from connector.envelope.schemas.anchored_tables import DefinitionSource
 from connector.errors import ConnectorError, SourceRefused, SourceUnavailable
-from connector.peers import Peers
-from connector.pipeline import Pipeline
-from connector.resume import Instance, reads_from, start_point
-from connector.sink.kafka import KafkaSink
-from connector.snapshot.opening import COPY_PEERS
-from connector.source.replication_stream import ReplicationStream
-from connector.source_choice import CheckedSource
-from connector.supervisor import supervise
+from connector.progress.progress_record import Progress, progress_topic
+from connector.progress.stream_position import Instance, reads_from, start_point
+from connector.run.peers import Peers
+from connector.run.pipeline import Pipeline
+from connector.run.supervisor import supervise
+from connector.settings.sections import Settings
+from connector.sink.kafka_sink import KafkaSink
+from connector.snapshot.recovered_copies import COPY_PEERS
+from connector.source.choice import CheckedSource
+from connector.source.stream.replication_stream import ReplicationStream
+from connector.system.clock import Clock
 from tests.simulation.connection import ScriptedSocket
 from tests.simulation.faults import Call, Fault, Undisturbed
 from tests.simulation.kafka_clients import Network, clients_of
@@ -30,9 +30,9 @@ from tests.simulation.world import Endless, Process, World
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from connector.config import KafkaSettings, SourceSettings
     from connector.metrics.figures import Figures
-    from connector.snapshot.opening import CopyPeers
+    from connector.settings.sections import KafkaSettings, SourceSettings
+    from connector.snapshot.recovered_copies import CopyPeers
     from tests.simulation.broker import Broker
     from tests.simulation.faults import Plan
     from tests.simulation.server import ScriptedServer
@@ -300,12 +300,16 @@ class _Simulation:
             del settings, figures
             return _NoWatch()
 
+        def watch_kafka(settings: KafkaSettings, figures: Figures) -> _NoWatch:
+            del settings, figures
+            return _NoWatch()
+
         def listen(settings: KafkaSettings, pipeline: str, offset: int) -> _Listener:
             del settings, pipeline
             return _Listener(self._beside.requests(process, offset))
 
         copying = self._beside.copying(process)
-        return Peers(open_sink, choose_source, watch_source, clock, copying, listen)
+        return Peers(open_sink, choose_source, watch_source, watch_kafka, clock, copying, listen)
 
 
 def committed_progress(broker: Broker) -> list[Progress]:

@@ -10,19 +10,19 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING
 
+from connector.codec.payload import encode_lenenc
 from connector.errors import SourceUnavailable
 from connector.gtid import GtidSet
-from connector.payload import encode_lenenc
-from connector.source.select_session import SelectSession
-from connector.source.server_errors import server_error
+from connector.source.server.select_session import SelectSession
+from connector.source.server.server_errors import server_error
 from tests.simulation.faults import Call, Fault
 from tests.simulation.story import DATABASE, KEYLESS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from connector.envelope.selected_chunk import Chunk
-    from connector.envelope.selected_rows import SelectedRowWriter
+    from connector.envelope.copied.selected_chunk import Chunk
+    from connector.envelope.copied.selected_rows import SelectedRowWriter
     from tests.simulation.live_server import LiveServer
     from tests.simulation.table_history import Rows, TableContent
     from tests.simulation.world import Process
@@ -126,6 +126,8 @@ class ScriptedSession(SelectSession):
             return []
         if " FROM information_schema.collations " in sql:
             return [{"name": "utf8mb4_general_ci", "id": "45"}]
+        if " AS found FROM " in sql:
+            return [{"found": _text(found)} for (found,) in self._selected(sql)]
         if sql.startswith("SELECT MIN("):
             (low_high,) = self._selected(sql)
             return [dict(zip(("low", "high"), map(_text, low_high), strict=True))]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.event_types import EventType
-from connector.binlog.mariadb_events import MariadbGtidListEvent
+from connector.binlog.events.mariadb import MariadbGtidListEvent
+from connector.binlog.framing.event_types import EventType
 from connector.errors import SourceRefused
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.source.identity import ServerIdentity
-from connector.source.start_point import StartPoint
-from connector.wire.commands import FIRST_POSITION
+from connector.progress.server_identity import ServerIdentity
+from connector.progress.start_point import StartPoint
+from connector.wire.replication_commands import FIRST_POSITION
 from tests.binlog.log_bytes import event
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from kafka.errors import (
     OutOfOrderSequenceNumberError,
 )
 
-from connector.envelope.record import NO_HEADERS
-from connector.sink.record_batch import BatchingTarget, BatchReceiver, RecordBatch
+from connector.records.record import NO_HEADERS
+from connector.records.record_batch import BatchingTarget, BatchReceiver, RecordBatch
 from tests.simulation.broker import Broker
 
 PLACE = "t", 0

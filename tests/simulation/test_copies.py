@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.length import length
 from tests.simulation.copied_story import ALL_TABLES, copied_story
 from tests.simulation.copy_verdict import CopyVerdict, streamed
 from tests.simulation.copying import Copied, Request, Uncopied, copying_settings
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
     from tests.simulation.verdict import Scenario
     from tests.simulation.world import World
 
-STORIES = int(os.environ.get("STORIES", "30"))
+STORIES = int(os.environ.get("STORIES", length(short=10, full=30)))
 SCHEDULES_OF_A_STORY = 4
 SEED = os.environ.get("SEED")
-RARE_SCHEDULES = 25
+RARE_SCHEDULES = length(short=8, full=25)
 ADDED = "ships"
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from connector.gtid import GtidSet
 from connector.metrics.figures import Figures
-from connector.snapshot.opening import CopyPeers
-from connector.source.select_session import SelectSession
+from connector.snapshot.recovered_copies import CopyPeers
+from connector.source.server.select_session import SelectSession
 from tests.simulation.copying import NoReaders
 from tests.simulation.log_writer import LogWriter
 from tests.simulation.run import PREFIX, committed_progress, run_once
@@ -23,7 +23,7 @@ from tests.simulation.story import Change, Statement, Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.source.start_point import StartPoint
+    from connector.progress.start_point import StartPoint
 
 SERVER = "00000000-0000-0000-0000-000000000001"
 

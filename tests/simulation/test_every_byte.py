@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.length import length
 from tests.simulation.faults import Undisturbed
 from tests.simulation.run import simulate
 from tests.simulation.story import Change, Compressed, Rotation, Story, Transaction, random_story
@@ -23,7 +24,7 @@ SHORT = Story(
         Compressed((Change("orders", "u", 1, "c"),)),
     )
 )
-SAMPLES = 50
+SAMPLES = length(short=20, full=200)
 
 every_kind = pytest.mark.parametrize(
     ("flavour", "gtid"), [("mysql", True), ("mysql", False), ("mariadb", True)]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.changes.receiver import Committed
 from connector.changes.table_filter import TableFilter
-from connector.changes.transaction import Committed
 from tests.changes.received import changes_of
 from tests.golden.golden import MAGIC, GoldenRecording, recordings
+from tests.length import length
 from tests.simulation.faults import Plan, Seeded, Undisturbed
 from tests.simulation.log_writer import FIRST_POSITION, LogFile, LoggedEvent
 from tests.simulation.run import SETTINGS, committed_progress, simulate
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 SERVERS = ("mysql-8.0.31", "mysql-9.7.4", "mariadb-11.8.6")
 THEMES = ("types", "row_images.full", "transactions", "xa", "compression", "mixed_engines")
-SCHEDULES = 6
+SCHEDULES = length(short=3, full=6)
 WHOLE = SETTINGS.model_copy(
     update={"source": SETTINGS.source.model_copy(update={"tables": ["golden.*"]})}
 )

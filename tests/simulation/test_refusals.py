@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.errors import UnsupportedChange
+from tests.length import length
 from tests.simulation.faults import Plan, Seeded, Undisturbed
 from tests.simulation.run import finish, prepare
 from tests.simulation.story import Story, Transaction, Unlogged, random_story
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tests.simulation.broker import Broker
     from tests.simulation.log_writer import Flavour
 
-STORIES = 30
+STORIES = length(short=10, full=30)
 
 
 def refused(chosen: Scenario, plan: Plan, seed: int) -> tuple[Broker, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.length import length
 from tests.simulation.faults import Fault, Seeded
 from tests.simulation.run import simulate
 from tests.simulation.story import random_story
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tests.simulation.log_writer import Flavour
     from tests.simulation.world import World
 
-STORIES = int(os.environ.get("STORIES", "130"))
+STORIES = int(os.environ.get("STORIES", length(short=40, full=130)))
 SCHEDULES_OF_A_STORY = 4
 SEED = os.environ.get("SEED")
 PARTS = 2

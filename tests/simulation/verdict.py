@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from connector.envelope.contract import HEADER_SEQ, row_topic
-from connector.envelope.partition import partition_of
-from connector.envelope.progress import progress_topic
-from connector.envelope.table_schema import schema_topic
+from connector.contract import HEADER_SEQ, row_topic
+from connector.envelope.schemas.table_schema import schema_topic
+from connector.progress.progress_record import progress_topic
+from connector.records.partition import partition_of
 from tests.simulation.faults import Undisturbed
 from tests.simulation.log_writer import ORIGIN, LogWriter
 from tests.simulation.run import PREFIX, SETTINGS, committed_progress, simulate
@@ -26,8 +26,8 @@ from tests.simulation.story import DATABASE, TABLES, Published, Rotation
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from connector.envelope.progress import Progress
-    from connector.envelope.record import Record
+    from connector.progress.progress_record import Progress
+    from connector.records.record import Record
     from tests.simulation.broker import Broker, Place
     from tests.simulation.log_writer import Flavour
     from tests.simulation.story import Story

@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Self
 
 from connector.errors import Fenced
-from connector.stop import StopSignals
+from connector.system.signals import StopSignals
 from tests.simulation.broker import Broker
 from tests.simulation.faults import Call, Fault
 

@@ -13,11 +13,11 @@ from kafka import KafkaAdminClient
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from structlog.testing import capture_logs
 
-from connector.config import KafkaSettings
-from connector.envelope.progress import Progress
 from connector.errors import SinkRefused, SinkUnavailable
+from connector.progress.progress_record import Progress
+from connector.settings.sections import KafkaSettings
 from connector.sink.delivery import BatchDelivery, RecordDelivery
-from connector.sink.kafka import KafkaSink
+from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered
 from tests.integration.harness import read_committed, wait_until, wait_until_settled
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from connector.config import KafkaSettings
-from connector.envelope.progress import Progress
-from connector.envelope.record import NO_HEADERS
 from connector.errors import Fenced, RecordTooLarge, SinkRefused, SinkUnavailable
+from connector.progress.progress_record import Progress
+from connector.records.record import NO_HEADERS
+from connector.settings.sections import KafkaSettings
 from connector.sink.clients import KAFKA_CLIENTS
 from connector.sink.connection import client_settings
-from connector.sink.kafka import KafkaSink
+from connector.sink.kafka_sink import KafkaSink
 from connector.sink.recovery import Recovered, read_progress, recover
 from local_stack.managed_server import free_port
 from tests.errors.texts import says
@@ -223,8 +223,10 @@ def test_what_fails_before_the_first_commit_is_no_other_instance(
     sink.recover()
     # It takes the id over, as Kafka itself does where a transaction takes too long.
     open_sink("other")
-    with pytest.raises(SinkUnavailable):
+    with pytest.raises(SinkUnavailable) as caught:
         sink.commit(progress("new", 50))
+    assert caught.value.superseded
+    assert says(caught.value.text, "kafka.superseded", id=sink.transactional_id)
 
 
 def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: Opener) -> None:
@@ -233,8 +235,8 @@ def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: O
     with pytest.raises(Fenced) as caught:
         open_sink("old").recover(claimed=True)
     assert caught.value.text == (
-        "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
-        "give this one another name"
+        "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
+        "of the two, or give this one another name"
     )
 
 
@@ -252,8 +254,8 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     with pytest.raises(Fenced) as caught:
         old.commit(progress("old", 99))
     assert caught.value.text == (
-        "pipeline pipe: another instance took over (process 77 on there); stop one of the two, or "
-        "give this one another name"
+        "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
+        "of the two, or give this one another name"
     )
     publish(new, settings, 2)
     new.commit(progress("new", 99))
@@ -304,7 +306,7 @@ def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Open
     with pytest.raises(SinkRefused) as caught:
         open_sink("a", replication_factor=3)
     assert caught.value.text.endswith(
-        ": kafka.replication_factor is above the number of brokers: lower it"
+        ": kafka.replication_factor is 3, above the number of brokers, 1: lower it"
     )
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.config import KafkaSettings
 from connector.errors import SinkRefused, SinkUnavailable
-from connector.sink.kafka import KafkaSink
+from connector.settings.sections import KafkaSettings
+from connector.sink.kafka_sink import KafkaSink
 from connector.sink.limits import check_limits
 from local_stack import KafkaBroker
 from local_stack.managed_server import HOST, free_port
-from tests.errors.texts import says, text
+from tests.errors.texts import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kafka
 
 PASSWORD = "right"
-LIMITS = "look at its limits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +74,34 @@ def test_the_right_password_is_let_in(listener: Listener) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "changes"),
+    ("key", "values", "changes"),
     [
-        ("kafka.login", {"sasl_password": "wrong"}),
-        ("kafka.mechanism", {"sasl_mechanism": "SCRAM-SHA-256"}),
+        ("kafka.login_refused", {}, {"sasl_password": "wrong"}),
+        (
+            "kafka.other_mechanism",
+            {"offered": "PLAIN", "mechanism": "SCRAM-SHA-256"},
+            {"sasl_mechanism": "SCRAM-SHA-256"},
+        ),
     ],
 )
 def test_a_login_that_is_refused_is_the_end(
-    listener: Listener, key: str, changes: dict[str, object]
+    listener: Listener, key: str, values: dict[str, str], changes: dict[str, object]
 ) -> None:
     with pytest.raises(SinkRefused) as caught:
         check_limits(listener.settings(**changes))
-    assert caught.value.text == text(key, servers=listener.address, doing=LIMITS)
+    assert caught.value.text == text(key, servers=listener.address, **values)
 
 
 def test_a_broker_that_cannot_be_reached_may_let_us_in(listener: Listener) -> None:
     servers = [listener.address, f"{HOST}:{free_port()}"]
-    settings = listener.settings(
-        sasl_password="wrong", bootstrap_servers=servers, request_timeout_seconds=1
-    )
+    settings = listener.settings(sasl_password="wrong", bootstrap_servers=servers)
     with pytest.raises(SinkUnavailable) as caught:
         check_limits(settings)
-    assert says(caught.value.text, "kafka.unavailable", servers=",".join(servers), doing=LIMITS)
+    found = [
+        text("kafka.login_refused", servers=servers[0]),
+        text("kafka.no_connection", servers=servers[1], why="Connection refused"),
+    ]
+    lines = sorted(line.removeprefix("kafka ") for line in found)
+    assert caught.value.text == text(
+        "kafka.several", servers=",".join(servers), first=lines[0], second=lines[1]
+    )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from connector.envelope.table_schema import TableSchema
+from connector.envelope.schemas.table_schema import TableSchema
 from connector.snapshot.keyset import behind, can_be_paged, select_chunk, select_rows
 from connector.snapshot.table_state import KeyRange
-from connector.source.selected_table import KeyColumn, SelectedTable
+from connector.source.tables.selected_table import KeyColumn, SelectedTable
 
 
 def key(name: str, kind: str = "int", *, ordered: bool = True) -> KeyColumn:

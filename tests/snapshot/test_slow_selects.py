@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connector.errors import SourceUnavailable
-from connector.snapshot.reader import _too_slow
+from connector.snapshot.table_reader import _too_slow
 from tests.errors.texts import text
 
 

@@ -7,7 +7,7 @@ from typing import get_type_hints
 
 import pytest
 
-from connector.envelope.contract import SnapshotRange, SnapshotRecord
+from connector.contract import SnapshotRange, SnapshotRecord
 from connector.errors import DecodeError
 from connector.snapshot.table_state import KeyRange, TableState
 

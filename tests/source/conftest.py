@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.config import SourceSettings
+from connector.settings.sections import SourceSettings
 from local_stack import MariadbServer, MysqlServer, connect
 
 if TYPE_CHECKING:

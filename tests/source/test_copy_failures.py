@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from connector.config import SnapshotSettings
 from connector.envelope.key_watch import WatchedTable
 from connector.errors import ConfigError, SourceRefused, SourceUnavailable, UnsupportedChange
-from connector.snapshot.asking import _require_readable
-from connector.snapshot.copying import Copying
+from connector.settings.sections import SnapshotSettings
+from connector.snapshot.copy_request import _require_readable
+from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.jobs import Failed, PassJob, PassReady, PlanJob, TableChanged
-from connector.snapshot.readers import Readers
+from connector.snapshot.reader_pool import ReaderPool
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import TableState
 from connector.snapshot.watermark import LogPosition
-from connector.source import log_search
-from connector.source.mysql_server import MysqlServer
-from connector.source.select_session import SelectSession
-from connector.source.selected_table import SelectedTable
-from connector.source.table_definitions import TableDefinitions
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.server.select_session import SelectSession
+from connector.source.stream import log_search
+from connector.source.tables.definition_source import TableDefinitions
+from connector.source.tables.selected_table import SelectedTable
 from tests.errors.texts import text
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
     database, _, name = table.partition(".")
     with SelectSession(source.settings()) as session:
         identity = session.identity
-    readers = Readers(source.settings(), SnapshotSettings.model_validate(settings), identity)
+    readers = ReaderPool(source.settings(), SnapshotSettings.model_validate(settings), identity)
     try:
         readers.submit(PlanJob(1, database, name))
         result = readers.results.get(timeout=20)
@@ -74,7 +74,7 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
     settings = source.settings(user=source.create_account("SELECT, REPLICATION CLIENT"))
     with SelectSession(settings) as session:
         described = SelectedTable.describe(session, database, name)
-        readers = Readers(settings, SnapshotSettings(), session.identity)
+        readers = ReaderPool(settings, SnapshotSettings(), session.identity)
     try:
         job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
         readers.submit(job)
@@ -95,9 +95,9 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
 
 def test_a_table_that_changes_again_and_again() -> None:
     failed: list[str] = []
-    making: Any = Copying
+    making: Any = CopyScheduler
     copying = making(
-        None, None, SnapshotSettings(), None, lambda _, error: failed.append(error.text)
+        None, None, SnapshotSettings(), None, None, lambda _, error: failed.append(error.text)
     )
     state = TableState("shop", "t")
     copy = TableCopy(state, WatchedTable(), SnapshotSettings())

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.config import SnapshotSettings
+from connector.settings.sections import SnapshotSettings
 from connector.snapshot.jobs import ChunkJob, ChunkRead, PassChunk, PassJob, PassOpened, PassReady
-from connector.snapshot.readers import Readers
+from connector.snapshot.reader_pool import ReaderPool
 from connector.snapshot.table_state import KeyRange
 from connector.snapshot.watermark import Delivered, log_end
-from connector.source.select_session import SelectSession
-from connector.source.selected_table import SelectedTable
+from connector.source.server.select_session import SelectSession
+from connector.source.tables.selected_table import SelectedTable
 
 if TYPE_CHECKING:
     from tests.source.conftest import Source
@@ -37,7 +37,7 @@ def test_a_copy_that_was_given_up_leaves_no_snapshot_to_the_next(
         keyless, table = (
             SelectedTable.describe(session, schema, name) for name in ("keyless", "t")
         )
-        readers = Readers(settings, SnapshotSettings(connections=1), session.identity)
+        readers = ReaderPool(settings, SnapshotSettings(connections=1), session.identity)
         try:
             readers.submit(PassJob(1, keyless, transactional=True, where="", bytes_max=_BYTES_MAX))
             assert isinstance(readers.results.get(timeout=20), PassReady)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.event_types import EventType
-from connector.binlog.statement_events import QueryEvent
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.framing.event_types import EventType
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import RowsChange
-from connector.source.mysql_server import MysqlServer
-from connector.source.replication_stream import ReplicationStream
-from connector.wire.commands import ComBinlogDump, DumpFlags
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.stream.replication_stream import ReplicationStream
+from connector.wire.replication_commands import ComBinlogDump, DumpFlags
 from tests.changes.received import changes_of
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import pytest
 import local_stack
 from connector.errors import SourceRefused
 from connector.gtid import GtidSet, MariadbGtidSet
-from connector.source.dump_request import open_stream
-from connector.source.start_point import StartPoint
+from connector.progress.start_point import StartPoint
+from connector.source.stream.dump_request import open_stream
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.source.replication_stream import ReplicationStream
+    from connector.source.stream.replication_stream import ReplicationStream
 
 pytestmark = pytest.mark.server
 

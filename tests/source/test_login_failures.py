@@ -11,7 +11,7 @@ import pytest
 
 import local_stack
 from connector.errors import SourceRefused
-from connector.source.mysql_server import MysqlServer
+from connector.source.server.mysql_server import MysqlServer
 from tests.errors.texts import says, text
 from tests.source.conftest import Source, source_of
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.source.mysql_server import MysqlServer
-from connector.source.preflight import check_source
+from connector.source.checks.preflight import check_source
+from connector.source.server.mysql_server import MysqlServer
 from local_stack import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pytest
 
 from connector.binlog.decoder import EventDecoder
 from connector.errors import SourceRefused, SourceUnavailable
-from connector.source.dump_request import open_stream
-from connector.source.mysql_server import MysqlServer
-from connector.source.start import resolve_start
-from connector.wire.commands import ComTableDump
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.start.configured_start import resolve_start
+from connector.source.stream.dump_request import open_stream
+from connector.wire.replication_commands import ComTableDump
 from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.source.conftest import Source, source_of
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
-    from connector.source.replication_stream import ReplicationStream
-    from connector.source.start_point import StartPoint
+    from connector.progress.start_point import StartPoint
+    from connector.source.stream.replication_stream import ReplicationStream
 
 pytestmark = pytest.mark.server
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from librt.strings import BytesWriter
 
-from connector.binlog.rows_event import RowsEvent
-from connector.envelope.event_encoder import EnvelopeOptions
-from connector.envelope.row_writer import RowWriter
-from connector.envelope.selected_chunk import CopyPlace
-from connector.envelope.table_schema import TableSchema
+from connector.binlog.events.rows import RowsEvent
+from connector.envelope.copied.selected_chunk import CopyPlace
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.rows.row_writer import RowWriter
+from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import SourceRefused, UnsupportedChange
-from connector.source.select_session import SelectSession
-from connector.source.selected_table import SelectedTable
+from connector.source.server.select_session import SelectSession
+from connector.source.tables.selected_table import SelectedTable
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 from tests.binlog.test_values_of_real_servers import CASES, JSON_DOCUMENTS, double_literal
@@ -30,7 +30,7 @@ from tests.source.conftest import Source, source_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.envelope.selected_chunk import Chunk
+    from connector.envelope.copied.selected_chunk import Chunk
 
 pytestmark = pytest.mark.server
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.gtid import GtidSet, MariadbGtidSet
-from connector.source.dump_request import open_stream
-from connector.source.finding import Severity
-from connector.source.mysql_server import MysqlServer
-from connector.source.preflight import check_source
-from connector.source.start import resolve_start
-from connector.source.start_validation import validate_start
-from connector.source.topology import Channel, channels
+from connector.source.checks.finding import Severity
+from connector.source.checks.preflight import check_source
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.server.topology import Channel, channels
+from connector.source.start.configured_start import resolve_start
+from connector.source.start.start_validation import validate_start
+from connector.source.stream.dump_request import open_stream
 from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.source.conftest import Source, source_of
@@ -21,8 +21,8 @@ from tests.source.conftest import Source, source_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.source.replication_stream import ReplicationStream
-    from connector.source.start_point import StartPoint
+    from connector.progress.start_point import StartPoint
+    from connector.source.stream.replication_stream import ReplicationStream
 
 pytestmark = pytest.mark.server
 

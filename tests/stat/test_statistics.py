@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.binlog.rows_event import RowsEvent
+from connector.binlog.events.rows import RowsEvent
 from connector.changes.transaction_bounds import with_inner_events
 from connector.stat.statistics import LARGEST_TRANSACTIONS, Count, Statistics, TableCount
 

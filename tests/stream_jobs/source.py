@@ -14,7 +14,7 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.consumer.fetcher import TopicPartition
 
-from connector.envelope.contract import (
+from connector.contract import (
     HEADER_OP,
     HEADER_SCHEMA,
     HEADER_SEQ,

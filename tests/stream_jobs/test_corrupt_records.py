@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.envelope.contract import Sequence
+from connector.contract import Sequence
 from tests.stream_jobs.source import SourceTable, column
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.envelope.contract import Sequence
+from connector.contract import Sequence
 from connector.errors import MirrorError
 from stream_jobs.sequence import PackedSequence
 

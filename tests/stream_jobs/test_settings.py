@@ -85,7 +85,10 @@ def test_the_environment_wins_over_the_file(
     [
         (
             MINIMAL + "tabels_in_parallel = 3",
-            "{path}: unknown key mirror.tabels_in_parallel; configs/stream_job.toml lists the keys",
+            (
+                "{path}: unknown key mirror.tabels_in_parallel; `binlog-connector config "
+                "stream_job.toml` lists the keys"
+            ),
         ),
         (
             MINIMAL.replace('checkpoint = "/data/checkpoint"', ""),
@@ -124,5 +127,5 @@ def test_a_mistyped_environment_variable_is_named(
         load_settings(write(tmp_path, MINIMAL))
     assert str(caught.value) == (
         "environment variable STREAM_JOB_MIRROR__PATHS: there is no key mirror.paths; "
-        "configs/stream_job.toml lists the keys"
+        "`binlog-connector config stream_job.toml` lists the keys"
     )

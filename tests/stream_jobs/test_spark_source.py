@@ -10,9 +10,9 @@ import pytest
 import zstandard
 from pyspark.errors import PySparkException
 
-from connector.binlog.event_types import EventType
+from connector.binlog.framing.event_types import EventType
 from connector.reader import open_binlog
-from connector.spark_source import register
+from connector.reader.spark import register
 from tests.binlog.log_bytes import table_map
 from tests.reader.guide import Example, examples, shop
 from tests.reader.log_files import COLUMNS, SERVER, LogFile, image, rows_head, three_transactions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.envelope.contract import COLUMN_TYPES, Sequence
+from connector.contract import COLUMN_TYPES, Sequence
 from connector.errors import MirrorError, SchemaUnfollowed
 from stream_jobs.column_types import ColumnType, type_text
 from stream_jobs.sequence import PackedSequence
@@ -15,7 +15,7 @@ from stream_jobs.table_schema import TableSchema
 from tests.stream_jobs.source import column
 
 if TYPE_CHECKING:
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
 
 ID = column("id", "int", key=1)
 NAME = column("name", "varchar", length=80)

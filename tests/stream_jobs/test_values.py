@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from connector.envelope.contract import Sequence
+from connector.contract import Sequence
 from connector.errors import mirror
 from stream_jobs.latest_changes import PROBLEM, SUPERSEDED, ParsedAs, typed_changes
 from stream_jobs.problems import Problems
@@ -21,7 +21,7 @@ from tests.stream_jobs.source import SourceTable, column
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from connector.envelope.contract import SchemaColumn
+    from connector.contract import SchemaColumn
     from tests.stream_jobs.conftest import Job
     from tests.stream_jobs.source import Kafka
 

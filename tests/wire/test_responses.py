@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from connector.codec.payload import PayloadReader
 from connector.errors import TruncatedPayload
-from connector.payload import PayloadReader
 from connector.wire.responses import EofPacket, ErrPacket
 
 

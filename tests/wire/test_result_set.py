@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connector.codec.payload import encode_lenenc
 from connector.errors import ProtocolError
-from connector.payload import encode_lenenc
 from connector.wire.responses import ErrPacket
 from connector.wire.result_set import ResultSet
 from connector.wire.text_rows import TextRows

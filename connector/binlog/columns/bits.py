@@ -12,17 +12,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.columns.column_reader import ColumnReader, PrintedReader
-from connector.binlog.values import EnumIndex
-from connector.digits import put_ascii, put_uint
+from connector.binlog.columns.values import EnumIndex
+from connector.codec.digits import put_ascii, put_uint
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
     from mypy_extensions import i64
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
+    from connector.codec.payload import PayloadReader
 
 _BITS_MAX: Final = 64
 _WORD_LENGTH: Final = 8

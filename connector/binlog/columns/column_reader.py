@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from librt.strings import BytesWriter
 
 if TYPE_CHECKING:
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.values import Value
+    from connector.codec.payload import PayloadReader
 
 
 class ColumnReader:

@@ -19,8 +19,8 @@ from connector.binlog.columns.strings import CharacterReader, require_blob_lengt
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from connector.binlog.column import Column
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.codec.payload import PayloadReader
 
 _NONE = 0
 _ZLIB = 8

@@ -22,17 +22,19 @@ from librt.strings import write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column_reader import PrintedReader
-from connector.digits import put_padded, put_uint
+from connector.codec.digits import put_padded, put_uint
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
-    from connector.binlog.column import Column
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.codec.payload import PayloadReader
 
 PRECISION_MAX = 65
 SCALE_MAX = 38  # of MariaDB; 30 in MySQL
+# Of a computed number, on both sides of the point: the server computes with nine groups.
+COMPUTED_DIGITS_MAX = 81
 
 _GROUP_DIGITS: Final = 9
 _GROUP_BYTES: Final = 4
@@ -70,9 +72,14 @@ class DecimalReader(PrintedReader):
 
     __slots__ = ("_highest_bit", "_length", "_scale", "_whole_digits")
 
-    def __init__(self, precision: int, scale: int, precision_max: int = PRECISION_MAX) -> None:
-        """Raise DecodeError for a precision and scale that no server allows."""
-        if not (0 < precision <= precision_max and scale <= SCALE_MAX and scale <= precision):
+    def __init__(self, precision: int, scale: int, *, computed: bool = False) -> None:
+        """Raise DecodeError for a precision and scale that no server allows.
+
+        A `computed` number, in a JSON document or a variable, can have more digits than a column.
+        """
+        precision_max = COMPUTED_DIGITS_MAX if computed else PRECISION_MAX
+        scale_max = COMPUTED_DIGITS_MAX if computed else SCALE_MAX
+        if not (0 < precision <= precision_max and scale <= scale_max and scale <= precision):
             reason = f"DECIMAL({precision},{scale}) does not exist"
             raise DecodeError(reason)
         whole_digits = precision - scale

@@ -11,13 +11,13 @@ from mypy_extensions import i64, u8
 from orjson import dumps
 
 from connector.binlog.columns.column_reader import PrintedReader
-from connector.digits import put_ascii, put_padded, put_uint
+from connector.codec.digits import put_ascii, put_padded, put_uint
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
+    from connector.codec.payload import PayloadReader
 
 FLOAT64_LENGTH: Final = 8
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.column_reader import ColumnReader
 from connector.binlog.columns.strings import require_blob_length
-from connector.binlog.values import Geometry
-from connector.payload import PayloadReader
+from connector.binlog.columns.values import Geometry
+from connector.codec.payload import PayloadReader
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
 
 
 def geometry_reader(column: Column) -> GeometryReader:

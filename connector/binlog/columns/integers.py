@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.column_types import ColumnType
 from connector.binlog.columns.column_reader import PrintedReader
-from connector.digits import put_int, put_uint, put_uint64
+from connector.binlog.columns.column_types import ColumnType
+from connector.codec.digits import put_int, put_uint, put_uint64
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
     from mypy_extensions import i64
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
+    from connector.codec.payload import PayloadReader
 
 _YEAR_BASE: Final = 1900
 _WORD_RANGE: Final = 1 << 64

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from librt.strings import BytesWriter
     from mypy_extensions import i64
 
-    from connector.binlog.column import Column
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.codec.payload import PayloadReader
 
 
 def json_reader(column: Column) -> JsonReader:

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, final
 from connector.binlog.columns.column_reader import ColumnReader
 from connector.binlog.columns.json_document import json_text
 from connector.binlog.columns.strings import require_blob_length
-from connector.binlog.values import JsonDiff, JsonDiffs, JsonOperation
+from connector.binlog.columns.values import JsonDiff, JsonDiffs, JsonOperation
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.payload import PayloadReader
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
 
 _OPERATIONS = (JsonOperation.REPLACE, JsonOperation.INSERT, JsonOperation.REMOVE)
 

@@ -25,10 +25,10 @@ from mypy_extensions import i64, mypyc_attr, u8
 
 from connector.binlog.columns.floats import FLOAT64_LENGTH
 from connector.binlog.columns.json_scalars import put_double, put_opaque
-from connector.digits import put_int, put_uint, put_uint64
+from connector.codec.digits import put_int, put_uint, put_uint64
+from connector.codec.json_strings import ONCE, QUOTE, TWICE, put_utf8, put_written
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.json_strings import ONCE, QUOTE, TWICE, put_utf8, put_written
-from connector.payload import PayloadReader
 
 DEPTH_MAX: Final = 100  # the server's limit
 

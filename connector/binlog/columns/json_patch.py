@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, cast
 from mypy_extensions import mypyc_attr
 
 from connector.binlog.columns.json_document import require_depth
-from connector.binlog.values import ABSENT, JsonDiffs, JsonOperation
+from connector.binlog.columns.values import ABSENT, JsonDiffs, JsonOperation
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
-    from connector.binlog.values import JsonDiff, Value
+    from connector.binlog.columns.values import JsonDiff, Value
 
 
 @mypyc_attr(native_class=False)  # a native class has no base that is built in

@@ -16,7 +16,7 @@ from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64, u8
 from orjson import dumps
 
-from connector.binlog.column_types import ColumnType
+from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import put_float64, require_finite
 from connector.binlog.columns.time_text import (
@@ -25,10 +25,10 @@ from connector.binlog.columns.time_text import (
     put_packed_time,
     require_fraction_fits,
 )
-from connector.digits import put_ascii
+from connector.codec.digits import put_ascii
+from connector.codec.json_strings import QUOTE
+from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError
-from connector.json_strings import QUOTE
-from connector.payload import PayloadReader
 
 # The server prints a number without exponent when its point is within these places.
 _POINT_MIN = -14
@@ -108,7 +108,7 @@ def put_opaque(out: BytesWriter, column_type: i64, data: bytes) -> None:
     if column_type == _DECIMAL:
         reader = PayloadReader(data)
         precision = reader.read_uint8()
-        DecimalReader(precision, reader.read_uint8()).put(reader, out)
+        DecimalReader(precision, reader.read_uint8(), computed=True).put(reader, out)
     elif column_type in (_DATETIME, _TIMESTAMP, _DATE, _TIME):
         out.append(u8(QUOTE))
         _put_packed(out, column_type, data)

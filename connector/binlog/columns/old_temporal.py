@@ -8,7 +8,7 @@
 
 A table that was made so keeps the format until it is rebuilt (avoid_temporal_upgrade,
 mysql56_temporal_format=OFF). MariaDB's such columns may have digits after the second; their values
-are longer, and the log does not tell, so that the bytes of the row do not fit.
+are longer, and the log does not tell: `binlog.old_temporal_rows` refuses them.
 
 https://dev.mysql.com/doc/refman/5.7/en/upgrading-from-previous-series.html
 """
@@ -26,8 +26,8 @@ from connector.errors import DecodeError
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
-    from connector.binlog.column import Column
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.codec.payload import PayloadReader
 
 _TWO_DIGITS: Final = 100
 _SIX_DIGITS: Final = 1_000_000

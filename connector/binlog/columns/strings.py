@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.character_sets import character_decoder
-from connector.binlog.collations import BINARY_COLLATION
+from connector.binlog.charsets.character_sets import character_decoder
+from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column_reader import ColumnReader
 from connector.errors import DecodeError
 
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
     from mypy_extensions import i64
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
+    from connector.codec.payload import PayloadReader
 
 _ONE_BYTE_MAX: Final = 255
 _BLOB_LENGTHS = (1, 2, 3, 4)
 _UTF8_CHARSETS = ("utf8mb3", "utf8mb4")
+# From here on a text is decoded without a copy of its bytes.
+_LARGE_TEXT: Final = 64 * 1024
 
 
 def char_reader(column: Column) -> StringReader:
@@ -127,7 +129,28 @@ class StringReader(CharacterReader):
 
     def read_bytes(self, image: PayloadReader) -> bytes:
         """Return the next value, with the zero bytes at its end."""
-        data = image.read_bytes(image.read_length(self.prefix))
+        return self._bytes(image, image.read_length(self.prefix))
+
+    def read(self, image: PayloadReader) -> Value:
+        """Return the next value, as text where it is."""
+        length = image.read_length(self.prefix)
+        if self.utf8 and length > _LARGE_TEXT:
+            return _large_text(image, length)
+        data = self._bytes(image, length)
+        text = self.text_of(data)
+        return data if text is None else text
+
+    def _bytes(self, image: PayloadReader, length: i64) -> bytes:
+        data = image.read_bytes(length)
         if len(data) < self.pad:
             return data.ljust(self.pad, b"\0")
         return data
+
+
+def _large_text(image: PayloadReader, length: i64) -> str | bytes:
+    start = image.take(length)
+    stored = memoryview(image.data)[start : start + length]
+    try:
+        return str(stored, "utf-8")
+    except UnicodeDecodeError:
+        return bytes(stored)

@@ -39,8 +39,8 @@ from connector.errors import DecodeError
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
-    from connector.binlog.column import Column
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.codec.payload import PayloadReader
 
 _DATETIME2_ZERO: Final = 0x80_0000_0000
 _TIME2_ZERO: Final = 0x80_0000

@@ -18,9 +18,9 @@ from connector.errors import DecodeError
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
-    from connector.binlog.column import Column
-    from connector.binlog.values import Value
-    from connector.payload import PayloadReader
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
+    from connector.codec.payload import PayloadReader
 
 _FLOAT_LENGTH: Final = 4
 

@@ -1,0 +1,1 @@
+"""MySQL's character sets and collations."""

@@ -1,0 +1,153 @@
+"""A collation's number becomes its name, as `information_schema.COLLATIONS` has it.
+
+The numbers are the same on every server; a few names are not. Each server called utf8mb3 `utf8`
+before it called it by its name (MySQL 8.0.30, MariaDB 10.6), which is not told apart here.
+
+https://dev.mysql.com/doc/refman/8.4/en/charset-collation-names.html
+https://mariadb.com/kb/en/supported-character-sets-and-collations/
+"""
+
+from __future__ import annotations
+
+from connector.binlog.charsets.collations import charset_of
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_NAMES: dict[str, str] = {
+    "armscii8": "general_ci=32 bin=64",
+    "ascii": "general_ci=11 bin=65",
+    "big5": "chinese_ci=1 bin=84",
+    "cp1250": "general_ci=26 czech_cs=34 croatian_ci=44 bin=66 polish_ci=99",
+    "cp1251": "bulgarian_ci=14 ukrainian_ci=23 bin=50 general_ci=51 general_cs=52",
+    "cp1256": "general_ci=57 bin=67",
+    "cp1257": "lithuanian_ci=29 bin=58 general_ci=59",
+    "cp850": "general_ci=4 bin=80",
+    "cp852": "general_ci=40 bin=81",
+    "cp866": "general_ci=36 bin=68",
+    "cp932": "japanese_ci=95 bin=96",
+    "dec8": "swedish_ci=3 bin=69",
+    "eucjpms": "japanese_ci=97 bin=98",
+    "euckr": "korean_ci=19 bin=85",
+    "gb18030": "chinese_ci=248 bin=249 unicode_520_ci=250",
+    "gb2312": "chinese_ci=24 bin=86",
+    "gbk": "chinese_ci=28 bin=87",
+    "geostd8": "general_ci=92 bin=93",
+    "greek": "general_ci=25 bin=70",
+    "hebrew": "general_ci=16 bin=71",
+    "hp8": "english_ci=6 bin=72",
+    "keybcs2": "general_ci=37 bin=73",
+    "koi8r": "general_ci=7 bin=74",
+    "koi8u": "general_ci=22 bin=75",
+    "latin1": (
+        "german1_ci=5 swedish_ci=8 danish_ci=15 german2_ci=31 bin=47 general_ci=48 "
+        "general_cs=49 spanish_ci=94"
+    ),
+    "latin2": "czech_cs=2 general_ci=9 hungarian_ci=21 croatian_ci=27 bin=77",
+    "latin5": "turkish_ci=30 bin=78",
+    "latin7": "estonian_cs=20 general_ci=41 general_cs=42 bin=79",
+    "macce": "general_ci=38 bin=43",
+    "macroman": "general_ci=39 bin=53",
+    "sjis": "japanese_ci=13 bin=88",
+    "swe7": "swedish_ci=10 bin=82",
+    "tis620": "thai_ci=18 bin=89",
+    "ucs2": "general_ci=35 bin=90 general_mysql500_ci=159",
+    "ujis": "japanese_ci=12 bin=91",
+    "utf16": "general_ci=54 bin=55",
+    "utf16le": "general_ci=56 bin=62",
+    "utf32": "general_ci=60 bin=61",
+    "utf8mb3": "general_ci=33 tolower_ci=76 bin=83 general_mysql500_ci=223",
+    "utf8mb4": (
+        "general_ci=45 bin=46 0900_as_cs=278 ja_0900_as_cs=303 ja_0900_as_cs_ks=304 "
+        "0900_as_ci=305 ru_0900_ai_ci=306 ru_0900_as_cs=307 zh_0900_as_cs=308 0900_bin=309"
+    ),
+}
+
+# Of the Unicode character sets, from the first number on.
+_LANGUAGES = _words(
+    "unicode icelandic latvian romanian slovenian polish estonian spanish swedish turkish czech "
+    "danish lithuanian slovak spanish2 roman persian esperanto hungarian sinhala german2 croatian "
+    "unicode_520 vietnamese"
+)
+_LANGUAGES_START = {"utf16": 101, "ucs2": 128, "utf32": 160, "utf8mb3": 192, "utf8mb4": 224}
+
+# Of utf8mb4 in MySQL 8.0: accent-insensitive from the one number, accent-sensitive from the other;
+# `-` where a number was left out. The later ones lie side by side.
+_UCA900 = _words("- de_pb is lv ro sl pl et es sv tr cs da lt sk es_trad la - eo hu hr - vi")
+_UCA900_START = {"0900_ai_ci": 255, "0900_as_cs": 278}
+_UCA900_PAIRS = _words("nb nn sr_latn bs bg gl mn_cyrl")
+_UCA900_PAIRS_START = 310
+
+# MariaDB's own, from the first number on, and its names for numbers that MySQL calls otherwise.
+_MARIADB = _words("croatian_ci myanmar_ci thai_520_w2 general1400_as_ci")
+_MARIADB_START = {"utf8mb3": 576, "utf8mb4": 608, "ucs2": 640, "utf16": 672, "utf32": 736}
+_MARIADB_CROATIAN = _LANGUAGES.index("croatian")
+
+# MariaDB's NO PAD variant of a collation lies this far above it.
+_NO_PAD = range(1024, 2048)
+_UCA1400_START = 2048
+_UCA1400_SIZE = 256
+_UCA1400_LANGUAGES = ["", *_LANGUAGES[1:21], "", "", "vietnamese", "croatian"]
+# By the lowest three bits.
+_UCA1400_ENDINGS = _words("ai_ci ai_cs as_ci as_cs nopad_ai_ci nopad_ai_cs nopad_as_ci nopad_as_cs")
+
+
+def collation_name(number: int, *, mariadb: bool = False) -> str | None:
+    """Return the name that the server has for a collation, None for an unknown number."""
+    if number in _NO_PAD:
+        padded = collation_name(number - _NO_PAD.start, mariadb=True)
+        if padded is None:
+            return None
+        name, _, ending = padded.rpartition("_")
+        return f"{name}_nopad_{ending}"
+    if number >= _UCA1400_START:
+        return _uca1400_name(number)
+    return (_OF_MARIADB.get(number) if mariadb else None) or _OF_MYSQL.get(number)
+
+
+def _uca1400_name(number: int) -> str | None:
+    charset = charset_of(number)
+    place = (number - _UCA1400_START) % _UCA1400_SIZE
+    language_place, ending = divmod(place, len(_UCA1400_ENDINGS))
+    if charset is None or language_place >= len(_UCA1400_LANGUAGES):
+        return None
+    language = _UCA1400_LANGUAGES[language_place]
+    if language_place and not language:
+        return None
+    return "_".join(filter(None, (charset, "uca1400", language, _UCA1400_ENDINGS[ending])))
+
+
+def _mysql_names() -> dict[int, str]:
+    names = {63: "binary"}
+    for charset, members in _NAMES.items():
+        for member in members.split():
+            ending, _, digits = member.partition("=")
+            names[int(digits)] = f"{charset}_{ending}"
+    for charset, start in _LANGUAGES_START.items():
+        for number, language in enumerate(_LANGUAGES, start):
+            names[number] = f"{charset}_{language}_ci"
+    for ending, start in _UCA900_START.items():
+        for number, language in enumerate(_UCA900, start):
+            if language != "-":
+                names[number] = f"utf8mb4_{language}_{ending}"
+        names[start] = f"utf8mb4_{ending}"
+    for place, language in enumerate(_UCA900_PAIRS):
+        for number, ending in enumerate(_UCA900_START, _UCA900_PAIRS_START + 2 * place):
+            names[number] = f"utf8mb4_{language}_{ending}"
+    return names
+
+
+def _mariadb_names() -> dict[int, str]:
+    names: dict[int, str] = {}
+    for charset, start in _LANGUAGES_START.items():
+        names[start + _MARIADB_CROATIAN] = f"{charset}_croatian_mysql561_ci"
+    for charset, start in _MARIADB_START.items():
+        for number, ending in enumerate(_MARIADB, start):
+            names[number] = f"{charset}_{ending}"
+    return names
+
+
+_OF_MYSQL = _mysql_names()
+_OF_MARIADB = _mariadb_names()

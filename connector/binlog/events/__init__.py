@@ -1,0 +1,1 @@
+"""Bodies of events, one family a file."""

@@ -1,0 +1,98 @@
+"""MariaDB's compressed events (log_bin_compress, 10.2.3) become the bodies of the plain ones.
+
+::
+
+    QUERY_COMPRESSED   the body of QUERY up to the query │ record
+    rows, compressed   the body of the rows event up to the first row │ record
+    record             1 │ algorithm 3 bits = 0 │ 0 │ n 3 bits │ length, n bytes, big-endian │ zlib
+
+The length is that of the bytes before they were compressed.
+
+https://mariadb.com/kb/en/compressing-events-to-reduce-size-of-the-binary-log/
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from connector.binlog.framing.post_header import read_post_header
+from connector.codec.payload import PayloadReader
+from connector.errors import DecodeError
+
+# The largest event that a server can write or send: max_allowed_packet ends there.
+EVENT_LENGTH_MAX = 1 << 30
+
+# Bytes that are decompressed at a time, so that a length that lies allocates nothing.
+STEP_LENGTH = 1 << 20
+
+# The fixed part of QUERY_EVENT, and what is in it around the length of the schema's name.
+_QUERY_HEADER_LENGTH = 13
+_SCHEMA_LENGTH_OFFSET = 8
+_ERROR_CODE_LENGTH = 2
+
+_ZLIB = 0x80
+_HEAD_MASK = 0xF8
+_LENGTH_MASK = 0x07
+_LENGTH_BYTES_MAX = 4
+
+
+def decompress_query(body: PayloadReader, post_header_length: int | None = None) -> PayloadReader:
+    """Return the body of the QUERY_EVENT that a QUERY_COMPRESSED_EVENT stands for."""
+    plain = PayloadReader(body.data, body.offset, body.end)
+    head = read_post_header(plain, post_header_length, _QUERY_HEADER_LENGTH)
+    head.skip(_SCHEMA_LENGTH_OFFSET)
+    schema_length = head.read_uint8()
+    head.skip(_ERROR_CODE_LENGTH)
+    plain.skip(head.read_uint16() + schema_length + 1)
+    return _decompress(body, plain.offset)
+
+
+def decompress_rows(body: PayloadReader, *, update: bool) -> PayloadReader:
+    """Return what is behind the head of the rows event that a compressed one stands for.
+
+    The cursor is behind the head, at the number of columns.
+    """
+    head = PayloadReader(body.data, body.offset, body.end)
+    bitmap_length = (head.read_lenenc() + 7) // 8
+    head.skip(bitmap_length * (2 if update else 1))
+    return _decompress(body, head.offset)
+
+
+def _decompress(body: PayloadReader, end_of_plain: int) -> PayloadReader:
+    plain = body.read_bytes(end_of_plain - body.offset)
+    return PayloadReader(plain + read_compressed(body))
+
+
+def read_compressed(body: PayloadReader) -> bytes:
+    """Read a compressed record, which fills the body, and return what was compressed.
+
+    Raises DecodeError for a record whose length is not true, and decompresses no more of it.
+    """
+    head = body.read_uint8()
+    length_bytes = head & _LENGTH_MASK
+    if head & _HEAD_MASK != _ZLIB or not 0 < length_bytes <= _LENGTH_BYTES_MAX:
+        reason = f"{head:#04x} does not start a record that zlib compressed"
+        raise DecodeError(reason)
+    length = int.from_bytes(body.read_bytes(length_bytes), "big")
+    if length > EVENT_LENGTH_MAX:
+        reason = f"{length} bytes before compression are more than any event has"
+        raise DecodeError(reason)
+    compressed = body.read_rest()
+    decompressor = zlib.decompressobj()
+    chunks: list[bytes] = []
+    left = length + 1  # one more tells a length that is too small
+    try:
+        while left and not decompressor.eof:
+            chunk = decompressor.decompress(compressed, min(left, STEP_LENGTH))
+            compressed = decompressor.unconsumed_tail
+            if not chunk and not compressed:
+                break
+            left -= len(chunk)
+            chunks.append(chunk)
+    except zlib.error as error:
+        reason = f"it cannot be decompressed: {error}"
+        raise DecodeError(reason) from error
+    if left != 1 or not decompressor.eof or decompressor.unused_data:
+        reason = f"its record does not hold the {length} bytes that it says, and nothing else"
+        raise DecodeError(reason)
+    return b"".join(chunks)

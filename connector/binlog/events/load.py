@@ -1,0 +1,246 @@
+"""Events of LOAD DATA logged as a statement: how the file is read, and the file itself.
+
+::
+
+    LOAD, NEW_LOAD   thread_id u32 │ exec_time u32 │ skip_lines u32 │ table length u8 │
+                     schema length u8 │ column count u32 │ format │ length u8 * count │
+                     (column │ 0) * count │ table │ 0 │ schema │ 0 │ file name to the end
+    CREATE_FILE      as NEW_LOAD, with file_id u32 before the format and 0 │ block behind the name
+    APPEND_BLOCK     file_id u32 │ block to the end                BEGIN_LOAD_QUERY as well
+    EXEC_LOAD        file_id u32                                   DELETE_FILE as well
+
+    format of LOAD   field_term │ enclosed │ line_term │ line_start │ escaped: one byte each │
+                     opt_flags u8 │ empty_flags u8
+    format else      the same five, each length u8 │ bytes │ opt_flags u8
+
+3.23 wrote LOAD and left the file to the replica to fetch. 4.0 and 4.1 wrote CREATE_FILE,
+APPEND_BLOCK and EXEC_LOAD; 5.0 and newer write BEGIN_LOAD_QUERY, APPEND_BLOCK and
+EXECUTE_LOAD_QUERY, which is in `statement_events`. DELETE_FILE ends a load that failed.
+
+https://dev.mysql.com/doc/dev/mysql-server/5.7.44/classLoad__log__event.html
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Append__block__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import TYPE_CHECKING
+
+from connector.binlog.framing.post_header import read_post_header
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from connector.codec.payload import PayloadReader
+
+_LOAD_HEADER_LENGTH = 18
+_FILE_ID_LENGTH = 4
+
+
+class LoadFlag(IntFlag):
+    """Words of the LOAD DATA statement, MySQL's opt_flags."""
+
+    DUMPFILE = 0x01
+    OPT_ENCLOSED = 0x02
+    REPLACE = 0x04
+    IGNORE = 0x08
+
+
+@dataclass(slots=True)
+class LoadFormat:
+    """How the file is split into rows and columns, MySQL's sql_ex; b"" is an empty string."""
+
+    field_term: bytes
+    enclosed: bytes
+    line_term: bytes
+    line_start: bytes
+    escaped: bytes
+    opt_flags: LoadFlag
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> LoadFormat:
+        """Decode the form of 4.0 and newer: strings of any length."""
+        field_term, enclosed, line_term, line_start, escaped = (
+            body.read_bytes(body.read_uint8()) for _ in range(5)
+        )
+        flags = LoadFlag(body.read_uint8())
+        return cls(field_term, enclosed, line_term, line_start, escaped, flags)
+
+    @classmethod
+    def decode_old(cls, body: PayloadReader) -> LoadFormat:
+        """Decode the form of 3.23: one byte each, and a bit for each that counts as empty."""
+        characters = body.read_bytes(5)
+        opt_flags = LoadFlag(body.read_uint8())
+        empty_flags = body.read_uint8()
+        field_term, enclosed, line_term, line_start, escaped = (
+            b"" if empty_flags >> place & 1 else characters[place : place + 1]
+            for place in range(len(characters))
+        )
+        return cls(field_term, enclosed, line_term, line_start, escaped, opt_flags)
+
+
+@dataclass(slots=True)
+class LoadEvent:
+    """LOAD DATA as LOAD_EVENT (3.23) and NEW_LOAD_EVENT (4.0) say it."""
+
+    thread_id: int
+    exec_time: int  # seconds
+    skip_lines: int
+    schema: str
+    table: str
+    columns: list[str]  # empty for all
+    format: LoadFormat
+    file_name: str  # bytes that are not UTF-8 are written as \\xNN
+
+    @classmethod
+    def decode(
+        cls, body: PayloadReader, post_header_length: int | None = None, *, old_format: bool = False
+    ) -> LoadEvent:
+        """Decode an event body; `old_format` for LOAD_EVENT."""
+        head = read_post_header(body, post_header_length, _LOAD_HEADER_LENGTH)
+        facts = _read_load(head, body, old_format=old_format)
+        return cls(*facts, _file_name(body.read_rest()))
+
+
+@dataclass(slots=True)
+class CreateFileEvent:
+    """LOAD DATA as 4.0 and 4.1 say it, with the first block of the file."""
+
+    thread_id: int
+    exec_time: int  # seconds
+    skip_lines: int
+    schema: str
+    table: str
+    columns: list[str]  # empty for all
+    format: LoadFormat
+    file_name: str  # bytes that are not UTF-8 are written as \\xNN
+    file_id: int
+    block: bytes
+
+    @classmethod
+    def decode(
+        cls,
+        body: PayloadReader,
+        load_header_length: int | None = None,
+        post_header_length: int | None = None,
+    ) -> CreateFileEvent:
+        """Decode an event body, whose fixed part is that of NEW_LOAD_EVENT and its own."""
+        head = read_post_header(body, load_header_length, _LOAD_HEADER_LENGTH)
+        file_id = read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32()
+        facts = _read_load(head, body, old_format=False)
+        file_name = _file_name(_read_terminated(body, "the name of the file"))
+        return cls(*facts, file_name, file_id, body.read_rest())
+
+
+@dataclass(slots=True)
+class AppendBlockEvent:
+    """The next block of a file."""
+
+    file_id: int
+    block: bytes
+
+    @classmethod
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> AppendBlockEvent:
+        """Decode an event body."""
+        head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
+        return cls(head.read_uint32(), body.read_rest())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little") + self.block
+
+
+@dataclass(slots=True)
+class BeginLoadQueryEvent:
+    """The first block of a file that EXECUTE_LOAD_QUERY_EVENT will load."""
+
+    file_id: int
+    block: bytes
+
+    @classmethod
+    def decode(
+        cls, body: PayloadReader, post_header_length: int | None = None
+    ) -> BeginLoadQueryEvent:
+        """Decode an event body."""
+        head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
+        return cls(head.read_uint32(), body.read_rest())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little") + self.block
+
+
+@dataclass(slots=True)
+class ExecLoadEvent:
+    """The file of a CREATE_FILE_EVENT is complete: load it."""
+
+    file_id: int
+
+    @classmethod
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> ExecLoadEvent:
+        """Decode an event body."""
+        return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little")
+
+
+@dataclass(slots=True)
+class DeleteFileEvent:
+    """The load failed: forget the file."""
+
+    file_id: int
+
+    @classmethod
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> DeleteFileEvent:
+        """Decode an event body."""
+        return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.file_id.to_bytes(_FILE_ID_LENGTH, "little")
+
+
+def _read_load(
+    head: PayloadReader, body: PayloadReader, *, old_format: bool
+) -> tuple[int, int, int, str, str, list[str], LoadFormat]:
+    """Read the fields that CREATE_FILE_EVENT has as well, up to the name of the file."""
+    thread_id = head.read_uint32()
+    exec_time = head.read_uint32()
+    skip_lines = head.read_uint32()
+    table_length = head.read_uint8()
+    schema_length = head.read_uint8()
+    column_count = head.read_uint32()
+    load_format = LoadFormat.decode_old(body) if old_format else LoadFormat.decode(body)
+    lengths = body.read_bytes(column_count)
+    columns = [_read_name(body, length, "a column") for length in lengths]
+    table = _read_name(body, table_length, "the table")
+    schema = _read_name(body, schema_length, "the schema")
+    return thread_id, exec_time, skip_lines, schema, table, columns, load_format
+
+
+def _read_name(body: PayloadReader, length: int, what: str) -> str:
+    raw = body.read_bytes(length)
+    if body.read_uint8():
+        reason = f"the name of {what} does not end where its length says"
+        raise DecodeError(reason)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        reason = f"the name of {what} is not UTF-8"
+        raise DecodeError(reason) from None
+
+
+def _read_terminated(body: PayloadReader, what: str) -> bytes:
+    end = body.data.find(b"\0", body.offset, body.end)
+    if end < 0:
+        reason = f"{what} has no end"
+        raise DecodeError(reason)
+    raw = body.read_bytes(end - body.offset)
+    body.skip(1)
+    return raw
+
+
+def _file_name(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")

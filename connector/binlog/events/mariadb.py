@@ -1,0 +1,209 @@
+"""Events that only MariaDB writes.
+
+::
+
+    GTID               sequence u64 │ domain_id u32 │ flags u8 │
+                       [commit_id u64]                                        flag 0x02
+                       [format_id u32 │ gtrid length u8 │ bqual length u8 │
+                        gtrid │ bqual]                                        flags 0x40, 0x80
+                       [flags_extra u8, not 0]                                10.7
+                       [extra_engines u8]                                     extra flag 0x01
+                       [sa_seq_no u64]                                        extra flags 0x04, 0x08
+                       [thread_id u32]                                        extra flag 0x10, 11.5
+                       zeros up to 19 bytes
+    GTID_LIST          count u28, flags u4 │
+                       (domain_id u32 │ server_id u32 │ sequence u64) * count │ zeros up to 6 bytes
+    ANNOTATE_ROWS      query to the end
+    BINLOG_CHECKPOINT  length u32 │ file
+
+The server_id of a GTID is the one in the event's header.
+
+https://mariadb.com/kb/en/gtid_event/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from connector.binlog.events.control import decode_file_name
+from connector.binlog.events.xa import XaXid
+from connector.gtid import MariadbGtid
+
+if TYPE_CHECKING:
+    from connector.binlog.framing.header import EventHeader
+    from connector.codec.payload import PayloadReader
+
+FL_STANDALONE = 0x01
+FL_GROUP_COMMIT_ID = 0x02
+FL_TRANSACTIONAL = 0x04
+FL_ALLOW_PARALLEL = 0x08
+FL_WAITED = 0x10
+FL_DDL = 0x20
+FL_PREPARED_XA = 0x40
+FL_COMPLETED_XA = 0x80
+
+FL_EXTRA_MULTI_ENGINE_E1 = 0x01
+FL_START_ALTER_E1 = 0x02
+FL_COMMIT_ALTER_E1 = 0x04
+FL_ROLLBACK_ALTER_E1 = 0x08
+FL_EXTRA_THREAD_ID = 0x10
+
+_GTID_LAYOUT = Struct("<QIB")
+_XID_LAYOUT = Struct("<IBB")
+_LIST_COUNT_MASK = 0x0FFF_FFFF
+_LIST_FLAGS_SHIFT = 28
+
+
+@dataclass(slots=True)
+class MariadbGtidEvent:
+    """A transaction begins; without `standalone` it stands for BEGIN, too.
+
+    https://mariadb.com/kb/en/gtid_event/
+    """
+
+    gtid: MariadbGtid
+    flags: int
+    commit_id: int | None  # equal in transactions that were committed as one group
+    xid: XaXid | None = None  # of the XA transaction that is prepared or completed
+    flags_extra: int = 0
+    extra_engines: int | None = None  # engines with two-phase commit in the group, without one
+    sa_seq_no: int | None = None  # number of the GTID that began this ALTER TABLE in two phases
+    thread_id: int | None = None  # of the session
+    rest: bytes = b""  # zeros that fill the event up, or fields of flags that are not known
+
+    @classmethod
+    def decode(cls, body: PayloadReader, header: EventHeader) -> MariadbGtidEvent:
+        """Decode an event body."""
+        sequence, domain_id, flags = _GTID_LAYOUT.unpack(body.read_bytes(_GTID_LAYOUT.size))
+        event = cls(MariadbGtid(domain_id, header.server_id, sequence), flags, None)
+        if flags & FL_GROUP_COMMIT_ID:
+            event.commit_id = body.read_uint64()
+        if flags & (FL_PREPARED_XA | FL_COMPLETED_XA):
+            format_id, gtrid_length, bqual_length = _XID_LAYOUT.unpack(
+                body.read_bytes(_XID_LAYOUT.size)
+            )
+            event.xid = XaXid.read(body, format_id, gtrid_length, bqual_length)
+        # A zero here is the first of those that fill the event up.
+        if body.remaining and body.data[body.offset]:
+            event._read_extra(body)
+        event.rest = body.read_rest()
+        return event
+
+    def _read_extra(self, body: PayloadReader) -> None:
+        self.flags_extra = body.read_uint8()
+        if self.flags_extra & FL_EXTRA_MULTI_ENGINE_E1:
+            self.extra_engines = body.read_uint8()
+        if self.flags_extra & (FL_COMMIT_ALTER_E1 | FL_ROLLBACK_ALTER_E1):
+            self.sa_seq_no = body.read_uint64()
+        if self.flags_extra & FL_EXTRA_THREAD_ID:
+            self.thread_id = body.read_uint32()
+
+    def encode(self) -> bytes:
+        """Return the event body; the server_id is the header's."""
+        chunks = [_GTID_LAYOUT.pack(self.gtid.sequence, self.gtid.domain_id, self.flags)]
+        if self.commit_id is not None:
+            chunks.append(self.commit_id.to_bytes(8, "little"))
+        if self.xid is not None:
+            xid = self.xid
+            chunks += _XID_LAYOUT.pack(xid.format_id, len(xid.gtrid), len(xid.bqual)), xid.gtrid
+            chunks.append(xid.bqual)
+        if self.flags_extra:
+            chunks.append(bytes([self.flags_extra]))
+        for value, length in ((self.extra_engines, 1), (self.sa_seq_no, 8), (self.thread_id, 4)):
+            if value is not None:
+                chunks.append(value.to_bytes(length, "little"))
+        return b"".join(chunks) + self.rest
+
+    @property
+    def standalone(self) -> bool:
+        """Whether one statement follows, which ends the group without COMMIT."""
+        return self.flags & FL_STANDALONE != 0
+
+    @property
+    def transactional(self) -> bool:
+        """Whether the group can be rolled back as a whole."""
+        return self.flags & FL_TRANSACTIONAL != 0
+
+    @property
+    def ddl(self) -> bool:
+        """Whether the group holds DDL."""
+        return self.flags & FL_DDL != 0
+
+    @property
+    def prepared_xa(self) -> bool:
+        """Whether the group ends in XA PREPARE, so that its outcome comes later."""
+        return self.flags & FL_PREPARED_XA != 0
+
+    @property
+    def completed_xa(self) -> bool:
+        """Whether the group is the XA COMMIT or XA ROLLBACK of an earlier one."""
+        return self.flags & FL_COMPLETED_XA != 0
+
+
+@dataclass(slots=True)
+class MariadbGtidListEvent:
+    """The last GTID of each domain and server in the files before this one.
+
+    https://mariadb.com/kb/en/gtid_list_event/
+    """
+
+    gtids: list[MariadbGtid]
+    flags: int
+    rest: bytes = b""  # zeros that fill the event up
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> MariadbGtidListEvent:
+        """Decode an event body."""
+        word = body.read_uint32()
+        count = word & _LIST_COUNT_MASK
+        gtids = [MariadbGtid.decode(body) for _ in range(count)]
+        return cls(gtids, word >> _LIST_FLAGS_SHIFT, body.read_rest())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        word = len(self.gtids) | self.flags << _LIST_FLAGS_SHIFT
+        entries = b"".join(gtid.encode() for gtid in self.gtids)
+        return word.to_bytes(4, "little") + entries + self.rest
+
+
+@dataclass(slots=True)
+class AnnotateRowsEvent:
+    """The statement whose rows follow (binlog_annotate_row_events).
+
+    https://mariadb.com/kb/en/annotate_rows_event/
+    """
+
+    query_bytes: bytes
+    query: str  # bytes that are not UTF-8 are written as \\xNN
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> AnnotateRowsEvent:
+        """Decode an event body."""
+        query_bytes = body.read_rest()
+        return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"))
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.query_bytes
+
+
+@dataclass(slots=True)
+class BinlogCheckpointEvent:
+    """The oldest file that crash recovery would need.
+
+    https://mariadb.com/kb/en/binlog_checkpoint_event/
+    """
+
+    file: str
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> BinlogCheckpointEvent:
+        """Decode an event body."""
+        return cls(decode_file_name(body.read_bytes(body.read_uint32())))
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        name = self.file.encode("utf-8")
+        return len(name).to_bytes(4, "little") + name

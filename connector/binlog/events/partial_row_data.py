@@ -1,0 +1,121 @@
+"""PARTIAL_ROW_DATA_EVENT of MariaDB (12.3): a rows event that is cut into several events.
+
+::
+
+    total_fragments u32 │ sequence_number u32, from 1 │ flags u8 │
+    [original_size u64, flag 0x01] │ fragment to the end
+
+The fragments in their order, one directly behind the other, are the rows event with its header.
+The first one says how many bytes they have together.
+
+https://mariadb.com/docs/server/reference/clientserver-protocol/replication-protocol/partial_row_data_event
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from connector.binlog.events.rows import RowsEvent
+    from connector.codec.payload import PayloadReader
+
+FL_ORIG_EVENT_SIZE = 0x01
+
+# The size in the header of an event has 32 bits.
+ORIGINAL_SIZE_MAX = (1 << 32) - 1
+
+_LAYOUT = Struct("<IIB")
+
+
+@dataclass(slots=True)
+class PartialRowDataEvent:
+    """A part of a rows event; the last part carries the whole one as `rows_event`."""
+
+    total_fragments: int
+    sequence_number: int  # of this fragment, from 1
+    flags: int
+    original_size: int | None  # bytes of the rows event; in the first fragment
+    fragment: bytes
+    rows_event: RowsEvent | None = None  # put together, in the last fragment
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> PartialRowDataEvent:
+        """Decode an event body."""
+        total, number, flags = _LAYOUT.unpack(body.read_bytes(_LAYOUT.size))
+        if not 0 < number <= total:
+            reason = f"fragment {number} of {total} cannot be"
+            raise DecodeError(reason)
+        size = body.read_uint64() if flags & FL_ORIG_EVENT_SIZE else None
+        return cls(total, number, flags, size, body.read_rest())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        size = b"" if self.original_size is None else self.original_size.to_bytes(8, "little")
+        head = _LAYOUT.pack(self.total_fragments, self.sequence_number, self.flags)
+        return head + size + self.fragment
+
+    @property
+    def last(self) -> bool:
+        """Whether no other fragment of the rows event follows."""
+        return self.sequence_number == self.total_fragments
+
+
+class RowsEventAssembler:
+    """Puts the fragments of one rows event after the other together."""
+
+    def __init__(self) -> None:
+        self._fragments: list[bytes] = []
+        self._total = 0
+        self._size = 0  # bytes of the fragments so far
+        self._original_size: int | None = None  # bytes that all have together, where it is said
+
+    @property
+    def pending(self) -> bool:
+        """Whether fragments of a rows event are still to come."""
+        return bool(self._fragments)
+
+    def receive(self, event: PartialRowDataEvent) -> bytes | None:
+        """Return the rows event with the last fragment, else None.
+
+        Raises DecodeError for a fragment out of order, and for another size than the first one
+        said.
+        """
+        number, total = event.sequence_number, event.total_fragments
+        if number != len(self._fragments) + 1 or (self._fragments and total != self._total):
+            reason = f"fragment {number} of {total} came, but {self._give_up()} was to come"
+            raise DecodeError(reason)
+        if number == 1:
+            self._total = total
+            self._size = 0
+            self._original_size = event.original_size
+        self._fragments.append(event.fragment)
+        self._size += len(event.fragment)
+        size = ORIGINAL_SIZE_MAX if self._original_size is None else self._original_size
+        if self._size > size or (event.last and self._size < (self._original_size or 0)):
+            self._fragments.clear()
+            reason = (
+                f"the rows event has {size} bytes, but its fragments up to {number} of {total} "
+                f"have {self._size}"
+            )
+            raise DecodeError(reason)
+        if not event.last:
+            return None
+        whole = b"".join(self._fragments)
+        self._fragments.clear()
+        return whole
+
+    def require_nothing_open(self) -> None:
+        """Raise DecodeError when fragments of a rows event are still to come."""
+        if self._fragments:
+            reason = f"it came where {self._give_up()} was to come"
+            raise DecodeError(reason)
+
+    def _give_up(self) -> str:
+        """Drop what came, and return what was to come: whoever goes on is told once."""
+        count = len(self._fragments)
+        self._fragments.clear()
+        return f"fragment {count + 1} of {self._total}" if count else "the first fragment"

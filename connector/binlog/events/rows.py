@@ -1,0 +1,356 @@
+"""WRITE_ROWS, UPDATE_ROWS, DELETE_ROWS and PARTIAL_UPDATE_ROWS become rows, when asked for.
+
+::
+
+    table_id u48 │ flags u16 │ [v2: extra length u16, with itself │ extra row info] │
+    column count lenenc │ columns_present bitmap │ [update: columns_present of the after image] │
+    (before image │ after image) …          insert: after only; delete: before only
+
+Version 0, of 5.1 pre-releases, is laid out as v1, with one bitmap also for an update. Its images
+start with the null bytes of the server's own record, whose number and order depend on what the log
+does not tell (which columns are NOT NULL, the row format), so they cannot be read for certain.
+
+MySQL writes v2 since 5.6, MariaDB v1. The after images of PARTIAL_UPDATE_ROWS (8.0.3) are partial:
+`row_plan` has their layout.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from connector.binlog.columns.json_patch import with_diffs_applied
+from connector.binlog.columns.row_plan import describe
+from connector.binlog.events.rows_head import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
+from connector.binlog.events.table_map import TableMapEvent
+from connector.codec.payload import PayloadReader
+from connector.errors import DecodeError, EventError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.binlog.columns.row_plan import RowPlan
+    from connector.binlog.columns.values import Value
+    from connector.binlog.events.extra_row_info import ExtraRowInfo
+    from connector.binlog.events.rows_head import RowsHead, RowsKind
+
+_PRE_GA = (
+    "rows as servers before 5.1.18 wrote them hold the null bytes of the server's own record, and "
+    "these cannot be read without the definition of the table"
+)
+
+
+@dataclass(slots=True)
+class Row:
+    """One changed row: the columns before and after, in the order of the table.
+
+    An insert has no `before`, a delete no `after`.
+    """
+
+    before: list[Value] | None
+    after: list[Value] | None
+
+
+@mypyc_attr(acyclic=True, free_list_len=1)
+@final
+@dataclass(slots=True, init=False)
+class RowsEvent:
+    """Changed rows of one table; `rows()` decodes them."""
+
+    kind: RowsKind
+    table_map: TableMapEvent
+    flags: int
+    extra_row_info: ExtraRowInfo
+    before_columns_present: bytes | None  # bitmaps, the lowest bit first; None without the image
+    after_columns_present: bytes | None
+    file: str
+    position: int
+    event_name: str
+    _data: bytes
+    _start: i64  # of the first row in `_data`
+    _end: i64
+    partial: bool  # a PARTIAL_UPDATE_ROWS_EVENT
+    refused: str | None  # why the rows cannot be read, where that is known beforehand
+
+    def __init__(
+        self,
+        kind: RowsKind,
+        table_map: TableMapEvent,
+        flags: int,
+        extra_row_info: ExtraRowInfo,
+        before_columns_present: bytes | None,
+        after_columns_present: bytes | None,
+        file: str,
+        position: int,
+        event_name: str,
+        _data: bytes,
+        _start: i64,
+        _end: i64,
+        partial: bool = False,
+        refused: str | None = None,
+    ) -> None:
+        """State the fields in their order."""
+        self.kind = kind
+        self.table_map = table_map
+        self.flags = flags
+        self.extra_row_info = extra_row_info
+        self.before_columns_present = before_columns_present
+        self.after_columns_present = after_columns_present
+        self.file = file
+        self.position = position
+        self.event_name = event_name
+        self._data = _data
+        self._start = _start
+        self._end = _end
+        self.partial = partial
+        self.refused = refused
+
+    @staticmethod
+    def decode(
+        body: PayloadReader,
+        head: RowsHead,
+        kind: RowsKind,
+        table_map: TableMapEvent,
+        origin: tuple[str, int, str],
+        *,
+        partial: bool = False,
+        pre_ga: bool = False,
+    ) -> RowsEvent:
+        """Decode what follows `head`; `origin` is file, position and name for error messages."""
+        count = body.read_lenenc()
+        columns = len(table_map.columns)
+        if count != columns:
+            reason = (
+                f"the event has {count} columns, but the table map of "
+                f"{table_map.schema}.{table_map.table} has {columns}"
+            )
+            raise DecodeError(reason)
+        before: bytes | None = None
+        after: bytes | None = None
+        present = table_map.read_bitmap(body)
+        if kind is not INSERT:
+            before = present
+        if kind is not DELETE:
+            after = present
+        if kind is UPDATE and not pre_ga:
+            after = table_map.read_bitmap(body)
+        start = body.take(body.remaining)
+        return RowsEvent(
+            kind,
+            table_map,
+            head.flags,
+            head.extra_row_info,
+            before,
+            after,
+            origin[0],
+            origin[1],
+            origin[2],
+            body.data,
+            start,
+            body.end,
+            partial,
+            _PRE_GA if pre_ga else None,
+        )
+
+    @staticmethod
+    def dummy(head: RowsHead, kind: RowsKind, origin: tuple[str, int, str]) -> RowsEvent:
+        """Return the event without rows that only ends a statement."""
+        nothing = TableMapEvent(head.table_id, 0, "", "", [])
+        return RowsEvent(
+            kind,
+            nothing,
+            head.flags,
+            head.extra_row_info,
+            None,
+            None,
+            origin[0],
+            origin[1],
+            origin[2],
+            b"",
+            0,
+            0,
+        )
+
+    @property
+    def stmt_end(self) -> bool:
+        """Whether this is the last rows event of its statement."""
+        return self.flags & STMT_END_F != 0
+
+    @property
+    def is_dummy(self) -> bool:
+        """Whether the event names no table and only ends a statement."""
+        return self.table_map.table_id == DUMMY_TABLE_ID
+
+    @property
+    def rows_length(self) -> int:
+        """Bytes of all images: more than the event has where it is compressed or in fragments."""
+        return self._end - self._start
+
+    @property
+    def plan(self) -> RowPlan:
+        """What reads the images; raises DecodeError where nothing can."""
+        if self.refused is not None:
+            raise DecodeError(self.refused)
+        return self.table_map.row_plan
+
+    def images(self) -> PayloadReader:
+        """Return a cursor over the images of all rows."""
+        return PayloadReader(self._data, self._start, self._end)
+
+    def has_lone_row(self) -> bool:
+        """Return whether there is one row, although its images take no bytes.
+
+        That is an INSERT of nothing but defaults with binlog_row_image=MINIMAL. Raises DecodeError
+        where no row can be read.
+        """
+        plan = self.plan
+        if (
+            self.partial
+            or _places(plan, self.before_columns_present)
+            or _places(plan, self.after_columns_present)
+        ):
+            return False
+        if self._start < self._end:
+            reason = f"{self.rows_length} bytes of rows, but no column is present"
+            raise DecodeError(reason)
+        return len(self.table_map.columns) > 0
+
+    def count(self) -> int:
+        """Return how many rows there are; their values are not looked at.
+
+        Raises EventError for a row whose end cannot be found.
+        """
+        try:
+            return self._count()
+        except DecodeError as error:
+            raise self.unreadable(error) from error
+
+    def _count(self) -> i64:
+        count: i64 = 1 if self.has_lone_row() else 0
+        plan = self.plan
+        image = self.images()
+        before = _places(plan, self.before_columns_present)
+        after = _places(plan, self.after_columns_present)
+        while image.offset < image.end:
+            self._skip_row(plan, image, before, after)
+            count += 1
+        return count
+
+    def _skip_row(
+        self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
+    ) -> None:
+        if before is not None:
+            plan.skip_image(image, before)
+        if after is not None:
+            if self.partial:
+                plan.skip_partial_image(image, after)
+            else:
+                plan.skip_image(image, after)
+
+    def split(self, first: int = 0) -> Iterator[RowsEvent]:
+        """Yield each row from number `first` on as an event that has it alone.
+
+        Raises EventError for a row whose end cannot be found.
+        """
+        try:
+            yield from self._split(first)
+        except DecodeError as error:
+            raise self.unreadable(error) from error
+
+    def rows(self, *, apply_diffs: bool = False) -> Iterator[Row]:
+        """Decode the rows one after the other, in their order.
+
+        With `apply_diffs` the `JsonDiffs` of a partial update become the whole document, as the
+        server prints it, wherever the before image has the one that they change.
+
+        Raises EventError for a row that cannot be read.
+        """
+        try:
+            if apply_diffs and self.partial:
+                yield from map(self._with_diffs_applied, self._rows())
+            else:
+                yield from self._rows()
+        except DecodeError as error:
+            raise self.unreadable(error) from error
+
+    def unreadable(self, error: DecodeError) -> EventError:
+        """Return what to raise where `error` is why a row cannot be read."""
+        reason = f"table {self.table_map.schema}.{self.table_map.table}, {error}"
+        return EventError(self.file, self.position, self.event_name, reason)
+
+    def _rows(self) -> Iterator[Row]:
+        lone = self.has_lone_row()
+        plan = self.plan
+        image = self.images()
+        before = _places(plan, self.before_columns_present)
+        after = _places(plan, self.after_columns_present)
+        while lone or image.offset < image.end:
+            lone = False
+            yield self._read_row(plan, image, before, after)
+
+    def _split(self, first: int) -> Iterator[RowsEvent]:
+        if self.has_lone_row():
+            if not first:
+                yield self
+            return
+        plan = self.plan
+        image = self.images()
+        before = _places(plan, self.before_columns_present)
+        after = _places(plan, self.after_columns_present)
+        number = 0
+        while image.offset < image.end:
+            start = image.offset
+            self._skip_row(plan, image, before, after)
+            if number >= first:
+                yield self._part(start, image.offset)
+            number += 1
+
+    def _part(self, start: i64, end: i64) -> RowsEvent:
+        return RowsEvent(
+            self.kind,
+            self.table_map,
+            self.flags,
+            self.extra_row_info,
+            self.before_columns_present,
+            self.after_columns_present,
+            self.file,
+            self.position,
+            self.event_name,
+            self._data,
+            start,
+            end,
+            self.partial,
+            self.refused,
+        )
+
+    def _read_row(
+        self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
+    ) -> Row:
+        read_after = plan.read_partial_image if self.partial else plan.read_image
+        return Row(
+            None if before is None else plan.read_image(image, before),
+            None if after is None else read_after(image, after),
+        )
+
+    def _with_diffs_applied(self, row: Row) -> Row:
+        before, after = row.before, row.after
+        assert before is not None
+        assert after is not None
+        whole: list[Value] = []
+        place = 0
+        try:
+            for value in before:
+                whole.append(with_diffs_applied(value, after[place]))
+                place += 1
+        except DecodeError as error:
+            reason = f"{describe(self.table_map.columns[place], place)}: {error}"
+            raise DecodeError(reason) from error
+        return Row(before, whole)
+
+
+def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
+    return None if columns_present is None else plan.places(columns_present)

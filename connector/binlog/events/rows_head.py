@@ -1,0 +1,82 @@
+"""What a rows event says before its bitmaps: the kind of change, and the table.
+
+::
+
+    table_id u48 │ flags u16 │ [v2: extra length u16, with itself │ extra row info]
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from connector.binlog.events.extra_row_info import ExtraRowInfo
+from connector.binlog.events.table_map import read_table_id
+from connector.binlog.framing.post_header import read_post_header
+from connector.codec.payload import PayloadReader
+
+# The last rows event of a statement: the table maps before it are of no further use.
+STMT_END_F: Final = 0x0001
+
+# Names no table: the event only ends a statement.
+DUMMY_TABLE_ID: Final = 0xFF_FFFF
+
+_EXTRA_LENGTH_BYTES: Final = 2
+_POST_HEADER_LENGTHS: Final = bytes((8, 8, 10))  # by version
+_EXTRA_ROW_INFO_VERSION: Final = 2
+
+
+class RowsKind(Enum):
+    """What happened to the rows."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+# Members of an Enum are looked up by name each time; these are not.
+INSERT: Final = RowsKind.INSERT
+UPDATE: Final = RowsKind.UPDATE
+DELETE: Final = RowsKind.DELETE
+
+# What nearly every event has; it must not be changed.
+_NO_EXTRA: Final = ExtraRowInfo()
+
+
+@mypyc_attr(acyclic=True, free_list_len=1)
+@final
+@dataclass(slots=True, init=False)
+class RowsHead:
+    """What a rows event says before its bitmaps; enough to find its table map."""
+
+    table_id: i64
+    flags: i64
+    extra_row_info: ExtraRowInfo  # nothing before v2
+
+    def __init__(self, table_id: i64, flags: i64, extra_row_info: ExtraRowInfo) -> None:
+        """State the fields in their order."""
+        self.table_id = table_id
+        self.flags = flags
+        self.extra_row_info = extra_row_info
+
+    @staticmethod
+    def decode(
+        body: PayloadReader, post_header_length: int | None = None, *, kind: RowsKind, version: i64
+    ) -> RowsHead:
+        """Decode the first part of an event body."""
+        known: i64 = _POST_HEADER_LENGTHS[version]
+        head = read_post_header(body, post_header_length, known)
+        table_id = read_table_id(head, post_header_length)
+        flags = head.read_uint16()
+        if version < _EXTRA_ROW_INFO_VERSION:
+            return RowsHead(table_id, flags, _NO_EXTRA)
+        length = head.read_uint16() - _EXTRA_LENGTH_BYTES
+        if not length:
+            return RowsHead(table_id, flags, _NO_EXTRA)
+        extra = PayloadReader(body.read_bytes(length))
+        return RowsHead(table_id, flags, ExtraRowInfo.decode(extra, update=kind is UPDATE))

@@ -1,0 +1,272 @@
+"""Events that carry the text of statements.
+
+::
+
+    QUERY               thread_id u32 │ exec_time u32 │ schema length u8 │ error_code u16 │
+                        status_vars length u16 │ status_vars │ schema │ 0 │ query to the end
+    EXECUTE_LOAD_QUERY  as QUERY, with file_id u32 │ start_pos u32 │ end_pos u32 │
+                        duplicate_handling u8 before the status_vars
+    ROWS_QUERY          length u8 │ query to the end
+
+A QUERY of format v1 or v3 ends its fixed part with the error code. The length of ROWS_QUERY is cut
+to one byte and therefore of no use.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Query__event.html
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Execute__load__query__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from struct import Struct
+from typing import Final
+
+from librt.strings import read_i16_le, read_i32_le
+from mypy_extensions import i64
+
+from connector.binlog.charsets.character_sets import decode_leniently
+from connector.binlog.charsets.collations import charset_of
+from connector.binlog.events.status_variables import StatusVariables
+from connector.binlog.framing.post_header import read_post_header
+from connector.codec.payload import PayloadReader
+from connector.errors import DecodeError
+
+# Of the fixed part of a QUERY, as every server of format v4 writes it.
+QUERY_HEADER_LENGTH: Final = 13
+_SCHEMA_LENGTH_OFFSET: Final = 8
+_VARIABLES_LENGTH_OFFSET: Final = 11
+
+# Where each byte below 0x80 is the character of ASCII; None is a session that does not tell.
+_OF_ASCII: Final = frozenset({None, "ascii", "binary", "latin1", "utf8mb3", "utf8mb4"})
+
+_QUERY_HEADER = Struct("<IIBHH")
+_LOAD_HEADER = Struct("<IIIB")
+
+
+@dataclass(slots=True, init=False)
+class QueryEvent:
+    r"""A statement that ran: BEGIN, COMMIT, DDL, or a change logged as a statement.
+
+    `query` is text by the session's character_set_client; a byte that is not of that character
+    set is written as `\xNN`. `query_bytes` is what the server logged.
+    """
+
+    thread_id: int
+    exec_time: int  # seconds
+    error_code: int  # of the statement on the server that ran it; 0 for success
+    schema: str  # the session's default database, "" without
+    status_variables: StatusVariables
+    query_bytes: bytes
+    query: str
+
+    def __init__(
+        self,
+        thread_id: int,
+        exec_time: int,
+        error_code: int,
+        schema: str,
+        status_variables: StatusVariables,
+        query_bytes: bytes,
+        query: str,
+    ) -> None:
+        """State the fields in their order."""
+        self.thread_id = thread_id
+        self.exec_time = exec_time
+        self.error_code = error_code
+        self.schema = schema
+        self.status_variables = status_variables
+        self.query_bytes = query_bytes
+        self.query = query
+
+    @staticmethod
+    def decode(body: PayloadReader, post_header_length: int | None = None) -> QueryEvent:
+        """Decode an event body."""
+        head = read_post_header(body, post_header_length, QUERY_HEADER_LENGTH)
+        return _read_query(head, body)
+
+    def encode(self) -> bytes:
+        """Return the event body as format v4 has it."""
+        return self._head() + self._variable_part()
+
+    def _head(self) -> bytes:
+        return _QUERY_HEADER.pack(
+            self.thread_id,
+            self.exec_time,
+            len(self.schema.encode()),
+            self.error_code,
+            len(self.status_variables.data),
+        )
+
+    def _variable_part(self) -> bytes:
+        return self.status_variables.data + self.schema.encode() + b"\0" + self.query_bytes
+
+    @property
+    def updated_databases(self) -> list[str] | None:
+        """The databases that the statement touched, where the server lists them."""
+        return self.status_variables.updated_databases
+
+
+def thread_id_of(body: PayloadReader, query: bytes) -> i64:
+    """Return the session of a QUERY whose text is `query`, -1 of one with another.
+
+    The body has a fixed part of QUERY_HEADER_LENGTH, and stays to be read.
+    """
+    data = body.data
+    start = body.offset
+    end = body.end
+    if end - start < QUERY_HEADER_LENGTH:
+        return -1
+    schema_length: i64 = data[start + _SCHEMA_LENGTH_OFFSET]
+    variables_length = i64(read_i16_le(data, start + _VARIABLES_LENGTH_OFFSET)) & 0xFFFF
+    text = start + QUERY_HEADER_LENGTH + variables_length + schema_length + 1
+    if end - text != len(query) or data[text:end] != query:
+        return -1
+    return i64(read_i32_le(data, start)) & 0xFFFF_FFFF
+
+
+class DuplicateHandling(IntEnum):
+    """What LOAD DATA does with a row whose key exists, MySQL's enum_load_dup_handling."""
+
+    ERROR = 0
+    IGNORE = 1
+    REPLACE = 2
+
+
+@dataclass(slots=True, init=False)
+class ExecuteLoadQueryEvent(QueryEvent):
+    """LOAD DATA as 5.0 and newer say it: the statement, with a file that came before it.
+
+    `query_bytes[start_pos:end_pos]` holds the original name of the file, for which a replica puts
+    one of its own.
+    """
+
+    file_id: int
+    start_pos: int
+    end_pos: int
+    duplicate_handling: DuplicateHandling
+
+    def __init__(
+        self,
+        thread_id: int,
+        exec_time: int,
+        error_code: int,
+        schema: str,
+        status_variables: StatusVariables,
+        query_bytes: bytes,
+        query: str,
+        file_id: int,
+        start_pos: int,
+        end_pos: int,
+        duplicate_handling: DuplicateHandling,
+    ) -> None:
+        """State the fields in their order."""
+        # Not by super(), which does not know the class with slots that becomes of this one.
+        QueryEvent.__init__(
+            self, thread_id, exec_time, error_code, schema, status_variables, query_bytes, query
+        )
+        self.file_id = file_id
+        self.start_pos = start_pos
+        self.end_pos = end_pos
+        self.duplicate_handling = duplicate_handling
+
+    @staticmethod
+    def decode(body: PayloadReader, post_header_length: int | None = None) -> ExecuteLoadQueryEvent:
+        """Decode an event body."""
+        known = QUERY_HEADER_LENGTH + _LOAD_HEADER.size
+        head = read_post_header(body, post_header_length, known)
+        query = _read_query(head, body)
+        file_id = head.read_uint32()
+        start_pos = head.read_uint32()
+        end_pos = head.read_uint32()
+        handling = head.read_uint8()
+        length = len(query.query_bytes)
+        if not start_pos <= end_pos <= length:
+            reason = (
+                f"the file name from {start_pos} to {end_pos} is not in a query of {length} bytes"
+            )
+            raise DecodeError(reason)
+        return ExecuteLoadQueryEvent(
+            query.thread_id,
+            query.exec_time,
+            query.error_code,
+            query.schema,
+            query.status_variables,
+            query.query_bytes,
+            query.query,
+            file_id,
+            start_pos,
+            end_pos,
+            _duplicate_handling(handling),
+        )
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        load = _LOAD_HEADER.pack(
+            self.file_id, self.start_pos, self.end_pos, self.duplicate_handling
+        )
+        return self._head() + load + self._variable_part()
+
+
+def _duplicate_handling(code: int) -> DuplicateHandling:
+    try:
+        return DuplicateHandling(code)
+    except ValueError:
+        reason = f"duplicate handling {code} is not known"
+        raise DecodeError(reason) from None
+
+
+def _read_query(head: PayloadReader, body: PayloadReader) -> QueryEvent:
+    """Read the fields of a QUERY: the fixed part from `head`, up to its end in others."""
+    thread_id = head.read_uint32()
+    exec_time = head.read_uint32()
+    schema_length = head.read_uint8()
+    error_code = head.read_uint16()
+    variables_length = head.read_uint16() if head.remaining else 0
+    start = body.offset
+    body.skip(variables_length)
+    variables = StatusVariables.decode(PayloadReader(body.data, start, body.offset))
+    try:
+        schema = body.read_bytes(schema_length).decode("utf-8")
+    except UnicodeDecodeError:
+        reason = "the name of the default database is not UTF-8"
+        raise DecodeError(reason) from None
+    body.skip(1)
+    query_bytes = body.read_rest()
+    query = _text(query_bytes, variables)
+    return QueryEvent(thread_id, exec_time, error_code, schema, variables, query_bytes, query)
+
+
+def _text(query: bytes, variables: StatusVariables) -> str:
+    """Return the query as text, by the character set of the session."""
+    charset = charset_of(variables.charset[0]) if variables.charset is not None else None
+    if query.isascii() and charset in _OF_ASCII:
+        return query.decode("ascii")
+    return decode_leniently(query, charset or "utf8mb4")
+
+
+@dataclass(slots=True)
+class RowsQueryEvent:
+    """The statement whose rows follow (binlog_rows_query_log_events).
+
+    ::
+
+        length u8 │ query
+
+    The length is that of the query modulo 256, 0 from newer servers; nobody reads it.
+    """
+
+    query_bytes: bytes
+    query: str  # bytes that are not UTF-8 are written as \\xNN
+    length: int = 0  # as stored
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> RowsQueryEvent:
+        """Decode an event body."""
+        length = body.read_uint8()
+        query_bytes = body.read_rest()
+        return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"), length)
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return bytes([self.length]) + self.query_bytes

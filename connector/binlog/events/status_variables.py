@@ -1,0 +1,267 @@
+"""The session state that a QUERY_EVENT carries becomes named values.
+
+::
+
+    (code u8 │ value) …        the code decides the length of the value
+
+A code that is not known ends the reading: its length is not known either. What it starts is kept as
+bytes; the block's length is known, so nothing else is lost.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Query__event.html
+https://mariadb.com/kb/en/query_event/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.codec.payload import PayloadReader
+
+# Instead of a count: the statement touched too many databases to list them.
+OVER_MAX_DBS_IN_EVENT_MTS = 254
+
+# MariaDB, binlog_alter_two_phase: a sequence number follows the flags.
+_FL_COMMIT_ALTER = 0x04
+_FL_ROLLBACK_ALTER = 0x08
+
+
+@dataclass(slots=True)
+class StatusVariables:
+    """The values that are present; None for the others."""
+
+    flags2: int | None = None
+    sql_mode: int | None = None
+    catalog: str | None = None
+    auto_increment: tuple[int, int] | None = None  # increment, offset
+    # Collations of character_set_client, collation_connection, collation_server.
+    charset: tuple[int, int, int] | None = None
+    time_zone: str | None = None
+    lc_time_names: int | None = None
+    charset_database: int | None = None
+    table_map_for_update: int | None = None
+    master_data_written: int | None = None
+    invoker: tuple[str, str] | None = None  # user, host
+    updated_databases: list[str] | None = None
+    too_many_databases: bool = False  # the statement touched more than the server lists
+    microseconds: int | None = None
+    commit_ts: int | None = None  # of development releases of 5.7, as the next one
+    commit_ts2: int | None = None
+    explicit_defaults_for_timestamp: int | None = None
+    ddl_xid: int | None = None
+    default_collation_for_utf8mb4: int | None = None
+    sql_require_primary_key: int | None = None
+    default_table_encryption: int | None = None
+    enable_cascade_triggers: int | None = None  # 9.7
+    gtid_flags_extra: int | None = None
+    sa_seq_no: int | None = None  # of the GTID whose ALTER this one commits or rolls back
+    character_set_collations: list[tuple[int, int]] | None = None
+    unknown: bytes = b""  # from the first code that is not known to the end
+    data: bytes = field(default=b"", repr=False, compare=False)  # the whole block, as logged
+
+    @classmethod
+    def decode(cls, block: PayloadReader) -> StatusVariables:
+        """Decode the whole block of status variables.
+
+        Equal blocks mostly give the same object, which must not be changed: a session writes the
+        same one with statement after statement.
+        """
+        raw = block.data[block.offset : block.end]
+        known = _known(block, raw)
+        if known is not None:
+            return known
+        variables = cls._decode(block, raw)
+        if len(raw) <= _KEPT_BYTES_MAX:
+            if len(_KEPT) >= _KEPT_MAX:
+                _KEPT.clear()
+            _KEPT[raw] = variables
+        return variables
+
+    @classmethod
+    def _decode(cls, block: PayloadReader, raw: bytes) -> StatusVariables:
+        variables = cls(data=raw)
+        while block.remaining:
+            start = block.offset
+            read = _READERS.get(block.read_uint8())
+            if read is None:
+                block.skip(block.remaining)
+                variables.unknown = block.data[start : block.end]
+            else:
+                read(variables, block)
+        return variables
+
+
+# Blocks that were decoded; those of more bytes hold the names of databases, and differ.
+_KEPT: Final[dict[bytes, StatusVariables]] = {}
+_KEPT_MAX: Final = 256
+_KEPT_BYTES_MAX: Final = 256
+
+
+def _known(block: PayloadReader, raw: bytes) -> StatusVariables | None:
+    """Return what equal bytes were decoded to."""
+    variables = _KEPT.get(raw)
+    if variables is not None:
+        block.skip(len(raw))
+    return variables
+
+
+def _read_text(block: PayloadReader) -> str:
+    raw = block.read_bytes(block.read_uint8())
+    return _text(raw)
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        reason = "a status variable is not UTF-8"
+        raise DecodeError(reason) from None
+
+
+def _flags2(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.flags2 = block.read_uint32()
+
+
+def _sql_mode(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.sql_mode = block.read_uint64()
+
+
+def _catalog(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.catalog = _read_text(block)
+    block.skip(1)  # the terminator that 5.0.3 and older needed
+
+
+def _auto_increment(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.auto_increment = (block.read_uint16(), block.read_uint16())
+
+
+def _charset(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.charset = (block.read_uint16(), block.read_uint16(), block.read_uint16())
+
+
+def _time_zone(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.time_zone = _read_text(block)
+
+
+def _catalog_without_terminator(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.catalog = _read_text(block)
+
+
+def _lc_time_names(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.lc_time_names = block.read_uint16()
+
+
+def _charset_database(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.charset_database = block.read_uint16()
+
+
+def _table_map_for_update(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.table_map_for_update = block.read_uint64()
+
+
+def _master_data_written(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.master_data_written = block.read_uint32()
+
+
+def _invoker(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.invoker = (_read_text(block), _read_text(block))
+
+
+def _updated_databases(variables: StatusVariables, block: PayloadReader) -> None:
+    count = block.read_uint8()
+    if count == OVER_MAX_DBS_IN_EVENT_MTS:
+        variables.too_many_databases = True
+        return
+    names: list[str] = []
+    for _ in range(count):
+        end = block.data.find(b"\0", block.offset, block.end)
+        if end < 0:
+            reason = "the name of an updated database has no end"
+            raise DecodeError(reason)
+        names.append(_text(block.read_bytes(end - block.offset)))
+        block.skip(1)
+    variables.updated_databases = names
+
+
+def _microseconds(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.microseconds = block.read_uint(3)
+
+
+def _commit_ts(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.commit_ts = block.read_uint64()
+
+
+def _commit_ts2(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.commit_ts2 = block.read_uint64()
+
+
+def _explicit_defaults(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.explicit_defaults_for_timestamp = block.read_uint8()
+
+
+def _ddl_xid(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.ddl_xid = block.read_uint64()
+
+
+def _default_collation(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.default_collation_for_utf8mb4 = block.read_uint16()
+
+
+def _require_primary_key(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.sql_require_primary_key = block.read_uint8()
+
+
+def _table_encryption(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.default_table_encryption = block.read_uint8()
+
+
+def _cascade_triggers(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.enable_cascade_triggers = block.read_uint8()
+
+
+def _gtid_flags_extra(variables: StatusVariables, block: PayloadReader) -> None:
+    flags = block.read_uint8()
+    variables.gtid_flags_extra = flags
+    if flags & (_FL_COMMIT_ALTER | _FL_ROLLBACK_ALTER):
+        variables.sa_seq_no = block.read_uint64()
+
+
+def _character_set_collations(variables: StatusVariables, block: PayloadReader) -> None:
+    variables.character_set_collations = [
+        (block.read_uint16(), block.read_uint16()) for _ in range(block.read_uint8())
+    ]
+
+
+_READERS: dict[int, Callable[[StatusVariables, PayloadReader], None]] = {
+    0: _flags2,
+    1: _sql_mode,
+    2: _catalog,
+    3: _auto_increment,
+    4: _charset,
+    5: _time_zone,
+    6: _catalog_without_terminator,
+    7: _lc_time_names,
+    8: _charset_database,
+    9: _table_map_for_update,
+    10: _master_data_written,
+    11: _invoker,
+    12: _updated_databases,
+    13: _microseconds,
+    14: _commit_ts,
+    15: _commit_ts2,
+    16: _explicit_defaults,
+    17: _ddl_xid,
+    18: _default_collation,
+    19: _require_primary_key,
+    20: _table_encryption,
+    21: _cascade_triggers,
+    128: _microseconds,
+    129: _ddl_xid,
+    130: _gtid_flags_extra,
+    131: _character_set_collations,
+}

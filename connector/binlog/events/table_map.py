@@ -1,0 +1,235 @@
+"""TABLE_MAP_EVENT becomes a table's name and columns; rows events refer to it by its table id.
+
+::
+
+    table_id u48 │ flags u16 │ length u8 │ schema │ 0 │ length u8 │ table │ 0 │
+    column count lenenc │ type u8 * count │ length lenenc │ metadata │
+    null bitmap (count + 7) / 8 │ optional metadata
+
+The table id is u32 when FORMAT_DESCRIPTION gives a post-header of 6 bytes. Servers before 5.1.18,
+which have no rows events but those of version 0, end the event behind the types.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from connector.binlog.columns.column import Column
+from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.optional_metadata import (
+    KNOWN_FIELDS,
+    MetadataField,
+    read_optional_metadata,
+)
+from connector.binlog.columns.row_plan import RowPlan
+from connector.binlog.framing.post_header import read_post_header
+from connector.codec.payload import PayloadReader
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+_POST_HEADER_LENGTH: Final = 8
+# The post-header of servers (5.1.4 and older) whose table ids have four bytes.
+_SHORT_POST_HEADER_LENGTH: Final = 6
+
+_METADATA_LENGTHS: dict[int, int] = {
+    ColumnType.DECIMAL: 0,
+    ColumnType.TINY: 0,
+    ColumnType.SHORT: 0,
+    ColumnType.LONG: 0,
+    ColumnType.FLOAT: 1,
+    ColumnType.DOUBLE: 1,
+    ColumnType.NULL: 0,
+    ColumnType.TIMESTAMP: 0,
+    ColumnType.LONGLONG: 0,
+    ColumnType.INT24: 0,
+    ColumnType.DATE: 0,
+    ColumnType.TIME: 0,
+    ColumnType.DATETIME: 0,
+    ColumnType.YEAR: 0,
+    ColumnType.NEWDATE: 0,
+    ColumnType.VARCHAR: 2,
+    ColumnType.BIT: 2,
+    ColumnType.TIMESTAMP2: 1,
+    ColumnType.DATETIME2: 1,
+    ColumnType.TIME2: 1,
+    ColumnType.BLOB_COMPRESSED: 1,
+    ColumnType.VARCHAR_COMPRESSED: 2,
+    ColumnType.VECTOR: 1,
+    ColumnType.JSON: 1,
+    ColumnType.NEWDECIMAL: 2,
+    ColumnType.ENUM: 2,
+    ColumnType.SET: 2,
+    ColumnType.TINY_BLOB: 1,
+    ColumnType.MEDIUM_BLOB: 1,
+    ColumnType.LONG_BLOB: 1,
+    ColumnType.BLOB: 1,
+    ColumnType.VAR_STRING: 2,
+    ColumnType.STRING: 2,
+    ColumnType.GEOMETRY: 1,
+}
+# A TYPED_ARRAY has the element's type and metadata; of a VARCHAR, the length has three bytes.
+_TYPED_ARRAY_VARCHAR_LENGTH = 3
+
+
+@dataclass(slots=True)
+class TableMapEvent:
+    """The definition that the rows events of the same statement refer to.
+
+    Equal events give the same object, so that what is derived from it can be kept with it;
+    it must not be changed.
+    """
+
+    table_id: int
+    flags: int
+    schema: str
+    table: str
+    columns: list[Column]
+    has_metadata: bool = True  # false: nothing but the types is known of the columns
+    metadata_fields: tuple[int, ...] = ()  # types of the optional metadata, in its order
+    named: bool = True  # whether the log tells the names of the columns
+    # The body that it was decoded from, where it is kept for others with the same bytes.
+    raw: bytes = field(default=b"", repr=False, compare=False)
+    _metadata_start: int = field(default=0, repr=False, compare=False)  # in `raw`
+    _bitmap: bytes = field(default=b"", repr=False, compare=False)  # read last
+    _row_plan: RowPlan | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def decode(
+        cls,
+        body: PayloadReader,
+        post_header_length: int | None = None,
+        *,
+        mariadb: bool = False,
+        pre_ga: bool = False,
+    ) -> TableMapEvent:
+        """Decode an event body.
+
+        MariaDB lists the character sets of other columns. Only a server whose rows events are
+        `pre_ga` may leave the metadata out.
+        """
+        start = body.offset
+        head = read_post_header(body, post_header_length, _POST_HEADER_LENGTH)
+        table_id = read_table_id(head, post_header_length)
+        flags = head.read_uint16()
+        schema = _read_name(body)
+        table = _read_name(body)
+        types = body.read_bytes(body.read_lenenc())
+        if pre_ga and not body.remaining:
+            columns = [Column(type_code, metadata=0, nullable=True) for type_code in types]
+            return cls(
+                table_id, flags, schema, table, columns, has_metadata=False, named=not columns
+            )
+        metadata = PayloadReader(body.read_lenenc_bytes())
+        nullable = body.read_bytes((len(types) + 7) // 8)
+        columns = [
+            Column(
+                type_code=type_code,
+                metadata=_read_metadata(metadata, type_code),
+                nullable=nullable[place >> 3] >> (place & 7) & 1 != 0,
+            )
+            for place, type_code in enumerate(types)
+        ]
+        if metadata.remaining:
+            reason = f"{metadata.remaining} bytes of column metadata belong to no column"
+            raise DecodeError(reason)
+        metadata_start = body.offset - start
+        fields = read_optional_metadata(body, columns, mariadb=mariadb)
+        return cls(
+            table_id,
+            flags,
+            schema,
+            table,
+            columns,
+            metadata_fields=fields,
+            named=MetadataField.COLUMN_NAME in fields or not columns,
+            _metadata_start=metadata_start,
+        )
+
+    def with_metadata(self, metadata: bytes, *, mariadb: bool) -> TableMapEvent:
+        """Return the same with other optional metadata, as it would be in the event.
+
+        Raises DecodeError where it does not fit the columns.
+        """
+        columns = [
+            Column(column.type_code, column.metadata, column.nullable) for column in self.columns
+        ]
+        fields = read_optional_metadata(PayloadReader(metadata), columns, mariadb=mariadb)
+        return TableMapEvent(
+            self.table_id,
+            self.flags,
+            self.schema,
+            self.table,
+            columns,
+            metadata_fields=fields,
+            named=MetadataField.COLUMN_NAME in fields,
+            raw=self.raw[: self._metadata_start] + metadata,
+            _metadata_start=self._metadata_start,
+        )
+
+    @property
+    def unknown_fields(self) -> tuple[int, ...]:
+        """Types of the optional metadata that was skipped, because they are newer than this."""
+        return tuple(field for field in self.metadata_fields if field not in KNOWN_FIELDS)
+
+    def read_bitmap(self, body: PayloadReader) -> bytes:
+        """Read one bit for each column; one that is as the last one was is the same object."""
+        length: i64 = len(self.columns) + 7 >> 3
+        start = body.take(length)
+        data = body.data
+        last = self._bitmap
+        at: i64 = 0
+        if len(last) == length:
+            while at < length and data[start + at] == last[at]:
+                at += 1
+        if at < length:
+            last = data[start : start + length]
+            self._bitmap = last
+        return last
+
+    @property
+    def row_plan(self) -> RowPlan:
+        """The steps that read a row image, made at the first use.
+
+        Raises DecodeError for a column that cannot be read.
+        """
+        if self._row_plan is None:
+            self._row_plan = RowPlan(self.columns)
+        return self._row_plan
+
+
+def read_table_id(head: PayloadReader, post_header_length: int | None) -> i64:
+    """Read the table id at the start of the fixed part of a table map or a rows event."""
+    length: i64 = _POST_HEADER_LENGTH if post_header_length is None else post_header_length
+    return head.read_uint32() if length == _SHORT_POST_HEADER_LENGTH else head.read_uint48()
+
+
+def _read_name(body: PayloadReader) -> str:
+    raw = body.read_bytes(body.read_uint8())
+    body.skip(1)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        reason = "the name of the schema or the table is not UTF-8"
+        raise DecodeError(reason) from None
+
+
+def _read_metadata(metadata: PayloadReader, type_code: int) -> int:
+    if type_code == ColumnType.TYPED_ARRAY:
+        element = metadata.read_uint8()
+        if element == ColumnType.VARCHAR:
+            return metadata.read_uint(_TYPED_ARRAY_VARCHAR_LENGTH) << 8 | element
+        return metadata.read_uint(_metadata_length(element)) << 8 | element
+    return metadata.read_uint(_metadata_length(type_code))
+
+
+def _metadata_length(type_code: int) -> int:
+    length = _METADATA_LENGTHS.get(type_code)
+    if length is None:
+        reason = f"column type {type_code} is not known: upgrade the connector"
+        raise DecodeError(reason)
+    return length

@@ -1,0 +1,291 @@
+"""Events that name, open and close transactions.
+
+::
+
+    GTID, ANONYMOUS_GTID
+        flags u8 │ uuid 16 │ gno i64 │                                              5.6
+        lt_type u8 = 2 │ last_committed i64 │ sequence_number i64 │                 5.7
+        immediate_commit_timestamp u56 │ [original_commit_timestamp u56] │          8.0.1
+        transaction_length lenenc │                                                 8.0.2
+        immediate_server_version u32 │ [original_server_version u32] │              8.0.14
+        [commit_group_ticket u64]                                                   8.0.27
+    XID             xid u64
+    PREVIOUS_GTIDS  a GTID set
+
+The highest bit of the immediate timestamp and version says that the original one follows; without
+it both are equal.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i32_le, read_i64_le
+from mypy_extensions import i64
+
+from connector.codec.payload import encode_lenenc
+from connector.errors import DecodeError
+from connector.gtid import GtidSet, gtid_at
+from connector.gtid.intervals import GNO_END
+
+if TYPE_CHECKING:
+    from connector.codec.payload import PayloadReader
+    from connector.gtid import Gtid
+
+# The flag of GTID events: the transaction may hold changes logged as statements.
+FLAG_MAY_HAVE_SBR = 0x01
+
+_UUID_LENGTH: Final = 16
+_FLAGS_LENGTH: Final = 1
+_GTID_LENGTH: Final = _UUID_LENGTH + 8
+_LOGICAL_TIMESTAMP: Final = 2
+_LOGICAL = Struct("<Bqq")
+_LOGICAL_LENGTH: Final = 1 + 8 + 8
+_TIMESTAMP_LENGTH: Final = 7
+_VERSION_LENGTH: Final = 4
+_ORIGINAL_TIMESTAMP_FOLLOWS: Final = 1 << 55
+_ORIGINAL_VERSION_FOLLOWS: Final = 1 << 31
+_TICKET_LENGTH: Final = 8
+
+
+@dataclass(slots=True)
+class CommitFacts:
+    """What the events below tell about a commit; None where the server did not write it."""
+
+    flags: int
+    last_committed: int | None  # transactions of one file with equal numbers may run in parallel
+    sequence_number: int | None  # counts the transactions of one file
+    immediate_commit_timestamp: int | None  # microseconds since the epoch, on this server
+    original_commit_timestamp: int | None  # on the server that committed first; 0: not known
+    transaction_length: int | None  # bytes, with this event
+    immediate_server_version: int | None  # 80031 for 8.0.31
+    original_server_version: int | None
+    commit_group_ticket: int | None
+    # Fields of newer versions; in 5.7.4 and older, which differ, all behind the GTID.
+    rest: bytes = field(default=b"", kw_only=True)
+
+    def read_facts(self, body: PayloadReader) -> None:
+        """Read what follows the GTID in the events that are not tagged.
+
+        Each server version appended a part.
+        """
+        if body.remaining and body.data[body.offset] == _LOGICAL_TIMESTAMP:
+            body.skip(1)
+            self.last_committed = body.read_int64()
+            self.sequence_number = body.read_int64()
+            if body.remaining:
+                immediate = original = body.read_uint(_TIMESTAMP_LENGTH)
+                if immediate & _ORIGINAL_TIMESTAMP_FOLLOWS:
+                    immediate ^= _ORIGINAL_TIMESTAMP_FOLLOWS
+                    original = body.read_uint(_TIMESTAMP_LENGTH)
+                self.immediate_commit_timestamp = immediate
+                self.original_commit_timestamp = original
+            if body.remaining:
+                self.transaction_length = body.read_lenenc()
+            if body.remaining:
+                version = original_version = body.read_uint32()
+                if version & _ORIGINAL_VERSION_FOLLOWS:
+                    version ^= _ORIGINAL_VERSION_FOLLOWS
+                    original_version = body.read_uint32()
+                self.immediate_server_version = version
+                self.original_server_version = original_version
+            if body.remaining >= _TICKET_LENGTH:
+                self.commit_group_ticket = body.read_uint64()
+        self.rest = body.read_rest()
+
+    def encode_facts(self) -> bytes:
+        """Return what follows the GTID in the events that are not tagged."""
+        if self.last_committed is None or self.sequence_number is None:
+            return self.rest
+        chunks = [
+            _LOGICAL.pack(_LOGICAL_TIMESTAMP, self.last_committed, self.sequence_number),
+            _pair(
+                self.immediate_commit_timestamp,
+                self.original_commit_timestamp,
+                _TIMESTAMP_LENGTH,
+                _ORIGINAL_TIMESTAMP_FOLLOWS,
+            ),
+        ]
+        if self.transaction_length is not None:
+            chunks.append(encode_lenenc(self.transaction_length))
+        chunks.append(
+            _pair(
+                self.immediate_server_version,
+                self.original_server_version,
+                _VERSION_LENGTH,
+                _ORIGINAL_VERSION_FOLLOWS,
+            )
+        )
+        if self.commit_group_ticket is not None:
+            chunks.append(self.commit_group_ticket.to_bytes(_TICKET_LENGTH, "little"))
+        return b"".join(chunks) + self.rest
+
+
+def require_gno(gno: int) -> int:
+    """Return the number of a GTID; raises DecodeError for one that none has."""
+    if not 0 < gno < GNO_END:
+        reason = f"{gno} is not the number of a GTID"
+        raise DecodeError(reason)
+    return gno
+
+
+def _pair(immediate: int | None, original: int | None, length: int, flag: int) -> bytes:
+    if immediate is None or original is None:
+        return b""
+    if immediate == original:
+        return immediate.to_bytes(length, "little")
+    return (immediate | flag).to_bytes(length, "little") + original.to_bytes(length, "little")
+
+
+@final
+@dataclass(slots=True, init=False)
+class GtidEvent(CommitFacts):
+    """A transaction with a GTID begins.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
+    """
+
+    gtid: Gtid
+
+    def __init__(
+        self,
+        flags: int,
+        last_committed: int | None,
+        sequence_number: int | None,
+        immediate_commit_timestamp: int | None,
+        original_commit_timestamp: int | None,
+        transaction_length: int | None,
+        immediate_server_version: int | None,
+        original_server_version: int | None,
+        commit_group_ticket: int | None,
+        gtid: Gtid,
+        *,
+        rest: bytes = b"",
+    ) -> None:
+        """State the fields in their order."""
+        self.flags = flags
+        self.last_committed = last_committed
+        self.sequence_number = sequence_number
+        self.immediate_commit_timestamp = immediate_commit_timestamp
+        self.original_commit_timestamp = original_commit_timestamp
+        self.transaction_length = transaction_length
+        self.immediate_server_version = immediate_server_version
+        self.original_server_version = original_server_version
+        self.commit_group_ticket = commit_group_ticket
+        self.rest = rest
+        self.gtid = gtid
+
+    @staticmethod
+    def decode(body: PayloadReader) -> GtidEvent:
+        """Decode the body of a GTID_LOG_EVENT."""
+        flags = body.read_uint8()
+        uuid = body.take(_UUID_LENGTH)
+        gtid = gtid_at(body.data, uuid, require_gno(body.read_int64()))
+        event = GtidEvent(flags, None, None, None, None, None, None, None, None, gtid)
+        event.read_facts(body)
+        return event
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        gno: int = self.gtid.gno
+        head = bytes([self.flags]) + self.gtid.uuid.bytes + gno.to_bytes(8, "little")
+        return head + self.encode_facts()
+
+
+def opening_of(body: PayloadReader) -> tuple[Gtid, i64]:
+    """Return what a stream needs of a GTID_LOG_EVENT: the GTID, and when it was committed first.
+
+    In microseconds since the epoch, 0 where the server did not write it. The body stays to be read.
+    Raises DecodeError for one without a GTID.
+    """
+    data = body.data
+    start = body.offset
+    uuid = body.take(_FLAGS_LENGTH + _GTID_LENGTH) + _FLAGS_LENGTH
+    gtid = gtid_at(data, uuid, require_gno(read_i64_le(data, uuid + _UUID_LENGTH)))
+    committed: i64 = 0
+    if body.remaining and data[body.offset] == _LOGICAL_TIMESTAMP:
+        body.skip(_LOGICAL_LENGTH)
+        if body.remaining:
+            committed = _timestamp_at(data, body.take(_TIMESTAMP_LENGTH))
+            if committed & _ORIGINAL_TIMESTAMP_FOLLOWS:
+                committed = _timestamp_at(data, body.take(_TIMESTAMP_LENGTH))
+    body.offset = start
+    return gtid, committed
+
+
+def _timestamp_at(data: bytes, at: i64) -> i64:
+    """Return the 56 bits at `at`: two overlapping reads of 32."""
+    low = i64(read_i32_le(data, at)) & 0xFFFF_FFFF
+    high = i64(read_i32_le(data, at + 3)) >> 8 & 0xFF_FFFF
+    return high << 32 | low
+
+
+@final
+@dataclass(slots=True)
+class AnonymousGtidEvent(CommitFacts):
+    """A transaction begins on a server with gtid_mode=OFF.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
+    """
+
+    @staticmethod
+    def decode(body: PayloadReader) -> AnonymousGtidEvent:
+        """Decode the body of an ANONYMOUS_GTID_LOG_EVENT."""
+        flags = body.read_uint8()
+        if any(body.read_bytes(_GTID_LENGTH)):
+            reason = "it has a GTID, which an anonymous transaction has not"
+            raise DecodeError(reason)
+        event = AnonymousGtidEvent(flags, None, None, None, None, None, None, None, None)
+        event.read_facts(body)
+        return event
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return bytes([self.flags]) + bytes(_GTID_LENGTH) + self.encode_facts()
+
+
+@final
+@dataclass(slots=True, init=False)
+class XidEvent:
+    """A transaction is committed.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Xid__event.html
+    """
+
+    xid: int
+
+    def __init__(self, xid: int) -> None:
+        """State the field."""
+        self.xid = xid
+
+    @staticmethod
+    def decode(body: PayloadReader) -> XidEvent:
+        """Decode an event body."""
+        return XidEvent(body.read_uint64())
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.xid.to_bytes(8, "little")
+
+
+@dataclass(slots=True)
+class PreviousGtidsEvent:
+    """Every GTID in the files before this one.
+
+    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Previous__gtids__event.html
+    """
+
+    gtid_set: GtidSet
+
+    @classmethod
+    def decode(cls, body: PayloadReader) -> PreviousGtidsEvent:
+        """Decode an event body."""
+        return cls(GtidSet.decode(body))
+
+    def encode(self) -> bytes:
+        """Return the event body."""
+        return self.gtid_set.encode()

@@ -1,0 +1,255 @@
+"""TRANSACTION_PAYLOAD_EVENT, which holds the events of a transaction, compressed (8.0.20).
+
+::
+
+    (field lenenc │ length lenenc │ value) … │ 0 │ payload
+        1 payload_size lenenc │ 2 compression_type lenenc │ 3 uncompressed_size lenenc
+
+The events inside have no checksums, and a log_pos of 0: they have no place of their own in the
+file.
+
+*Memory.* A payload may expand ten thousand times. It is decompressed while it is read, so what is
+held at a time is one event, and what zstd looks back on.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__payload__event.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from io import BytesIO
+from typing import TYPE_CHECKING, Final, Protocol, final
+
+import zstandard
+from librt.strings import read_i32_le
+from mypy_extensions import i64
+
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.header import HEADER_LENGTH
+from connector.binlog.framing.version import SIZE_END, SIZE_OFFSET
+from connector.codec.payload import PayloadReader
+from connector.errors import DecodeError, EventError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from connector.binlog.event import Event
+
+# Bytes that are decompressed at a time, so that a size that lies allocates nothing.
+STEP_LENGTH: Final = 1 << 20
+
+_END = 0
+_PAYLOAD_SIZE = 1
+_COMPRESSION_TYPE = 2
+_UNCOMPRESSED_SIZE = 3
+
+_U32: Final = 0xFFFF_FFFF
+
+
+class CompressionType(IntEnum):
+    """How the events are compressed."""
+
+    ZSTD = 0
+    NONE = 255
+
+
+_Source = BytesIO | zstandard.ZstdDecompressionReader
+
+
+class InnerDecoder(Protocol):
+    """Opens the events of one payload, in order."""
+
+    def open(self, data: bytes, number: int) -> Event:
+        """Open the `number`th event, from 1."""
+        ...
+
+
+@dataclass(slots=True)
+class TransactionPayloadEvent:
+    """The events of a transaction behind its GTID event, compressed; `events()` decodes them."""
+
+    compression: CompressionType
+    payload_size: int  # bytes, compressed
+    uncompressed_size: int  # bytes of the events
+    unknown_fields: int  # number of the header's fields that this version does not know
+    file: str
+    position: int
+    _data: bytes = field(repr=False)
+    _start: int  # of the payload in `_data`
+    _new_decoder: Callable[[], InnerDecoder] = field(repr=False, compare=False)
+    # What `events` shows of them; None shows all.
+    view: Callable[[Iterator[Event]], Iterator[Event]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    @classmethod
+    def decode(
+        cls,
+        body: PayloadReader,
+        file: str,
+        position: int,
+        new_decoder: Callable[[], InnerDecoder],
+    ) -> TransactionPayloadEvent:
+        """Decode the body of the event at `position` of `file`.
+
+        `new_decoder` makes the decoder for one pass over the events inside.
+        """
+        fields: dict[int, int] = {}
+        unknown = 0
+        while (number := body.read_lenenc()) != _END:
+            value = PayloadReader(body.read_lenenc_bytes())
+            if number not in (_PAYLOAD_SIZE, _COMPRESSION_TYPE, _UNCOMPRESSED_SIZE):
+                unknown += 1
+                continue
+            fields[number] = value.read_lenenc()
+            if value.remaining:
+                reason = f"field {number} of the payload's header is longer than its value"
+                raise DecodeError(reason)
+        if _PAYLOAD_SIZE not in fields or _COMPRESSION_TYPE not in fields:
+            reason = "the payload's header lacks its size or its compression"
+            raise DecodeError(reason)
+        size = fields[_PAYLOAD_SIZE]
+        remaining: int = body.remaining
+        if size != remaining:
+            reason = f"the payload has {remaining} bytes, but its header says {size}"
+            raise DecodeError(reason)
+        compression = _compression_type(fields[_COMPRESSION_TYPE])
+        # Not stated when the events are not compressed.
+        uncompressed_size = fields.get(_UNCOMPRESSED_SIZE, size)
+        start = body.offset
+        body.skip(size)
+        return cls(
+            compression,
+            size,
+            uncompressed_size,
+            unknown,
+            file,
+            position,
+            body.data,
+            start,
+            new_decoder,
+        )
+
+    def events(self) -> Iterator[Event]:
+        """Decompress and decode the events one after the other.
+
+        They have the file and the positions of this event, and no checksum. Raises EventError that
+        counts the events from 1 for one that cannot be read.
+        """
+        return self._viewed(map(_decoded, self._opened()))
+
+    def opened(self) -> Iterator[Event]:
+        """Decompress the events as `events` does, but decode each body at its first use."""
+        return self._viewed(self._opened())
+
+    def _viewed(self, events: Iterator[Event]) -> Iterator[Event]:
+        return events if self.view is None else self.view(events)
+
+    def _opened(self) -> Iterator[Event]:
+        decoder = self._new_decoder()
+        number = 0
+        try:
+            for data in self._split():
+                number += 1
+                yield decoder.open(data, number)
+        except EventError:
+            raise
+        except (DecodeError, zstandard.ZstdError) as error:
+            reason = f"behind event {number} inside: {error}"
+            raise EventError(
+                self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, reason
+            ) from error
+
+    def _split(self) -> Iterator[bytes]:
+        """Yield the bytes of each event, by the sizes in their headers."""
+        source = self._open()
+        unpacked = _Unpacked(source, self.uncompressed_size)
+        while unpacked.left:
+            yield unpacked.next_event()
+        if source.read(1):
+            reason = f"more comes out than the {self.uncompressed_size} bytes that it says"
+            raise DecodeError(reason)
+
+    def _open(self) -> _Source:
+        payload = memoryview(self._data)[self._start : self._start + self.payload_size]
+        if self.compression is CompressionType.NONE:
+            return BytesIO(payload)
+        return zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True)
+
+
+def _decoded(event: Event) -> Event:
+    _ = event.body
+    return event
+
+
+@final
+class _Unpacked:
+    """The bytes of the events inside, unpacked in steps."""
+
+    def __init__(self, source: _Source, size: int) -> None:
+        self.left = size  # bytes of events that have not been read
+        self._size = size
+        self._source = source
+        self._block = b""  # bytes that have been unpacked,
+        self._at: i64 = 0  # up to here also read
+
+    def next_event(self) -> bytes:
+        """Return the bytes of the next event, by the size in its header.
+
+        Raises DecodeError for a size that cannot be, and where the payload ends too soon.
+        """
+        block = self._block
+        start = self._at
+        length: i64 = len(block)
+        if length - start < HEADER_LENGTH:
+            return self._next_in_pieces()
+        # Not native, as what is left is not: a header may state any number of 64 bits.
+        size: int = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
+        self._check(size)
+        end = start + size
+        if end > length:
+            return self._next_in_pieces()
+        self._at = end
+        self.left -= size
+        return block[start:end]
+
+    def _next_in_pieces(self) -> bytes:
+        head = self._read(min(HEADER_LENGTH, self.left))
+        size = int.from_bytes(head[SIZE_OFFSET:SIZE_END], "little")
+        self._check(size)
+        rest = self._read(size - HEADER_LENGTH)
+        self.left -= size
+        return head + rest
+
+    def _check(self, size: int) -> None:
+        if not HEADER_LENGTH <= size <= self.left:
+            reason = (
+                f"the next event says it has {size} bytes, but {self.left} of {self._size} are left"
+            )
+            raise DecodeError(reason)
+
+    def _read(self, length: i64) -> bytes:
+        """Return the next bytes, of as many blocks as they lie in."""
+        pieces: list[bytes] = []
+        while length:
+            if self._at == len(self._block):
+                # No more than belongs to events, so that what comes behind them shows.
+                self._block = self._source.read(min(STEP_LENGTH, self.left))
+                self._at = 0
+                if not self._block:
+                    reason = f"the payload ends {length} bytes too soon"
+                    raise DecodeError(reason)
+            piece = self._block[self._at : self._at + length]
+            pieces.append(piece)
+            self._at += len(piece)
+            length -= len(piece)
+        return b"".join(pieces)
+
+
+def _compression_type(code: int) -> CompressionType:
+    try:
+        return CompressionType(code)
+    except ValueError:
+        reason = f"compression type {code} is not known: upgrade the connector"
+        raise DecodeError(reason) from None

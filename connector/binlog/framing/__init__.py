@@ -1,0 +1,1 @@
+"""What every event begins and ends with, and what follows from the format of its log."""

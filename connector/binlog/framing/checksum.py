@@ -1,0 +1,69 @@
+"""The last four bytes of an event become a proof that the others are intact.
+
+https://dev.mysql.com/doc/refman/8.4/en/replication-options-binary-log.html#sysvar_binlog_checksum
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from isal import isal_zlib
+
+from connector.binlog.framing.header import LOG_EVENT_BINLOG_IN_USE_F
+from connector.errors import DecodeError
+
+CHECKSUM_LENGTH: Final = 4
+
+_FLAGS_OFFSET = 17
+
+# Of bytes with their own CRC32 behind them, whatever they are.
+_RESIDUE: Final = 0x2144_DF1C
+
+crc32: Final = isal_zlib.crc32
+
+
+class ChecksumAlgorithm(IntEnum):
+    """How events are protected, as FORMAT_DESCRIPTION_EVENT states it."""
+
+    NONE = 0
+    CRC32 = 1
+    UNDEFINED = 255
+
+
+def stored_checksum(data: bytes) -> int:
+    """Return the CRC32 that an event carries in its last four bytes."""
+    return int.from_bytes(data[-CHECKSUM_LENGTH:], "little")
+
+
+def computed_checksum(data: bytes) -> int:
+    """Return the CRC32 of an event's bytes before its checksum."""
+    return crc32(memoryview(data)[:-CHECKSUM_LENGTH])
+
+
+def computed_format_checksum(data: bytes) -> int:
+    """Return the CRC32 of a FORMAT_DESCRIPTION_EVENT.
+
+    The server sets and clears the IN_USE flag in place, so the flag counts as cleared.
+    """
+    head = bytearray(data[: _FLAGS_OFFSET + 1])
+    head[_FLAGS_OFFSET] &= ~LOG_EVENT_BINLOG_IN_USE_F
+    rest = memoryview(data)[_FLAGS_OFFSET + 1 : -CHECKSUM_LENGTH]
+    return crc32(rest, crc32(head))
+
+
+def require_intact(data: bytes) -> None:
+    """Raise DecodeError unless the CRC32 of an event is what its last four bytes say."""
+    if crc32(data) != _RESIDUE:
+        require_checksum(computed_checksum(data), stored_checksum(data))
+
+
+def require_checksum(computed: int, stored: int) -> None:
+    """Raise DecodeError unless both are equal."""
+    if computed != stored:
+        reason = (
+            f"CRC32 is {computed:#010x}, but the event says {stored:#010x}: bytes changed on disk, "
+            "in memory or on the way; check the file with mysqlbinlog --verify-binlog-checksum, "
+            "and restart to read it again"
+        )
+        raise DecodeError(reason)

@@ -1,0 +1,73 @@
+"""Statements of one stream: what each is, and what it did to followed tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from connector.changes.ddl import statement_changes
+from connector.changes.refusals import refused_change, unsupported
+from connector.changes.statement import Statement, classify
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.event import Event
+    from connector.binlog.events.statement import QueryEvent
+    from connector.changes.online_schema_change import OnlineChanges
+    from connector.changes.receiver import ChangeReceiver
+    from connector.changes.table_filter import TableFilter
+    from connector.changes.transaction import SourceTransaction
+
+
+@final
+class StatementReader:
+    """Reads statements, and hands on what they did."""
+
+    def __init__(
+        self,
+        tables: TableFilter,
+        receiver: ChangeReceiver,
+        online: OnlineChanges,
+        *,
+        lower_case_names: bool,
+    ) -> None:
+        """Hand on what was done to `tables`, to `receiver`.
+
+        `online` and `lower_case_names` as in `TransactionAssembler`.
+        """
+        self._tables = tables
+        self._receiver = receiver
+        self._online = online
+        self._lower_case_names = lower_case_names
+
+    def read(self, body: QueryEvent) -> Statement:
+        """Return what a statement is."""
+        statement = classify(body.query)
+        statement.resolve(body.schema, lower_case=self._lower_case_names)
+        return statement
+
+    def hand_on(
+        self,
+        statement: Statement,
+        body: QueryEvent,
+        transaction: SourceTransaction,
+        number: i64,
+        event: Event,
+    ) -> None:
+        """Hand on what a statement did, which is event `number` of `transaction`.
+
+        Raises what the receiver raises, which is UnsupportedChange for rows that are not in the log
+        unless it can do without them.
+        """
+        refusal = unsupported(statement, body, self._tables)
+        if refusal is not None:
+            self._receiver.refused(
+                refused_change(refusal, transaction, event), transaction, number, event
+            )
+        changes = statement_changes(
+            statement, body.query, self._tables, self._online, transaction, number, event
+        )
+        if changes:
+            self._receiver.ddl(changes)
+        for change in changes:
+            self._receiver.statement(change)

@@ -1,0 +1,194 @@
+"""What a run would meet at its start, by the code of a run, and without a trace.
+
+Kafka is asked first, as a run does: where the stream stands is known from there. A server of the
+source is shown with each setting and grant that is needed, and the statement that fixes it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from rich.table import Table
+from rich.text import Text
+
+from connector.changes.table_filter import SYSTEM_DATABASES, TableFilter
+from connector.errors import ConfigError, ConnectorError, TransientError
+from connector.quarantine.fences import recovered_fences
+from connector.sink.inspection import inspect
+from connector.sink.limits import check_limits
+from connector.snapshot.recovered_copies import copy_states
+from connector.source.checks.finding import Finding, Severity
+from connector.source.checks.preflight import check_source, require
+from connector.source.choice import check_server, choose_source
+from connector.source.server.hosts import address_of, candidates
+from connector.source.server.mysql_server import MysqlServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+    from connector.progress.progress_record import Progress
+    from connector.settings.sections import Settings, SourceSettings
+    from connector.sink.recovery import Recovered
+
+_Answer = TypeVar("_Answer")
+
+_MARKS = {
+    Severity.ERROR: Text("missing", style="bold red"),
+    Severity.WARNING: Text("advice", style="yellow"),
+}
+_GOOD = Text("ok", style="green")
+_TABLES = """
+    SELECT table_schema AS db, table_name AS name FROM information_schema.tables
+    WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
+"""
+
+
+def check_pipeline(settings: Settings, console: Console, waiting: Console) -> list[ConnectorError]:
+    """Return what would end a run, or hold it up, at its start; the worst is the last.
+
+    What is found is shown on `console`, and what is being asked on `waiting`. Raises ConfigError.
+    """
+    check = _Check(settings, console, waiting)
+    recovered = check.kafka()
+    if recovered is None:
+        check.servers()
+    else:
+        check.source(recovered.progress)
+        check.states(recovered)
+    return sorted(check.problems, key=lambda error: not isinstance(error, TransientError))
+
+
+class _Check:
+    """The questions in the order of a run; each that fails leaves a problem."""
+
+    def __init__(self, settings: Settings, console: Console, waiting: Console) -> None:
+        self.problems: list[ConnectorError] = []
+        self._settings = settings
+        self._console = console
+        self._waiting = waiting
+
+    def kafka(self) -> Recovered | None:
+        """Return what earlier runs committed; None if that is not known."""
+        kafka, name = self._settings.kafka, self._settings.name
+        servers = ",".join(kafka.bootstrap_servers)
+
+        def ask() -> Recovered:
+            check_limits(kafka)
+            self._tell(f"reading from Kafka what pipeline {name} has committed")
+            return inspect(kafka, name)
+
+        recovered = self._asked(f"asking Kafka {servers} what it takes", ask)
+        if recovered is not None:
+            last = recovered.progress
+            stands = "begins" if last is None else f"goes on at {last.file}:{last.position}"
+            self._print(f"Kafka {servers}: pipeline {name} {stands}")
+        return recovered
+
+    def source(self, last: Progress | None) -> None:
+        """See whether one of the servers can go on after `last`, and show them all."""
+        servers = candidates(self._settings.source, last.source if last is not None else "")
+        addresses = [address_of(server) for server in servers]
+        chosen = self._asked(
+            f"asking source {', '.join(addresses)}",
+            lambda: choose_source(self._settings.source, last, show=self._show),
+        )
+        if chosen is None:
+            return
+        # A run does not ask those after the first that fits.
+        for server in servers[addresses.index(chosen.address) + 1 :]:
+            self._tell(f"asking source {address_of(server)}")
+            try:
+                check_server(server, last, self._show)
+            except ConfigError:
+                raise
+            except ConnectorError as error:
+                self._print(str(error), style="yellow")
+
+    def servers(self) -> None:
+        """Show the servers, without asking whether they have what comes next."""
+        for server in candidates(self._settings.source):
+            self._asked(
+                f"asking source {address_of(server)}", partial(self._look_at_server, server)
+            )
+
+    def states(self, recovered: Recovered) -> None:
+        """See whether what was recovered can be read."""
+        settings = self._settings
+
+        def read() -> None:
+            copy_states(settings, recovered.snapshots)
+            recovered_fences(settings.kafka.topic_prefix, settings.name, recovered.fences)
+
+        self._asked("reading the states of copies and fences", read)
+
+    def _look_at_server(self, settings: SourceSettings) -> None:
+        with MysqlServer.connect(settings) as server:
+            findings = check_source(server, settings)
+            self._show(server, settings, findings)
+            require(findings, server.place)
+
+    def _asked(self, what: str, ask: Callable[[], _Answer]) -> _Answer | None:
+        """Tell what is done, do it, and keep the error that it ends by; then return None."""
+        self._tell(what)
+        try:
+            return ask()
+        except ConfigError:
+            raise
+        except ConnectorError as error:
+            self.problems.append(error)
+            return None
+
+    def _tell(self, what: str) -> None:
+        self._waiting.print(f"{what} …", markup=False, style="dim")
+
+    def _show(self, server: MysqlServer, settings: SourceSettings, found: list[Finding]) -> None:
+        """Show the findings of one server."""
+        findings = [*found, *_check_tables(server, settings)]
+        identity = server.identity
+        self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}")
+        self._console.print(_table(findings))
+        for finding in findings:
+            # What is missing is in the error.
+            if not finding.ok and finding.severity is Severity.WARNING:
+                self._console.print(f"{finding.name}:", style="bold", end=" ")
+                self._print(finding.fix)
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
+
+
+def _check_tables(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+    """Yield a finding for each pattern: one that matches nothing may be written wrongly.
+
+    An account without rights on tables sees none, and may follow them all the same.
+    """
+    names = [(str(row["db"]), str(row["name"])) for row in server.query(_TABLES)]
+    if all(database in SYSTEM_DATABASES for database, _ in names):
+        return
+    lower_case = server.variable("lower_case_table_names") == "1"
+    for pattern in settings.tables:
+        wanted = TableFilter([pattern], settings.exclude_tables)
+        count = sum(wanted.follows(*name) for name in names)
+        yield Finding(
+            "source.tables",
+            f"{pattern}: {count} {'table' if count == 1 else 'tables'}",
+            "a table",
+            count > 0,
+            f"{pattern} matches no table that there is now, and that the account may see"
+            + ("; this server has names in lower case" if lower_case else ""),
+            Severity.WARNING,
+        )
+
+
+def _table(findings: list[Finding]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("setting or grant", no_wrap=True)
+    for title in ("value", "wanted", ""):
+        table.add_column(title, overflow="fold")
+    for finding in findings:
+        mark = _GOOD if finding.ok else _MARKS[finding.severity]
+        table.add_row(Text(finding.name), Text(finding.value), Text(finding.wanted), mark)
+    return table

@@ -1,0 +1,31 @@
+"""How the command line names its commands, and answers a name that it does not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperGroup
+
+from connector.settings.nearest import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from typer import Context
+
+# `status` is no mistyped `stat`, which are as near as 0.8.
+_NEAR = 0.81
+
+
+class Commands(TyperGroup):
+    """Commands in the order in which they were added."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first argument names; list all where there is none."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            known = self.list_commands(ctx)
+            hint = did_you_mean(nearest(name, known, _NEAR))
+            context: Context = ctx
+            context.fail(
+                f"There is no command {name!r}{hint}. The commands are {', '.join(known)}."
+            )
+        return super().resolve_command(ctx, args)

@@ -1,0 +1,78 @@
+"""The examples at the end of each command's help, in Markdown; a test parses every one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_BINLOG = "binlog-connector"
+
+
+def _examples(*examples: tuple[str, str]) -> str:
+    """Return a list of commands, each below what it is for."""
+    # Two spaces end a line of Markdown.
+    lines = [f"- {purpose}:  \n  `{_BINLOG} {command}`" for command, purpose in examples]
+    return "\n".join(["**Examples**", "", *lines])
+
+
+ALL: Final = _examples(
+    ("config > my.toml", "a configuration to start from"),
+    ("check my.toml", "what the servers need"),
+    ("run my.toml", "stream into Kafka"),
+    ("dump binlog.000042", "read a binlog"),
+    ("--install-completion", "complete commands and options in this shell (bash, zsh, fish)"),
+)
+RUN: Final = _examples(
+    ("run my.toml", "until SIGTERM or Ctrl-C"),
+    ("run -v my.toml", "with all that helps to find a fault"),
+)
+CHECK: Final = _examples(("check my.toml", "before the first start, and after each change"))
+CONFIG: Final = _examples(
+    ("config > my.toml", "a configuration to start from"),
+    ("config grants.sql", "the statements that create the account on the source"),
+)
+SNAPSHOT: Final = _examples(
+    ("snapshot my.toml shop.orders", "copy one table anew"),
+    ("snapshot my.toml 'shop.*' crm.users", "several tables"),
+    ("snapshot my.toml shop.orders --where 'id > 1000'", "some rows, over what is there"),
+)
+DEMO: Final = _examples(
+    ("demo", "MySQL, for 40 seconds"),
+    ("demo --source mariadb --duration 60 --rate 100", "MariaDB, longer and faster"),
+    ("demo --keep", "leave everything running, and say how to connect"),
+)
+DUMP: Final = _examples(
+    ("dump binlog.000042", "as mysqlbinlog -vvv does"),
+    ("dump --format json --table 'shop.*' binlog.000042.gz", "one JSON object an event"),
+    ("dump --start-datetime 2026-01-31T12:00 binlog.000042", "from a time on, in UTC"),
+    ("dump --source mysql://repl@db binlog.000042 --stop-never", "follow a server"),
+)
+STAT: Final = _examples(
+    ("stat binlog.000041 binlog.000042", "events, tables and transactions of two files"),
+    ("stat --format json binlog.000042", "as one JSON document"),
+    ("stat --source mysql://repl@db binlog.000042", "a log of a server"),
+)
+FLASHBACK: Final = _examples(
+    ("flashback --table shop.orders binlog.000042 > undo.sql", "undo one table's changes"),
+    (
+        "flashback --start-datetime 2026-01-31T12 --stop-datetime 2026-01-31T12:05 binlog.000042",
+        "undo five minutes",
+    ),
+    ("flashback --source mysql://repl@db binlog.000042", "of a log of a server"),
+)
+QUARANTINE_LIST: Final = _examples(
+    ("quarantine list my.toml", "what is kept back, and why"),
+    ("quarantine list my.toml --json", "one JSON object a line"),
+)
+QUARANTINE_SHOW: Final = _examples(
+    ("quarantine show my.toml shop.orders", "the first ten records of a table"),
+    ("quarantine show my.toml 17", "the record at offset 17"),
+)
+QUARANTINE_REPLAY: Final = _examples(
+    ("quarantine replay my.toml shop.orders", "write what is kept back of a table"),
+    ("""quarantine replay my.toml shop.orders --key '{"id":7}'""", "of one key"),
+)
+QUARANTINE: Final = _examples(
+    ("quarantine list my.toml", "what is kept back, and why"),
+    ("quarantine show my.toml shop.orders", "the records of a table"),
+    ("quarantine replay my.toml shop.orders", "write them again"),
+)

@@ -1,0 +1,220 @@
+"""Options that the commands which read logs share: records, whose fields typer shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from connector.errors import ConfigError, DecodeError
+from connector.settings.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from connector.changes.table_filter import TableFilter
+    from connector.dump.selection import SelectionOptions
+    from connector.gtid import GtidSet, MariadbGtidSet
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        reason = f"{text!r} is not a time such as 2026-01-31T12:00:00 or 2026-01-31T13:00:00+01:00"
+        raise typer.BadParameter(reason) from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+_SELECTION = "Selection"
+_LIKE = "MySQL's look like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5, MariaDB's like 0-1-5,1-2-7"
+_FROM_SERVER = "From a server"
+
+LogNames = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="LOG",
+        help="Files in their order, also compressed by gzip or zstd; `-` is standard input. With "
+        "--source, names of the server's logs.",
+        show_default=False,
+    ),
+]
+VerifyChecksum = Annotated[
+    bool,
+    typer.Option(
+        "--verify-checksum/--no-verify-checksum",
+        help="Whether an event with a wrong checksum is an error.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """Which server the logs are read from; none for files."""
+
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Read the logs of the server mysql://USER[:PASSWORD]@HOST[:PORT]. Without a "
+            "password and --password-env it is asked for on a terminal.",
+            rich_help_panel=_FROM_SERVER,
+        ),
+    ] = None
+    password_env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The environment variable that holds the password.",
+            rich_help_panel=_FROM_SERVER,
+        ),
+    ] = None
+    to_last_log: Annotated[
+        bool,
+        typer.Option(
+            "--to-last-log",
+            help="After the log that is named go on to the end of the last one.",
+            rich_help_panel=_FROM_SERVER,
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class PositionOptions:
+    """Where reading begins and ends."""
+
+    start_position: Annotated[
+        int | None,
+        typer.Option(
+            min=4,
+            metavar="N",
+            help="From the event at this position of the first log.",
+            rich_help_panel=_SELECTION,
+        ),
+    ] = None
+    stop_position: Annotated[
+        int | None,
+        typer.Option(
+            min=4,
+            metavar="N",
+            help="Up to, not including, the event at or behind this position of the last log.",
+            rich_help_panel=_SELECTION,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    """Which changes are selected."""
+
+    start_datetime: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=_time,
+            metavar="TIME",
+            help="From the first event at or after this time, in ISO form; UTC without a zone.",
+            rich_help_panel=_SELECTION,
+        ),
+    ] = None
+    stop_datetime: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=_time,
+            metavar="TIME",
+            help="Up to, not including, the first event at or after this time.",
+            rich_help_panel=_SELECTION,
+        ),
+    ] = None
+    include_gtids: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET",
+            help="Only transactions of this set; a MariaDB position stands for all up to it.",
+            rich_help_panel=_SELECTION,
+        ),
+    ] = None
+    exclude_gtids: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET", help="No transactions of this set.", rich_help_panel=_SELECTION
+        ),
+    ] = None
+    databases: Annotated[
+        list[str],
+        typer.Option(
+            "--database",
+            metavar="PATTERN",
+            help="Only changes of tables in this database; may be repeated.",
+            rich_help_panel=_SELECTION,
+        ),
+    ] = field(default_factory=list)
+    tables: Annotated[
+        list[str],
+        typer.Option(
+            "--table",
+            metavar="DATABASE.TABLE",
+            help="Only changes of this table; a pattern as in source.tables; may be repeated.",
+            rich_help_panel=_SELECTION,
+        ),
+    ] = field(default_factory=list)
+    server_ids: Annotated[
+        list[int],
+        typer.Option(
+            "--server-id",
+            min=0,
+            metavar="N",
+            help="Only events that this server wrote first; may be repeated.",
+            rich_help_panel=_SELECTION,
+        ),
+    ] = field(default_factory=list)
+
+    def selection(self, types: Sequence[str] = ()) -> SelectionOptions:
+        """Return the selection that the options ask for, of events of `types`.
+
+        Raises ConfigError that names the option which is wrong.
+        """
+        from connector.dump.selection import (  # noqa: PLC0415  # keeps --help fast
+            SelectionOptions,
+            types_of,
+        )
+
+        return SelectionOptions(
+            start_datetime=self.start_datetime,
+            stop_datetime=self.stop_datetime,
+            include_gtids=_gtids("--include-gtids", self.include_gtids),
+            exclude_gtids=_gtids("--exclude-gtids", self.exclude_gtids),
+            tables=_table_filter(self.databases, self.tables),
+            types=types_of(types),
+            server_ids=frozenset(self.server_ids),
+        )
+
+
+def _gtids(option: str, text: str | None) -> GtidSet | MariadbGtidSet | None:
+    if text is None:
+        return None
+    from connector.gtid import GtidSet, MariadbGtidSet  # noqa: PLC0415  # keeps --help fast
+
+    # MySQL writes a colon between server and numbers, MariaDB minus signs alone.
+    kind = GtidSet if ":" in text else MariadbGtidSet
+    try:
+        return kind.parse(text)
+    except DecodeError as error:
+        said = str(error) if ":" in text else f"{text!r} is no set of GTIDs; {_LIKE}"
+        reason = f"{option}: {said}"
+        raise ConfigError(reason) from error
+
+
+def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilter | None:
+    from connector.changes.table_filter import TableFilter  # noqa: PLC0415  # keeps --help fast
+
+    if not databases and not tables:
+        return None
+    for pattern in tables:
+        database, dot, table = pattern.partition(".")
+        if not (database and dot and table):
+            meant = did_you_mean(None if dot else f"{pattern}.*")
+            reason = f"--table {pattern}: give it as DATABASE.TABLE; * stands for any name{meant}"
+            raise ConfigError(reason)
+    return TableFilter([*(f"{database}.*" for database in databases), *tables])

@@ -1,0 +1,1 @@
+"""Bytes without meaning: a cursor, digits, JSON strings."""

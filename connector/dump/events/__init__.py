@@ -1,0 +1,1 @@
+"""`dump --format events`: the rows of SHOW BINLOG EVENTS."""

@@ -1,0 +1,102 @@
+"""An event's type becomes its name in SHOW BINLOG EVENTS, the servers' `Log_event::get_type_str`.
+
+https://dev.mysql.com/doc/refman/8.4/en/show-binlog-events.html
+https://mariadb.com/kb/en/show-binlog-events/
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.framing.event_types import EventType
+
+if TYPE_CHECKING:
+    from connector.dump.events.server_release import ServerRelease
+
+_UNKNOWN = "Unknown"
+
+_NAMES: dict[int, str] = {
+    EventType.START_EVENT_V3: "Start_v3",
+    EventType.QUERY_EVENT: "Query",
+    EventType.STOP_EVENT: "Stop",
+    EventType.ROTATE_EVENT: "Rotate",
+    EventType.INTVAR_EVENT: "Intvar",
+    EventType.LOAD_EVENT: "Load",
+    EventType.SLAVE_EVENT: "Slave",
+    EventType.CREATE_FILE_EVENT: "Create_file",
+    EventType.APPEND_BLOCK_EVENT: "Append_block",
+    EventType.EXEC_LOAD_EVENT: "Exec_load",
+    EventType.DELETE_FILE_EVENT: "Delete_file",
+    EventType.NEW_LOAD_EVENT: "New_load",
+    EventType.RAND_EVENT: "RAND",
+    EventType.USER_VAR_EVENT: "User var",
+    EventType.FORMAT_DESCRIPTION_EVENT: "Format_desc",
+    EventType.XID_EVENT: "Xid",
+    EventType.BEGIN_LOAD_QUERY_EVENT: "Begin_load_query",
+    EventType.EXECUTE_LOAD_QUERY_EVENT: "Execute_load_query",
+    EventType.TABLE_MAP_EVENT: "Table_map",
+    EventType.PRE_GA_WRITE_ROWS_EVENT: "Write_rows_event_old",
+    EventType.PRE_GA_UPDATE_ROWS_EVENT: "Update_rows_event_old",
+    EventType.PRE_GA_DELETE_ROWS_EVENT: "Delete_rows_event_old",
+    EventType.WRITE_ROWS_EVENT_V1: "Write_rows_v1",
+    EventType.UPDATE_ROWS_EVENT_V1: "Update_rows_v1",
+    EventType.DELETE_ROWS_EVENT_V1: "Delete_rows_v1",
+    EventType.INCIDENT_EVENT: "Incident",
+    EventType.HEARTBEAT_LOG_EVENT: "Heartbeat",
+    EventType.IGNORABLE_LOG_EVENT: "Ignorable",
+    EventType.ROWS_QUERY_LOG_EVENT: "Rows_query",
+    EventType.WRITE_ROWS_EVENT: "Write_rows",
+    EventType.UPDATE_ROWS_EVENT: "Update_rows",
+    EventType.DELETE_ROWS_EVENT: "Delete_rows",
+    EventType.GTID_LOG_EVENT: "Gtid",
+    EventType.ANONYMOUS_GTID_LOG_EVENT: "Anonymous_Gtid",
+    EventType.PREVIOUS_GTIDS_LOG_EVENT: "Previous_gtids",
+    EventType.TRANSACTION_CONTEXT_EVENT: "Transaction_context",
+    EventType.VIEW_CHANGE_EVENT: "View_change",
+    EventType.XA_PREPARE_LOG_EVENT: "XA_prepare",
+    EventType.PARTIAL_UPDATE_ROWS_EVENT: "Update_rows_partial",
+    EventType.TRANSACTION_PAYLOAD_EVENT: "Transaction_payload",
+    EventType.HEARTBEAT_LOG_EVENT_V2: "Heartbeat",
+    EventType.GTID_TAGGED_LOG_EVENT: "Gtid_tagged_log_event",
+    EventType.ANNOTATE_ROWS_EVENT: "Annotate_rows",
+    EventType.BINLOG_CHECKPOINT_EVENT: "Binlog_checkpoint",
+    EventType.GTID_EVENT: "Gtid",
+    EventType.GTID_LIST_EVENT: "Gtid_list",
+    EventType.START_ENCRYPTION_EVENT: "Start_encryption",
+    EventType.QUERY_COMPRESSED_EVENT: "Query_compressed",
+    EventType.WRITE_ROWS_COMPRESSED_EVENT_V1: "Write_rows_compressed_v1",
+    EventType.UPDATE_ROWS_COMPRESSED_EVENT_V1: "Update_rows_compressed_v1",
+    EventType.DELETE_ROWS_COMPRESSED_EVENT_V1: "Delete_rows_compressed_v1",
+    EventType.WRITE_ROWS_COMPRESSED_EVENT: "Write_rows_compressed",
+    EventType.UPDATE_ROWS_COMPRESSED_EVENT: "Update_rows_compressed",
+    EventType.DELETE_ROWS_COMPRESSED_EVENT: "Delete_rows_compressed",
+    EventType.PARTIAL_ROW_DATA_EVENT: "Partial_row_data",
+}
+
+# What MariaDB calls the types of MySQL that a log of its own does not have.
+_MARIADB_NAMES: dict[int, str] = {
+    EventType.IGNORABLE_LOG_EVENT: "Ignorable log event",
+    EventType.ROWS_QUERY_LOG_EVENT: "MySQL Rows_query",
+    EventType.GTID_LOG_EVENT: "MySQL Gtid",
+    EventType.ANONYMOUS_GTID_LOG_EVENT: "MySQL Anonymous_Gtid",
+    EventType.PREVIOUS_GTIDS_LOG_EVENT: "MySQL Previous_gtids",
+}
+
+# Before there was a second version of these events, the first one was the only one.
+_FIRST_ROWS: dict[int, str] = {
+    EventType.WRITE_ROWS_EVENT_V1: "Write_rows",
+    EventType.UPDATE_ROWS_EVENT_V1: "Update_rows",
+    EventType.DELETE_ROWS_EVENT_V1: "Delete_rows",
+}
+_SECOND_ROWS_MYSQL = (5, 6, 0)
+_SECOND_ROWS_MARIADB = (10, 0, 0)
+
+
+def event_type_text(type_code: int, server: ServerRelease) -> str:
+    """Return the name that `server` shows for a type."""
+    second_rows = _SECOND_ROWS_MARIADB if server.mariadb else _SECOND_ROWS_MYSQL
+    if server.version < second_rows and type_code in _FIRST_ROWS:
+        return _FIRST_ROWS[type_code]
+    if server.mariadb and type_code in _MARIADB_NAMES:
+        return _MARIADB_NAMES[type_code]
+    return _NAMES.get(type_code, _UNKNOWN)

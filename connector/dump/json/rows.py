@@ -1,0 +1,179 @@
+"""Table maps and rows events become JSON: what the log tells of each column, and the rows.
+
+A column has `type`, `metadata` and `nullable`, and what the table map tells beyond that. A row is
+written as soon as it is decoded, so that one event is in memory as its text alone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from connector.binlog.charsets.collation_names import collation_name
+from connector.binlog.columns.column_types import NUMERIC_TYPES, column_type_name
+from connector.binlog.columns.optional_metadata import MetadataField
+from connector.binlog.events.rows_head import RowsKind
+from connector.dump.json.values import cell_encoder, cell_pieces, hexadecimal
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from connector.binlog.columns.column import Column
+    from connector.binlog.columns.values import Value
+    from connector.binlog.events.extra_row_info import ExtraRowInfo
+    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
+
+_Encoders = list["Callable[[Value], str]"]
+
+# Made once: it is asked for several times an event.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def dumps(value: object) -> str:
+    """Return the JSON text of a value in one line."""
+    return _ENCODER.encode(value)
+
+
+def columns_of(table_map: TableMapEvent, *, mariadb: bool) -> list[dict[str, Any]]:
+    """Return what the table map tells of each column."""
+    if not table_map.has_metadata:
+        nothing = {"metadata": None, "nullable": None}
+        return [
+            {"type": column_type_name(column.type_code), **nothing} for column in table_map.columns
+        ]
+    fields = table_map.metadata_fields
+    return [_column(column, fields, mariadb=mariadb) for column in table_map.columns]
+
+
+def _column(column: Column, fields: Sequence[int], *, mariadb: bool) -> dict[str, Any]:
+    real_type = column.real_type
+    told: dict[str, Any] = {
+        "type": column_type_name(real_type),
+        "metadata": column.metadata,
+        "nullable": column.nullable,
+    }
+    if column.name is not None:
+        told["name"] = column.name
+    if MetadataField.SIGNEDNESS in fields and real_type in NUMERIC_TYPES:
+        told["unsigned"] = column.unsigned
+    if column.collation is not None:
+        told["charset"] = column.charset
+        told["collation"] = collation_name(column.collation, mariadb=mariadb)
+    if column.labels is not None:
+        told["values"] = column.labels
+    if column.geometry_type is not None:
+        told["geometry_type"] = column.geometry_type
+    if column.dimension is not None:
+        told["dimension"] = column.dimension
+    if MetadataField.COLUMN_VISIBILITY in fields:
+        told["visible"] = column.visible
+    if MetadataField.COLUMN_NAME in fields:
+        # With names comes the key, unless there is none.
+        told["primary_key"] = column.primary_key != 0
+        if column.primary_key_prefix:
+            told["primary_key_prefix"] = column.primary_key_prefix
+    return told
+
+
+def rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> str:
+    """Return the body of a rows event; `columns` is the JSON text of `columns_of`.
+
+    Raises EventError for a row that cannot be read.
+    """
+    start = _start(event, columns)
+    refused = _refused(event)
+    if refused is not None:
+        return f'{start},"refused":{dumps(refused)}}}'
+    return f'{start},"rows":[{",".join(_rows(event, apply_diffs=apply_diffs))}]}}'
+
+
+def large_rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> Iterator[str]:
+    """Yield the pieces of `rows_body`; large values are cut.
+
+    Raises EventError for a row that cannot be read, before the first piece.
+    """
+    refused = _refused(event)
+    if refused is not None:
+        yield rows_body(event, columns, apply_diffs=apply_diffs)
+        return
+    encoders = [cell_encoder(column) for column in event.table_map.columns]
+    rows = list(event.rows(apply_diffs=apply_diffs))
+    separator = f'{_start(event, columns)},"rows":['
+    for row in rows:
+        yield f'{separator}{{"op":"{event.kind.value}"'
+        for name, values in (("before", row.before), ("after", row.after)):
+            if values is not None:
+                yield from _image_pieces(name, values, encoders)
+        yield "}"
+        separator = ","
+    yield "]}"
+
+
+def _image_pieces(name: str, values: list[Value], encoders: _Encoders) -> Iterator[str]:
+    separator = f',"{name}":['
+    for encode, value in zip(encoders, values, strict=True):
+        yield separator
+        yield from cell_pieces(encode, value)
+        separator = ","
+    yield "]"
+
+
+def _start(event: RowsEvent, columns: str) -> str:
+    """Return the start of the body, up to what is told of the rows."""
+    table_map = event.table_map
+    head: dict[str, Any] = {
+        "table_id": table_map.table_id,
+        "schema": table_map.schema,
+        "table": table_map.table,
+        "flags": event.flags,
+        "stmt_end": event.stmt_end,
+    }
+    head.update(_extra_row_info(event.extra_row_info))
+    return f'{dumps(head)[:-1]},"columns":{columns}'
+
+
+def _refused(event: RowsEvent) -> str | None:
+    """Return why the rows of this table cannot be read, before any is."""
+    if event.refused is not None:
+        return event.refused
+    try:
+        _ = event.table_map.row_plan
+    except DecodeError as error:
+        return str(error)
+    return None
+
+
+def _extra_row_info(info: ExtraRowInfo) -> dict[str, Any]:
+    told = {
+        "ndb_format": info.ndb_format,
+        "ndb_data": None if info.ndb_data is None else hexadecimal(info.ndb_data),
+        "partition_id": info.partition_id,
+        "source_partition_id": info.source_partition_id,
+        "unknown_extra_row_info": hexadecimal(info.unknown) if info.unknown else None,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _rows(event: RowsEvent, *, apply_diffs: bool) -> Iterator[str]:
+    encoders = [cell_encoder(column) for column in event.table_map.columns]
+    start = f'{{"op":"{event.kind.value}"'
+    write = _IMAGES[event.kind]
+    for row in event.rows(apply_diffs=apply_diffs):
+        yield f"{start},{write(row, encoders)}}}"
+
+
+def _image(name: str, values: list[Value] | None, encoders: _Encoders) -> str:
+    assert values is not None
+    cells = ",".join([encode(value) for encode, value in zip(encoders, values, strict=True)])
+    return f'"{name}":[{cells}]'
+
+
+_IMAGES: dict[RowsKind, Callable[[Row, _Encoders], str]] = {
+    RowsKind.INSERT: lambda row, encoders: _image("after", row.after, encoders),
+    RowsKind.DELETE: lambda row, encoders: _image("before", row.before, encoders),
+    RowsKind.UPDATE: lambda row, encoders: (
+        f"{_image('before', row.before, encoders)},{_image('after', row.after, encoders)}"
+    ),
+}

@@ -1,0 +1,149 @@
+"""Events that are statements, or belong to one, become summaries and lines.
+
+https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from connector.binlog.charsets.collation_names import collation_name
+from connector.binlog.charsets.collations import charset_of
+from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
+from connector.binlog.events.load import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    CreateFileEvent,
+    DeleteFileEvent,
+    ExecLoadEvent,
+    LoadEvent,
+)
+from connector.binlog.events.mariadb import AnnotateRowsEvent
+from connector.binlog.events.statement import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
+from connector.binlog.framing.event_types import EventType
+from connector.dump.events.statement_info import load_info, quote_identifier
+from connector.dump.text.session import END, SessionText
+from connector.dump.writer import Line
+
+if TYPE_CHECKING:
+    from connector.binlog.event import Event
+
+# The end of the header line, and the lines behind it.
+Description = tuple[str, Iterable[Line]]
+
+
+def commented(text: str, mark: str = "# ") -> list[str]:
+    """Return the lines of `text`, each behind `mark`."""
+    return [mark + line for line in text.split("\n")]
+
+
+def _query(session: SessionText, event: Event, body: QueryEvent) -> Description:
+    compressed = event.header.type_code == EventType.QUERY_COMPRESSED_EVENT
+    name = "Query_compressed" if compressed else "Query"
+    return f"{name}\t{_facts(body)}", _statement(session, event, body)
+
+
+def _execute_load_query(
+    session: SessionText, event: Event, body: ExecuteLoadQueryEvent
+) -> Description:
+    lines = [*_statement(session, event, body), f"# file_id: {body.file_id}"]
+    return f"Execute_load_query\t{_facts(body)}", lines
+
+
+def _facts(body: QueryEvent) -> str:
+    facts = f"thread_id={body.thread_id}\texec_time={body.exec_time}\terror_code={body.error_code}"
+    ddl_xid = body.status_variables.ddl_xid
+    return facts if ddl_xid is None else f"{facts}\tXid = {ddl_xid}"
+
+
+def _statement(session: SessionText, event: Event, body: QueryEvent) -> list[str]:
+    if session.comments_statement:
+        return [*session.settings(event.header, body), *commented(body.query, "### ")]
+    return [*session.settings(event.header, body), *body.query.split("\n"), END]
+
+
+def _rows_query(session: SessionText, event: Event, body: RowsQueryEvent) -> Description:
+    del session, event
+    return "Rows_query", commented(body.query)
+
+
+def _annotate(session: SessionText, event: Event, body: AnnotateRowsEvent) -> Description:
+    del session, event
+    return "Annotate_rows:", commented(body.query, "#Q> ")
+
+
+def _intvar(session: SessionText, event: Event, body: IntvarEvent) -> Description:
+    del session, event
+    return "Intvar", [f"SET {body.name}={body.value}{END}"]
+
+
+def _rand(session: SessionText, event: Event, body: RandEvent) -> Description:
+    del session, event
+    return "Rand", [f"SET @@RAND_SEED1={body.seed1}, @@RAND_SEED2={body.seed2}{END}"]
+
+
+def _user_var(session: SessionText, event: Event, body: UserVarEvent) -> Description:
+    del session, event
+    return "User_var", [f"SET @{quote_identifier(body.name)}:={_user_value(body)}{END}"]
+
+
+def _user_value(body: UserVarEvent) -> str:
+    if body.value is None:
+        return "NULL"
+    if body.type is not UserVarType.STRING:
+        return str(body.value)
+    digits = (body.raw_value or b"").hex().upper()
+    text = f"0x{digits}" if digits else "''"
+    charset = charset_of(body.collation)
+    collation = collation_name(body.collation, mariadb=body.collation >= _MARIADB_COLLATIONS)
+    if charset is None or collation is None:
+        return f"{text} /* collation {body.collation} */"
+    return f"_{charset} {text} COLLATE `{collation}`"
+
+
+# No collation of MySQL has a number from here on.
+_MARIADB_COLLATIONS = 576
+
+
+def _load(session: SessionText, event: Event, body: LoadEvent) -> Description:
+    del session, event
+    return f"Load\tthread_id={body.thread_id}\texec_time={body.exec_time}", [load_info(body), END]
+
+
+def _create_file(session: SessionText, event: Event, body: CreateFileEvent) -> Description:
+    del session, event
+    table = f"{quote_identifier(body.schema)}.{quote_identifier(body.table)}"
+    summary = f"Create_file: file_id: {body.file_id}  block_len: {len(body.block)}"
+    return summary, [f"# LOAD DATA INFILE '{body.file_name}' INTO TABLE {table}"]
+
+
+def _block(
+    session: SessionText, event: Event, body: AppendBlockEvent | BeginLoadQueryEvent
+) -> Description:
+    del session, event
+    name = "Append_block" if isinstance(body, AppendBlockEvent) else "Begin_load_query"
+    return f"{name}: file_id: {body.file_id}  block_len: {len(body.block)}", []
+
+
+def _file(session: SessionText, event: Event, body: ExecLoadEvent | DeleteFileEvent) -> Description:
+    del session, event
+    name = "Exec_load" if isinstance(body, ExecLoadEvent) else "Delete_file"
+    return f"{name}: file_id: {body.file_id}", []
+
+
+STATEMENTS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
+    AnnotateRowsEvent: _annotate,
+    AppendBlockEvent: _block,
+    BeginLoadQueryEvent: _block,
+    CreateFileEvent: _create_file,
+    DeleteFileEvent: _file,
+    ExecLoadEvent: _file,
+    ExecuteLoadQueryEvent: _execute_load_query,
+    IntvarEvent: _intvar,
+    LoadEvent: _load,
+    QueryEvent: _query,
+    RandEvent: _rand,
+    RowsQueryEvent: _rows_query,
+    UserVarEvent: _user_var,
+}

@@ -1,0 +1,1 @@
+"""Rows of SELECTs become the same JSON."""

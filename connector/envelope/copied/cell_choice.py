@@ -1,0 +1,99 @@
+"""Chooses what writes the cells of a column that a SELECT reads.
+
+Cells come as the SELECT of `source.selected_table` asks for them: ENUM and SET as numbers, unless
+their labels are uncertain, FLOAT as a DOUBLE with all digits, strings as stored bytes, and the rest
+as the server prints it, TIMESTAMP in UTC.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from connector.binlog.charsets.character_sets import character_decoder
+from connector.envelope.copied.selected_printed_cells import (
+    BitsCell,
+    DoubleCell,
+    FlagCell,
+    FloatCell,
+    NumberCell,
+    PrintedCell,
+    QuotedNumberCell,
+    TimestampCell,
+)
+from connector.envelope.copied.selected_stored_cells import (
+    BytesCell,
+    EnumCell,
+    GeometryCell,
+    SetCell,
+    TextCell,
+    Utf8Cell,
+    VectorCell,
+)
+from connector.errors import UnsupportedChange
+
+if TYPE_CHECKING:
+    from connector.contract import SchemaColumn
+    from connector.envelope.copied.selected_cell import SelectedCell
+
+_UTF8: Final = ("utf8mb3", "utf8mb4")
+_NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "year"})
+_BYTES: Final = frozenset({"binary", "varbinary", "blob"})
+_TEXTS: Final = frozenset({"char", "varchar", "text"})
+_PRINTED: Final = frozenset({"date", "datetime", "time"})
+
+
+def selected_cell(column: SchemaColumn) -> SelectedCell:
+    """Return what writes the cells of `column`.
+
+    Raises UnsupportedChange for a type that the envelope has no form for.
+    """
+    kind = column["type"]
+    name = column["name"]
+    unsigned_bigint = kind == "bigint" and column.get("unsigned", False)
+    if kind in _NUMBERS or (kind == "bigint" and not unsigned_bigint):
+        return NumberCell()
+    if kind == "decimal" or unsigned_bigint:
+        return QuotedNumberCell()
+    if kind in _PRINTED:
+        return PrintedCell()
+    if kind == "timestamp":
+        return TimestampCell()
+    if kind in _TEXTS:
+        charset = column.get("charset", "")
+        if charset in _UTF8:
+            return Utf8Cell(name)
+        return TextCell(name, character_decoder(charset))
+    if kind == "json" or has_uncertain_labels(column):
+        return Utf8Cell(name)
+    if kind in _BYTES:
+        return BytesCell()
+    return _rare_cell(column)
+
+
+def has_uncertain_labels(column: SchemaColumn) -> bool:
+    """Return whether a label may stand for another: servers show some characters as `?`.
+
+    The cells of such an ENUM or SET are labels, as UTF-8, instead of numbers.
+    """
+    return any("?" in label for label in column.get("labels", ()))
+
+
+def _rare_cell(column: SchemaColumn) -> SelectedCell:
+    kind = column["type"]
+    name = column["name"]
+    if kind == "double":
+        return DoubleCell()
+    if kind == "float":
+        return FloatCell()
+    if kind == "bit":
+        return FlagCell() if column.get("length") == 1 else BitsCell()
+    if kind == "enum":
+        return EnumCell(column.get("labels", []))
+    if kind == "set":
+        return SetCell(column.get("labels", []), name)
+    if kind == "geometry":
+        return GeometryCell(name)
+    if kind == "vector":
+        return VectorCell(name)
+    reason = f"column {name} has type {kind}, which the envelope has no form for: exclude the table"
+    raise UnsupportedChange(reason)

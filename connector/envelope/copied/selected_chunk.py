@@ -1,0 +1,161 @@
+"""The rows of one SELECT become records, once it is known where they stand in the order.
+
+A chunk holds its rows as they will be in the records: the value up to the end of the row, and the
+key. What all of its records share, and their sequences, come when it is published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import BytesWriter, read_i64_le
+
+from connector.contract import OP_READ, SEQ_ROW_DIGITS, row_topic
+from connector.envelope.record_headers import RecordHeaders, schema_header
+from connector.envelope.source_block import SourceBlock, SourceTable
+from connector.errors import RecordTooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from mypy_extensions import i64
+
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.schemas.table_schema import TableSchema
+    from connector.records.record import RecordTarget
+
+# Before each row: bytes of the value, and of the key.
+LENGTHS: Final = 16
+NO_KEY: Final = -1
+
+_READ: Final = ord(OP_READ)
+_ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
+_US_PER_MS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPlace:
+    """Where the rows of a chunk stand in the order of changes.
+
+    Their sequences are (epoch, number of `file`, position - 1, n // 10^8, n % 10^8), n counting
+    from `first_row`: behind every change that was delivered before, and before all that follow.
+    """
+
+    epoch: int
+    file: str
+    file_number: int
+    position: int  # first byte behind the last delivered transaction
+    first_row: int  # rows of copies that were written at this place before
+    read_us: int  # when the SELECT was made, in microseconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """A row that cannot be carried."""
+
+    key: bytes | None  # of its record; None where it has none that can be written
+    # As the answer to the SELECT has it; of a record that is too large, its value.
+    data: bytes
+    error: str
+    is_too_large: bool = False
+
+
+@final
+class Chunk:
+    """The rows of one SELECT.
+
+    `count` rows, which take `size` bytes of memory; those in `refused` are among them. `last_key`
+    has the cells of the key's columns of the last row, in key order, as the server sent them; empty
+    without rows, or without a key.
+    """
+
+    __slots__ = ("_data", "count", "last_key", "refused", "schema", "size")
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        data: bytes,
+        count: i64,
+        last_key: list[bytes],
+        refused: list[RefusedRow],
+    ) -> None:
+        """Hold the rows in `data`, each behind the lengths of its value and of its key."""
+        self.schema = schema
+        self.count: i64 = count
+        self.size: i64 = len(data)
+        for row in refused:
+            self.size += len(row.data)
+        self.last_key = last_key
+        self.refused = refused
+        self._data = data
+
+    def publish(
+        self,
+        target: RecordTarget,
+        options: EnvelopeOptions,
+        place: CopyPlace,
+        touched: AbstractSet[bytes],
+        now_us: i64,
+    ) -> i64:
+        """Give `target` the record of each row whose key is not in `touched`.
+
+        `now_us` is the time of encoding. Returns how many records there were. A row whose record is
+        too large joins those that are `refused`.
+        """
+        schema = self.schema
+        topic = row_topic(options.prefix, schema.database, schema.table)
+        source = SourceBlock(options)
+        source.begin_copy(
+            place.file,
+            place.position,
+            place.read_us,
+            SourceTable(schema.database, schema.table, copied=True),
+            now_us,
+        )
+        out = BytesWriter()
+        source.put(out, _READ, 0)
+        end_of_value = out.getvalue()
+        headers = RecordHeaders()
+        schema_id = schema_header(schema.schema_id)
+        transaction_id = f"{place.file}:{place.position}".encode()
+        timestamp_ms: i64 = place.read_us // _US_PER_MS
+        some_touched = len(touched) > 0
+        data = self._data
+        size: i64 = len(data)
+        row: i64 = place.first_row
+        event: i64 = -1
+        written: i64 = 0
+        at: i64 = 0
+        while at < size:
+            value_length = read_i64_le(data, at)
+            key_length = read_i64_le(data, at + 8)
+            start = at + LENGTHS
+            value_end = start + value_length
+            key: bytes | None = None
+            at = value_end
+            if key_length != NO_KEY:
+                at = value_end + key_length
+                key = data[value_end:at]
+                if some_touched and key in touched:
+                    continue
+            if row // _ROWS_PER_EVENT != event:
+                event = row // _ROWS_PER_EVENT
+                headers.begin(
+                    place.epoch,
+                    place.file_number,
+                    place.position - 1,
+                    event,
+                    schema_id,
+                    transaction_id,
+                )
+            value = data[start:value_end] + end_of_value
+            row_headers = headers.encode(_READ, row - event * _ROWS_PER_EVENT)
+            try:
+                target.take(topic, key, value, row_headers, timestamp_ms)
+            except RecordTooLarge as error:
+                self.refused.append(RefusedRow(key, value, str(error), is_too_large=True))
+                continue
+            row += 1
+            written += 1
+        return written

@@ -1,0 +1,216 @@
+"""Rows of the text protocol become chunks of rows in the form of the records, byte for byte.
+
+https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response_text_resultset_row.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn, final
+
+from librt.strings import BytesWriter, write_i64_le
+from mypy_extensions import i64, u8
+
+from connector.codec.payload import LENENC_NULL, PayloadReader
+from connector.envelope.copied.cell_choice import selected_cell
+from connector.envelope.copied.selected_chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
+from connector.envelope.rows.row_member import RowMember, put_key
+from connector.errors import DecodeError, ProtocolError, UnsupportedChange
+from connector.wire.responses import GARBLED
+from connector.wire.text_rows import RowTaker
+
+if TYPE_CHECKING:
+    from connector.envelope.copied.selected_cell import SelectedCell
+    from connector.envelope.schemas.table_schema import TableSchema
+
+_NO_BEFORE: Final = b'{"before":null,"after":'
+_OPEN: Final = 0x7B
+_COMMA: Final = 0x2C
+_CLOSE: Final = 0x7D
+_NULL: Final = b"null"
+
+
+@final
+class _Member(RowMember):
+    """A column, and what writes it."""
+
+    __slots__ = ("cell", "cell_end", "cell_start", "is_null")
+
+    def __init__(self, place: int, name: str, cell: SelectedCell) -> None:
+        super().__init__(place, name)
+        self.cell = cell
+        # Of the cell in the row that was taken last.
+        self.cell_start: i64 = 0
+        self.cell_end: i64 = 0
+        self.is_null = False
+
+
+@final
+class SelectedRowWriter(RowTaker):
+    """Writes the rows of SELECTs of one table, whose cells are in the order of the schema.
+
+    One thread at a time writes; `take_chunk` ends a chunk and begins the next.
+    """
+
+    __slots__ = (
+        "_count",
+        "_key",
+        "_keyed",
+        "_last",
+        "_members",
+        "_out",
+        "_refused",
+        "_refused_bytes",
+        "schema",
+    )
+
+    def __init__(self, schema: TableSchema) -> None:
+        """Compose the steps of the columns.
+
+        Raises UnsupportedChange for a column that the envelope has no form for.
+        """
+        self.schema = schema
+        self._members = [
+            _Member(place, column["name"], selected_cell(column))
+            for place, column in enumerate(schema.columns)
+        ]
+        self._keyed = [self._members[place] for place in schema.key_indexes]
+        self._key: list[RowMember] = [*self._keyed]
+        self._out = BytesWriter()
+        self._count: i64 = 0
+        self._last = b""  # what the last row lies in
+        self._refused: list[RefusedRow] = []
+        self._refused_bytes: i64 = 0
+
+    def put_row(self, data: bytes, start: i64, end: i64) -> None:
+        """Take the row that lies in `data[start:end]`.
+
+        One with a value that the envelope has no form for becomes a `RefusedRow` of the chunk.
+        Raises ProtocolError when the cells do not fill the row.
+        """
+        out = self._out
+        head: i64 = len(out)
+        write_i64_le(out, 0)
+        write_i64_le(out, 0)
+        out.write(_NO_BEFORE)
+        self._count += 1
+        self._last = data
+        try:
+            self._put_members(out, data, start, end)
+        except UnsupportedChange as error:
+            out.truncate(head)
+            self._refuse(data, start, end, f"copy of table {self.schema.name}: {error}")
+            return
+        out.append(u8(_CLOSE))
+        value_end: i64 = len(out)
+        _put_length(out, head, value_end - head - LENGTHS)
+        if self._keyed:
+            put_key(out, self._key, out)
+            _put_length(out, head + 8, len(out) - value_end)
+        else:
+            _put_length(out, head + 8, NO_KEY)
+
+    def take_chunk(self) -> Chunk:
+        """Return the rows that were taken since the last call."""
+        last_key: list[bytes] = []
+        if self._count:
+            last = self._last
+            last_key = [last[member.cell_start : member.cell_end] for member in self._keyed]
+        chunk = Chunk(self.schema, self._out.getvalue(), self._count, last_key, self._refused)
+        self.discard()
+        return chunk
+
+    def discard(self) -> None:
+        """Forget the rows that were taken since the last chunk."""
+        self._out = BytesWriter()
+        self._count = 0
+        self._last = b""
+        self._refused = []
+        self._refused_bytes = 0
+
+    @property
+    def size(self) -> i64:
+        """Bytes of the rows that were taken since the last chunk."""
+        return len(self._out) + self._refused_bytes
+
+    def _put_members(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
+        at = start
+        for member in self._members:
+            member.start = len(out) + 1
+            out.write(member.name)
+            at = self._enter_cell(member, data, at, end)
+            if member.is_null:
+                out.write(_NULL)
+            else:
+                member.cell.put(out, data, member.cell_start, at)
+            member.end = len(out)
+        if at != end:
+            self._refuse_shape()
+
+    def _enter_cell(self, member: _Member, data: bytes, at: i64, end: i64) -> i64:
+        """Let the member know its cell, which begins at `at`; return where the next one does."""
+        if at >= end:
+            self._refuse_shape()
+        length: i64 = data[at]
+        member.is_null = length == LENENC_NULL
+        if length <= LENENC_NULL:
+            at += 1
+        else:
+            reader = PayloadReader(data, at, end)
+            length = self._read_length(reader)
+            at = reader.offset
+        if member.is_null:
+            length = 0
+        if length > end - at:
+            self._refuse_shape()
+        member.cell_start = at
+        member.cell_end = at + length
+        return at + length
+
+    def _refuse(self, data: bytes, start: i64, end: i64, error: str) -> None:
+        """Keep a row that cannot be written, with its key where that can."""
+        at = start
+        for member in self._members:
+            at = self._enter_cell(member, data, at, end)
+        if at != end:
+            self._refuse_shape()
+        self._refused.append(RefusedRow(self._key_alone(data), data[start:end], error))
+        self._refused_bytes += end - start
+
+    def _key_alone(self, data: bytes) -> bytes | None:
+        """Return the key of the row whose cells were found; None without one that has a form."""
+        if not self._keyed:
+            return None
+        out = BytesWriter()
+        before: i64 = _OPEN
+        try:
+            for member in self._keyed:
+                out.append(u8(before))
+                out.write(member.name[1:])
+                member.cell.put(out, data, member.cell_start, member.cell_end)
+                before = _COMMA
+        except UnsupportedChange:
+            return None
+        out.append(u8(_CLOSE))
+        return out.getvalue()
+
+    def _read_length(self, reader: PayloadReader) -> i64:
+        try:
+            return reader.read_lenenc()
+        except DecodeError:
+            self._refuse_shape()
+
+    def _refuse_shape(self) -> NoReturn:
+        reason = (
+            f"copy of table {self.schema.name}: the server sent a row that does not have "
+            f"{len(self._members)} columns: {GARBLED}"
+        )
+        raise ProtocolError(reason)
+
+
+def _put_length(out: BytesWriter, at: i64, length: i64) -> None:
+    """Replace the eight bytes at `at`."""
+    end = at + 8
+    while at < end:
+        out[at] = u8(length & 0xFF)
+        length >>= 8
+        at += 1

@@ -1,0 +1,256 @@
+"""Changes become Kafka records: rows, behind the schemas that they use, and rows that are gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn, final
+
+from connector.changes.statement import StatementKind
+from connector.contract import SEQ_EVENT_DIGITS, SEQ_ROW_DIGITS, Sequence
+from connector.envelope.ddl_record import write_ddl
+from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
+from connector.envelope.key_watch import KeyWatch
+from connector.envelope.schemas.schema_records import SchemaRecords
+from connector.envelope.table_registry import PublishedTables, placed
+from connector.errors import UnsupportedChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mypy_extensions import i64
+
+    from connector.binlog.event import Event
+    from connector.binlog.events.rows import RowsEvent
+    from connector.changes.added_columns import AddedColumn
+    from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.published_table import PublishedTable, TableParts
+    from connector.envelope.schemas.anchored_tables import AnchoredTables
+    from connector.progress.between import BetweenPlace
+    from connector.progress.order import TransactionOrder
+    from connector.records.record import RecordTarget
+
+_ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
+_EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
+# Statements behind which a name has no rows any longer.
+_GONE: Final = (
+    StatementKind.TRUNCATE,
+    StatementKind.DROP_TABLE,
+    StatementKind.DROP_DATABASE,
+    StatementKind.RENAME_TABLE,
+)
+
+
+@final
+class RecordEncoder:
+    """Encodes the changes of one stream, in its order."""
+
+    def __init__(
+        self,
+        options: EnvelopeOptions,
+        order: TransactionOrder,
+        target: RecordTarget,
+        schema_keys: Iterable[str] = (),
+        added_columns: dict[str, list[AddedColumn]] | None = None,
+    ) -> None:
+        """Continue where the schema records `schema_keys` have been written.
+
+        `target` takes the records. `added_columns` are those whose table has had no rows since
+        ALTER TABLE.
+        """
+        self._options = options
+        self._order = order
+        self._target = target
+        self._events = EventEncoder(options, target)
+        self.schemas = SchemaRecords(options.prefix, target, schema_keys, added_columns)
+        self.watch = KeyWatch()
+        self.tables = PublishedTables(options.prefix, self.watch)
+        # Tables that the log does not describe; None where it has to.
+        self.anchored: AnchoredTables | None = None
+        self._transaction: SourceTransaction | None = None
+        self._place: tuple[int, int, int] = (0, 0, 0)
+        # Of the event at hand: how many of its rows have been written.
+        self.rows_written: i64 = 0
+
+    def rows(self, change: RowsChange, now_us: i64) -> None:
+        """Write the records of a rows event; `now_us` is the time of encoding.
+
+        Raises UnsupportedChange for a row that cannot be represented, EventError for one that
+        cannot be read, and what the target raises; `rows_written` rows before it have been written,
+        and nothing of it.
+        """
+        self.rows_written = 0
+        rows = change.rows
+        table = self.open_rows(change, now_us)
+        images = table.images(rows)
+        events = self._events
+        kind = rows.kind
+        number: i64 = 0
+        try:
+            while images.next_row():
+                if number >= _ROWS_MAX:
+                    _refuse_count(f"a rows event with more than {_ROWS_MAX} rows")
+                events.row(kind, images, number)
+                number += 1
+                self.rows_written = number
+        except UnsupportedChange as error:
+            raise placed(change.event, table.schema.name, error) from error
+
+    def open_rows(self, change: RowsChange, now_us: i64) -> PublishedTable:
+        """Stand before the rows of an event, behind the schema that they need.
+
+        Raises UnsupportedChange or EventError for a table that cannot be published, and what the
+        target raises.
+        """
+        event = change.event
+        table = self.tables.of(change.rows.table_map, event)
+        self._enter(change.transaction, change.event_number, event)
+        if not table.announced or self.schemas.added_columns:
+            self._announce(table, change.transaction, self._place, change.event_number)
+        self._events.begin(
+            change.transaction, event, table.parts, self._place, change.event_number, now_us
+        )
+        return table
+
+    def schema_id(self, change: RowsChange) -> str:
+        """Return the id of the column list of an event's rows.
+
+        Raises UnsupportedChange where it is not known.
+        """
+        return self.tables.of(change.rows.table_map, change.event).schema.schema_id
+
+    def row(self, table: PublishedTable, row: RowsEvent, number: i64) -> None:
+        """Write row `number` of the event that was opened, which `row` has alone.
+
+        Raises as `rows` does; then nothing of it has been written.
+        """
+        images = table.images(row)
+        images.next_row()
+        self._events.row(row.kind, images, number)
+
+    def repeat(
+        self, change: RowsChange, row: RowsEvent, number: i64, place: BetweenPlace, now_us: i64
+    ) -> None:
+        """Write row `number` of an earlier event, which `row` has alone, at `place`.
+
+        Its place has room for `HALVES` records. Raises as `rows` does; then nothing of it has been
+        written.
+        """
+        table = self.tables.of(change.rows.table_map, change.event)
+        at = (place.epoch, place.file, place.position)
+        awaited = self.schemas.awaits(table.schema)
+        if not table.announced or awaited:
+            self._announce(table, change.transaction, at, place.event, takes_up=awaited)
+        self._events.begin(
+            change.transaction,
+            change.event,
+            table.parts,
+            at,
+            place.event,
+            now_us,
+            place.row - number * HALVES,
+        )
+        self.row(table, row, number)
+
+    def repeat_gone(self, change: StatementChange, place: BetweenPlace, now_us: i64) -> None:
+        """Write at `place` that all earlier rows of a table are gone, which has been published."""
+        newest = self.schemas.newest_id(f"{change.database}.{change.table}")
+        if not newest:
+            return
+        self._events.begin(
+            change.transaction,
+            change.event,
+            self.tables.parts(change.database, change.table, newest),
+            (place.epoch, place.file, place.position),
+            place.event,
+            now_us,
+            place.row,
+        )
+        self._events.truncate()
+
+    def ddl(self, changes: list[StatementChange], now_us: i64) -> None:
+        """Write the text of a statement, for consumers of DDL."""
+        change = changes[0]
+        self._enter(change.transaction, change.event_number, change.event)
+        sequence = self.sequence(change.transaction, change.event_number)
+        write_ddl(self._target, self._options, changes, sequence, now_us)
+
+    def statement(self, change: StatementChange, now_us: i64) -> None:
+        """Write what DDL on followed tables means to consumers: rows that are gone.
+
+        Of a table that is to be copied anew, whoever copies it says so.
+        """
+        schemas = self.schemas
+        name = f"{change.database}.{change.table}"
+        if change.resync:
+            schemas.added_columns.pop(name, None)
+            return
+        if change.kind is StatementKind.ALTER_TABLE:
+            if change.added_columns:
+                schemas.add_columns(name, change.added_columns)
+            return
+        if change.kind not in _GONE:
+            return
+        tables = [change.table]
+        if change.kind is StatementKind.DROP_DATABASE:
+            tables = sorted(schemas.tables(change.database))
+        for table in tables:
+            name = f"{change.database}.{table}"
+            newest = schemas.newest_id(name)
+            # A table of which nothing was ever published has nothing to take back.
+            if newest:
+                self._put_gone(change, self.tables.parts(change.database, table, newest), now_us)
+            if change.kind is not StatementKind.TRUNCATE:
+                schemas.added_columns.pop(name, None)
+
+    def has_published(self, transaction: SourceTransaction) -> bool:
+        """Return whether records of `transaction`, the latest one, have been made."""
+        return transaction is self._transaction
+
+    def sequence(
+        self, transaction: SourceTransaction, event_number: i64 = 0, row: i64 = 0
+    ) -> Sequence:
+        """Return the sequence of a row of a transaction, by default of its first event."""
+        if transaction is not self._transaction:
+            self._place = self._order.place(transaction.file, transaction.position)
+            self._transaction = transaction
+        return Sequence(*self._place, event_number, row * HALVES)
+
+    def _enter(self, transaction: SourceTransaction, number: int, event: Event) -> None:
+        """Stand at event `number` of a transaction."""
+        if number >= _EVENTS_MAX:
+            place = f"{event.file}:{event.position}: "
+            _refuse_count(f"{place}a transaction with more than {_EVENTS_MAX} events")
+        if transaction is not self._transaction:
+            self._place = self._order.place(transaction.file, transaction.position)
+            self._transaction = transaction
+
+    def _put_gone(self, change: StatementChange, parts: TableParts, now_us: i64) -> None:
+        number = change.event_number
+        self._enter(change.transaction, number, change.event)
+        self._events.begin(change.transaction, change.event, parts, self._place, number, now_us)
+        self._events.truncate()
+
+    def _announce(
+        self,
+        table: PublishedTable,
+        transaction: SourceTransaction,
+        place: tuple[int, int, int],
+        event_number: i64,
+        takes_up: bool = True,
+    ) -> None:
+        watched = table.parts.watched
+        if watched.keys is not None and watched.schema_id != table.schema.schema_id:
+            # Of statements that change a column list, not all are told apart.
+            watched.changes += 1
+        sequence = Sequence(*place, event_number, 0)
+        anchored = self.anchored
+        anchor = "" if anchored is None else anchored.take_anchor(table.schema.name)
+        self.schemas.write(
+            table.schema, sequence, transaction.committed_us // US_PER_MS, takes_up, anchor
+        )
+        table.announced = True
+
+
+def _refuse_count(what: str) -> NoReturn:
+    reason = f"{what} cannot be numbered: split the change into smaller transactions"
+    raise UnsupportedChange(reason)

@@ -1,0 +1,72 @@
+"""The row images of an event, one after the other, as JSON objects.
+
+An INSERT has an image after for each row, a DELETE one before, an UPDATE both in this order.
+`row_writer` makes them of their bytes; here is the way by values, for images that leave out columns
+and for changes of documents.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from librt.strings import BytesWriter
+
+    from connector.binlog.columns.values import Value
+    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.envelope.rows.row_of_values import RowEncoder
+
+
+class RowImages:
+    """Takes the images of a rows event."""
+
+    __slots__ = ()
+
+    def next_row(self) -> bool:
+        """Go to the next row, and return whether there is one; the images before must be taken."""
+        raise NotImplementedError
+
+    def put(self, out: BytesWriter) -> None:
+        """Append the next image of the row.
+
+        Raises EventError where it cannot be read, UnsupportedChange where it cannot be represented.
+        """
+        raise NotImplementedError
+
+    def key(self, out: BytesWriter) -> bytes | None:
+        """Return the key in the image that was appended to `out` last; None without a key."""
+        raise NotImplementedError
+
+
+@final
+class DecodedImages(RowImages):
+    """Images by way of their values."""
+
+    __slots__ = ("_encoder", "_images", "_rows", "_values")
+
+    def __init__(self, rows: RowsEvent, encoder: RowEncoder) -> None:
+        """Begin before the first row."""
+        self._rows: Iterator[Row] = rows.rows(apply_diffs=True)
+        self._encoder = encoder
+        self._images: list[list[Value]] = []  # of the row, the next one last
+        self._values: list[Value] = []
+
+    def next_row(self) -> bool:
+        """Decode the next row."""
+        row = next(self._rows, None)
+        if row is None:
+            return False
+        self._images = [image for image in (row.after, row.before) if image is not None]
+        return True
+
+    def put(self, out: BytesWriter) -> None:
+        """Append the image."""
+        self._values = self._images.pop()
+        out.write(self._encoder.image(self._values).encode())
+
+    def key(self, out: BytesWriter) -> bytes | None:
+        """Return the key of the values."""
+        del out
+        return self._encoder.key(self._values)

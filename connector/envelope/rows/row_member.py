@@ -1,0 +1,46 @@
+"""A column of a row's object, and where it stands in the text that was written last.
+
+The key of a row is a copy of these places: its columns are written once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import i64, u8
+
+from connector.codec.json_strings import quoted
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
+_OPEN: Final = 0x7B
+_COMMA: Final = 0x2C
+_CLOSE: Final = 0x7D
+
+
+class RowMember:
+    """A column of the object that is written."""
+
+    __slots__ = ("end", "name", "start")
+
+    def __init__(self, place: int, name: str) -> None:
+        """Be the column `name`, the one number `place` of the object, from 0."""
+        self.name = (b"," if place else b"{") + quoted(name) + b":"
+        # Of the member in the text that was written last, without what stands before it.
+        self.start: i64 = 0
+        self.end: i64 = 0
+
+
+def put_key(key: BytesWriter, members: list[RowMember], row: BytesWriter) -> None:
+    """Append to `key` an object of `members` as they stand in `row`, which may be the same."""
+    before: i64 = _OPEN
+    for member in members:
+        key.append(u8(before))
+        at = member.start
+        end = member.end
+        while at < end:
+            key.append(row[at])
+            at += 1
+        before = _COMMA
+    key.append(u8(_CLOSE))

@@ -1,0 +1,115 @@
+"""Row images become JSON without values in between, by steps that are composed once for a table.
+
+`RowEncoder` makes the same text of values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, u8
+
+from connector.binlog.columns.row_plan import describe
+from connector.codec.payload import PayloadReader
+from connector.envelope.rows.row_images import RowImages
+from connector.envelope.rows.row_member import RowMember, put_key
+from connector.envelope.rows.writer_choice import cell_writer
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.envelope.rows.cell_writer import CellWriter
+    from connector.envelope.schemas.table_schema import TableSchema
+
+_CLOSE: Final = 0x7D
+_NULL: Final = b"null"
+
+_NOTHING: Final = PayloadReader(b"")
+
+
+@final
+class _Member(RowMember):
+    """A column, and what writes it."""
+
+    __slots__ = ("writer",)
+
+    def __init__(self, place: int, name: str, writer: CellWriter) -> None:
+        super().__init__(place, name)
+        self.writer = writer
+
+
+@final
+class RowWriter(RowImages):
+    """Writes the rows of one table map, of events whose images hold every column."""
+
+    __slots__ = ("_image", "_key", "_keyed", "_members", "_nulls_length", "_rows", "_table_map")
+
+    def __init__(self, table_map: TableMapEvent, schema: TableSchema) -> None:
+        """Compose the steps of the columns.
+
+        Raises DecodeError for a column that cannot be read.
+        """
+        self._table_map = table_map
+        readers = table_map.row_plan.readers
+        self._members = [
+            _Member(place, column["name"], cell_writer(column, readers[place]))
+            for place, column in enumerate(schema.columns)
+        ]
+        self._keyed: list[RowMember] = [self._members[place] for place in schema.key_indexes]
+        self._nulls_length: i64 = (len(self._members) + 7) // 8
+        self._key = BytesWriter()
+        self._rows: RowsEvent | None = None
+        self._image = _NOTHING
+
+    def begin(self, rows: RowsEvent) -> None:
+        """Stand before the first row of an event."""
+        self._rows = rows
+        self._image = rows.images()
+
+    def next_row(self) -> bool:
+        """Return whether bytes are left."""
+        if self._image.offset < self._image.end:
+            return True
+        # The event may be large.
+        self._rows = None
+        self._image = _NOTHING
+        return False
+
+    def put(self, out: BytesWriter) -> None:
+        """Append the next image."""
+        try:
+            self._put_members(self._image, out)
+        except DecodeError as error:
+            assert self._rows is not None
+            raise self._rows.unreadable(error) from error
+
+    def key(self, out: BytesWriter) -> bytes | None:
+        """Return the key: a copy of the columns that were written."""
+        if not self._keyed:
+            return None
+        key = self._key
+        key.truncate(0)
+        put_key(key, self._keyed, out)
+        return key.getvalue()
+
+    def _put_members(self, image: PayloadReader, out: BytesWriter) -> None:
+        data = image.data
+        nulls = image.take(self._nulls_length)
+        place: i64 = 0
+        try:
+            for member in self._members:
+                member.start = len(out) + 1
+                out.write(member.name)
+                bits: i64 = data[nulls + (place >> 3)]
+                if bits >> (place & 7) & 1:
+                    out.write(_NULL)
+                else:
+                    member.writer.put(image, out)
+                member.end = len(out)
+                place += 1
+        except DecodeError as error:
+            reason = f"{describe(self._table_map.columns[place], place)}: {error}"
+            raise DecodeError(reason) from error
+        out.append(u8(_CLOSE))

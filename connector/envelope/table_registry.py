@@ -1,0 +1,88 @@
+"""Table maps become tables that are published, each in a topic of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.contract import row_topic
+from connector.envelope.published_table import PublishedTable, TableParts
+from connector.envelope.schemas.table_schema import TableSchema
+from connector.errors import UnsupportedChange
+
+if TYPE_CHECKING:
+    from connector.binlog.event import Event
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.envelope.key_watch import KeyWatch
+
+# Table maps are small and few; a table that is altered all the time must not fill the memory.
+_TABLES_MAX: Final = 10_000
+
+
+@final
+class PublishedTables:
+    """The tables of one stream that have had rows."""
+
+    def __init__(self, prefix: str, watch: KeyWatch) -> None:
+        """Name topics behind `prefix`, and let `watch` know which tables have rows."""
+        self._prefix = prefix
+        self._watch = watch
+        self._tables: dict[int, PublishedTable] = {}
+        self._last: PublishedTable | None = None  # of the event before
+        self._topics: dict[str, str] = {}
+
+    def of(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
+        """Return the table of the rows in `event`, always the same of the same table map.
+
+        Raises UnsupportedChange for one that cannot be published.
+        """
+        last = self._last
+        if last is not None and last.table_map is table_map:
+            return last
+        table = self._tables.get(id(table_map))
+        if table is None:
+            schema = TableSchema.from_table_map(table_map, f"{event.file}:{event.position}")
+            if len(self._tables) >= _TABLES_MAX:
+                self._tables.clear()
+            topic = self.topic(schema.database, schema.table)
+            watched = self._watch.table(schema.name)
+            try:
+                table = PublishedTable(table_map, schema, topic, watched)
+            except UnsupportedChange as error:
+                raise placed(event, schema.name, error) from error
+            self._tables[id(table_map)] = table
+            self._watch.published.add((schema.database, schema.table))
+        self._last = table
+        return table
+
+    def parts(self, database: str, table: str, schema_id: str) -> TableParts:
+        """Return what the records of a table have in common that are of no row.
+
+        `schema_id` names its newest column list. Raises as `topic` does.
+        """
+        topic = self.topic(database, table)
+        return TableParts(
+            database, table, schema_id, topic, self._watch.table(f"{database}.{table}")
+        )
+
+    def topic(self, database: str, table: str) -> str:
+        """Return the topic of a table's rows.
+
+        Raises UnsupportedChange where two tables would share it.
+        """
+        name = f"{database}.{table}"
+        topic = row_topic(self._prefix, database, table)
+        other = self._topics.setdefault(topic, name)
+        if other != name:
+            reason = (
+                f"tables {other} and {name} would share topic {topic}: exclude one of them in "
+                "source.exclude_tables, or carry it in a pipeline with another kafka.topic_prefix"
+            )
+            raise UnsupportedChange(reason)
+        return topic
+
+
+def placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
+    """Return an error that says in which event, and of which table, it is."""
+    place = f"{event.file}:{event.position}: table {table}"
+    kept_back = f"{place}: {error.kept_back}" if error.kept_back else ""
+    return UnsupportedChange(f"{place}: {error}", kept_back=kept_back, passable=error.passable)

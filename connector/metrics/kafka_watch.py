@@ -1,0 +1,86 @@
+"""Watches Kafka beside the stream, from a thread and a connection of its own.
+
+An idle stream has nothing to commit, and a busy one waits for a commit as long as Kafka may take
+for it. Neither notices soon that no broker answers. The watch asks the leader of the progress topic
+for its end each second: a small request that goes to where commits go.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from connector.errors import ConfigError, SinkUnavailable
+from connector.progress.progress_record import progress_topic
+from connector.sink.connection import client_settings, connector_error
+
+if TYPE_CHECKING:
+    from connector.metrics.figures import Figures
+    from connector.settings.sections import KafkaSettings
+
+_PAUSE_SECONDS = 1.0
+# With the pause before it, a loss is known within 5 seconds.
+_ANSWER_MS = 2500
+_FETCH_WAIT_MS = 500
+
+
+class KafkaWatch:
+    """Keeps `figures.kafka` up to date until it is closed."""
+
+    def __init__(self, settings: KafkaSettings, figures: Figures) -> None:
+        """Ask the brokers of `settings`, where the progress topic exists."""
+        self._settings = settings
+        self._figures = figures
+        self._place = TopicPartition(progress_topic(settings.topic_prefix), 0)
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="kafka-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, which may wait for an answer; it is not waited for."""
+        self._closed.set()
+
+    def _watch(self) -> None:
+        while not self._closed.is_set():
+            try:
+                consumer = self._open()
+                try:
+                    while not self._closed.is_set():
+                        consumer.end_offsets([self._place], timeout_ms=_ANSWER_MS)
+                        self._figures.kafka.answer()
+                        self._closed.wait(_PAUSE_SECONDS)
+                finally:
+                    consumer.close(timeout_ms=0)
+            except (KafkaError, OSError, ConfigError) as error:
+                self._take(error)
+                self._closed.wait(_PAUSE_SECONDS)
+
+    def _open(self) -> Any:
+        answer_ms = min(_ANSWER_MS, int(self._settings.request_timeout_seconds * 1000))
+        return KafkaConsumer(
+            **client_settings(self._settings)
+            | {
+                "request_timeout_ms": answer_ms,
+                "bootstrap_timeout_ms": answer_ms,
+                "fetch_max_wait_ms": min(_FETCH_WAIT_MS, answer_ms // 2),
+                "enable_auto_commit": False,
+                "group_id": None,
+                "metrics_enabled": False,
+            }
+        )
+
+    def _take(self, error: KafkaError | OSError | ConfigError) -> None:
+        if self._closed.is_set():
+            return
+        if isinstance(error, ConfigError):
+            reason = str(error)
+        else:
+            asked = connector_error(self._settings, f"read topic {self._place.topic}", error)
+            reason = str(asked)
+            if isinstance(asked, SinkUnavailable) and not asked.answered:
+                servers = ",".join(self._settings.bootstrap_servers)
+                reason = f"kafka {servers}: no answer: check that the brokers are up"
+        self._figures.lose(self._figures.kafka, reason)

@@ -1,0 +1,87 @@
+"""Places of transactions become their places in the total order of changes.
+
+The order wanted is the one in which the source committed, the same on every read. Within one
+server, (file number, position of the transaction's first event) gives it. A failover or RESET
+BINARY LOGS starts the numbers anew; then `epoch` rises, and the numbers of the new epoch count
+after all of the old one. The epoch travels in the progress record, which is committed in the same
+Kafka transaction as the first row that carries it, so it is durable before anyone can see it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from connector.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_POSITION_DIGITS
+from connector.errors import UnsupportedChange
+
+_FILE_NUMBER = re.compile(r"\.(\d+)$")
+_EPOCHS_MAX: Final = 10**SEQ_EPOCH_DIGITS
+_FILES_MAX: Final = 10**SEQ_FILE_DIGITS
+_POSITIONS_MAX: Final = 10**SEQ_POSITION_DIGITS
+
+
+@final
+class TransactionOrder:
+    """Gives each transaction (epoch, file number, position), always rising."""
+
+    def __init__(
+        self, *, epoch: int = 1, file: str = "", position: int = 0, same_server: bool = True
+    ) -> None:
+        """Continue at `file`:`position`, the end of the last committed transaction.
+
+        `same_server` is false when the stream now comes from another server than that one.
+        """
+        self.epoch = epoch if same_server else epoch + 1
+        self._file = ""
+        self._number = 0  # of `_file`
+        self._last = (file_number(file), position) if file and same_server else (0, 0)
+
+    def place(self, file: str, position: int) -> tuple[int, int, int]:
+        """Return (epoch, file number, position) of the transaction that starts there."""
+        number = self._enter(file, position)
+        self._last = (number, position + 1)
+        return self.epoch, number, position
+
+    def between(self, file: str, position: int) -> tuple[int, int, int]:
+        """Return the place of what is written behind the transaction that ends at `position`.
+
+        That is the transaction's last byte, where no other one starts.
+        """
+        number = self._enter(file, position)
+        self._last = (number, position)
+        return self.epoch, number, position - 1
+
+    def _enter(self, file: str, position: int) -> int:
+        """Return the file's number, in a new epoch where the place is before the last one."""
+        if file != self._file:
+            # Before the first transaction of a stream by GTID, the file is not known.
+            self._number = file_number(file) if file else 0
+            self._file = file
+        number = self._number
+        last_number, last_position = self._last
+        if number < last_number or (number == last_number and position < last_position):
+            self.epoch += 1
+        if self.epoch >= _EPOCHS_MAX or number >= _FILES_MAX or position >= _POSITIONS_MAX:
+            reason = (
+                f"{file}:{position} in epoch {self.epoch} is beyond what a sequence can count: "
+                "run RESET BINARY LOGS AND GTIDS on the source in a maintenance window and "
+                "start the pipeline under a new name"
+            )
+            raise UnsupportedChange(reason)
+        return number
+
+
+def file_number(file: str) -> int:
+    """Return the number at the end of a log file's name: 42 for `binlog.000042`.
+
+    Raises UnsupportedChange when the name has none.
+    """
+    match = _FILE_NUMBER.search(file)
+    if match is None:
+        reason = (
+            f"log file {file!r} has no number at the end of its name, so it cannot be ordered: "
+            "give it the name that its server gave it"
+        )
+        raise UnsupportedChange(reason)
+    return int(match[1])

@@ -1,0 +1,74 @@
+"""How far the stream has been delivered, as the record that closes each Kafka transaction.
+
+*Resumption.* The record is committed together with the rows it speaks of, so what a restart reads
+is exactly what consumers can see: nothing is read twice into Kafka and nothing is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from connector.contract import PROGRESS_TOPIC_SUFFIX
+from connector.errors import DecodeError
+from connector.records.record import Record
+
+if TYPE_CHECKING:
+    from connector.contract import PreparedXaRecord, ProgressRecord
+
+
+@dataclass(slots=True)
+class Progress:
+    """The fields of `contract.ProgressRecord`."""
+
+    flavour: str
+    gtid_set: str | None
+    file: str
+    position: int
+    epoch: int
+    seq: str
+    server_uuid: str
+    instance: str
+    host: str
+    pid: int
+    committed_at_ms: int
+    added_columns: dict[str, list[list[str]]] = field(default_factory=dict)
+    online_changes: dict[str, dict[str, list[list[str]]]] = field(default_factory=dict)
+    changed_tables: list[str] = field(default_factory=list)
+    between: int = 0
+    commands_offset: int = 0
+    prepared: list[PreparedXaRecord] = field(default_factory=list)
+    file_created: int = 0
+    source: str = ""
+
+    def encode(self, prefix: str, name: str) -> Record:
+        """Return the record of pipeline `name` in `<prefix>.progress`."""
+        value: ProgressRecord = asdict(self)  # type: ignore[assignment]  # same keys, by the test
+        return Record(
+            topic=progress_topic(prefix),
+            key=name.encode(),
+            value=json.dumps(value, separators=(",", ":")).encode(),
+            headers=[],
+            timestamp_ms=self.committed_at_ms,
+        )
+
+    @classmethod
+    def decode(cls, value: bytes, place: str) -> Progress:
+        """Read the value of a progress record; `place` names it in errors.
+
+        Raises DecodeError when it is not one that this version wrote.
+        """
+        try:
+            return cls(**json.loads(value))
+        except (ValueError, TypeError) as error:
+            reason = (
+                f"{place} is not a progress record of this version ({error}); "
+                "give the pipeline a new name, or remove the record"
+            )
+            raise DecodeError(reason) from error
+
+
+def progress_topic(prefix: str) -> str:
+    """Return the topic of progress records."""
+    return f"{prefix}.{PROGRESS_TOPIC_SUFFIX}"

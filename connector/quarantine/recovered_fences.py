@@ -1,0 +1,52 @@
+"""Settings and recovered fences become what stands in the stream, and what works beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.quarantine.copied_rows import CopiedRows
+from connector.quarantine.fences import Fences
+from connector.quarantine.guard import STOP, Guard
+from connector.quarantine.keeper import QuarantineKeeper
+from connector.quarantine.store import QuarantineStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from connector.binlog.decoder import EventDecoder
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.progress.stream_position import StreamPosition
+    from connector.settings.sections import Settings
+    from connector.sink.kafka_sink import KafkaSink
+    from connector.system.clock import Clock
+
+
+def open_quarantine(
+    settings: Settings,
+    recovered: Mapping[str, bytes],
+    options: EnvelopeOptions,
+    encoder: RecordEncoder,
+    decoder: EventDecoder,
+    standing: StreamPosition,
+    sink: KafkaSink,
+    clock: Clock,
+) -> tuple[Guard | None, CopiedRows, QuarantineKeeper]:
+    """Return what stands before changes and before rows of copies, and the keeper.
+
+    There is no guard where nothing can be kept back.
+
+    Raises DecodeError for a fence of another version.
+    """
+    fences = Fences(options.prefix, settings.name, sink.target, recovered)
+    keeper = QuarantineKeeper(
+        settings.kafka, settings.name, fences, encoder, standing, sink.clients, clock
+    )
+    policy = settings.quarantine.policy
+    store = QuarantineStore(
+        options, settings.name, encoder, decoder, sink.target, settings.kafka.record_bytes_max
+    )
+    copied = CopiedRows(policy, fences, store)
+    if policy == STOP and not fences.any:
+        return None, copied, keeper
+    return Guard(policy, encoder, fences, store), copied, keeper

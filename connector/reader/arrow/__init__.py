@@ -1,0 +1,1 @@
+"""Changed rows as Arrow record batches."""

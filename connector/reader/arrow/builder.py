@@ -1,0 +1,163 @@
+"""Values of a column go into memory as Arrow lays them out, with no Python object for any of them.
+
+::
+
+    validity         a bit for each row, the lowest first, 0 for null; none where nothing is null
+    fixed width      the values, little-endian; zeros for null
+    variable width   32 or, in large types, 64 bits for the start of each value and the end of the
+                     last one │ the values' bytes
+
+A builder reads its values from a row image, and moves the cursor behind them as the column's reader
+does. What it reads is what the reader makes of the same bytes: any that are no value of the type
+are left to the reader, which says why.
+
+https://arrow.apache.org/docs/format/Columnar.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from librt.strings import BytesWriter, read_i64_le, write_i32_le, write_i64_le
+from mypy_extensions import i32, i64, mypyc_attr, u8
+
+# mypyc asks the module that a base class is from.
+from connector.errors.kinds import DecodeError
+
+if TYPE_CHECKING:
+    from connector.codec.payload import PayloadReader
+
+_PLACE_BYTES: Final = 8
+_ALL_VALID: Final = b"\xff"
+_OFFSET_MAX: Final = 2**31 - 1
+
+
+@mypyc_attr(native_class=False)
+class NoArrowForm(DecodeError):
+    """A value is read, but the column's type in Arrow does not have it."""
+
+
+class ArrayBuilder:
+    """Gathers the values of one column."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        """Begin an array of a type."""
+        self.kind = kind
+        self._nulls = BytesWriter()  # the rows without a value, as 64-bit numbers
+
+    def append(self, image: PayloadReader) -> None:
+        """Read a value that is not NULL.
+
+        Raises DecodeError for bytes that are no value of the column, NoArrowForm for a value that
+        the type does not have.
+        """
+        raise NotImplementedError
+
+    def append_null(self, row: i64) -> None:
+        """Take NULL as the value of a row, which counts from the start of the array."""
+        write_i64_le(self._nulls, row)
+        self.append_nothing()
+
+    def finish(self, rows: i64) -> pa.Array:
+        """Return the values of so many rows, and begin a new array."""
+        nulls = self._nulls.getvalue()
+        self._nulls = BytesWriter()
+        return self._finish(rows, _validity(nulls, rows), len(nulls) >> 3)
+
+    def append_nothing(self) -> None:
+        """Append what stands in the place of a null."""
+        raise NotImplementedError
+
+    def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
+        raise NotImplementedError
+
+
+class FixedWidthBuilder(ArrayBuilder):
+    """Gathers values of one width; each kind of column reads its own."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        """Begin an array of a type whose values are of one width."""
+        super().__init__(kind)
+        self._values = BytesWriter()
+        self._nothing = bytes(kind.bit_width // 8)
+
+    def append_int64(self, value: i64) -> None:
+        """Append a value of eight bytes."""
+        write_i64_le(self._values, value)
+
+    def append_nothing(self) -> None:
+        """Append what stands in the place of a null."""
+        self._values.write(self._nothing)
+
+    def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
+        values = self._values.getvalue()
+        self._values = BytesWriter()
+        return array_of(self.kind, rows, [validity, values], nulls)
+
+
+class VariableWidthBuilder(ArrayBuilder):
+    """Gathers texts, or bytes; each kind of column reads its own."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        """Begin an array of string, binary, or a large one of them."""
+        super().__init__(kind)
+        self._large: bool = kind in (pa.large_string(), pa.large_binary())
+        self._values = BytesWriter()
+        self._offsets = BytesWriter()
+        self.end_value()
+
+    def append_bytes(self, value: bytes) -> None:
+        """Append a value that is in the form of the array: UTF-8 for text."""
+        self._values.write(value)
+        self.end_value()
+
+    def append_nothing(self) -> None:
+        """Append what stands in the place of a null."""
+        self.end_value()
+
+    def end_value(self) -> None:
+        """Note where the value ends that was written last."""
+        end: i64 = len(self._values)
+        if self._large:
+            write_i64_le(self._offsets, end)
+        elif end > _OFFSET_MAX:
+            reason = "its values in one batch take more than 2 GiB: ask for fewer batch_rows"
+            raise NoArrowForm(reason)
+        else:
+            write_i32_le(self._offsets, i32(end))
+
+    def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
+        offsets = self._offsets.getvalue()
+        values = self._values.getvalue()
+        self._offsets = BytesWriter()
+        self._values = BytesWriter()
+        self.end_value()
+        return array_of(self.kind, rows, [validity, offsets, values], nulls)
+
+
+def array_of(
+    kind: pa.DataType,
+    rows: int,
+    buffers: list[bytes | None],
+    nulls: int,
+    children: list[pa.Array] | None = None,
+) -> pa.Array:
+    """Return the array that stands in `buffers`, the validity first, which are not copied."""
+    views = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
+    return pa.Array.from_buffers(kind, rows, views, nulls, 0, children)
+
+
+def _validity(nulls: bytes, rows: i64) -> bytes | None:
+    """Return the bitmap of an array, of which `nulls` has the rows without a value."""
+    if not nulls:
+        return None
+    bitmap = BytesWriter()
+    bitmap.write(_ALL_VALID * ((rows + 7) >> 3))
+    at: i64 = 0
+    while at < len(nulls):
+        row = read_i64_le(nulls, at)
+        byte: i64 = i64(bitmap[row >> 3])
+        bitmap[row >> 3] = u8(byte & ~(1 << (row & 7)) & 0xFF)
+        at += _PLACE_BYTES
+    return bitmap.getvalue()

@@ -1,0 +1,247 @@
+"""The rows of one table become a record batch, by builders that its columns have each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+import pyarrow as pa
+
+from connector.binlog.columns.json_diffs import JsonDiffsReader
+from connector.binlog.columns.json_patch import with_diffs_applied
+from connector.binlog.columns.row_plan import describe
+from connector.codec.payload import PayloadReader
+from connector.errors import ConfigError, DecodeError, EventError
+from connector.reader.arrow.arrow_types import array_builder, arrow_type
+from connector.reader.arrow.builder import ArrayBuilder, NoArrowForm, VariableWidthBuilder
+from connector.reader.arrow.change_columns import CHANGE, CHANGE_NAMES, ChangeColumns
+from connector.reader.row_change import column_names
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.columns.values import Value
+    from connector.binlog.event import Event
+    from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
+
+# Bitmaps of columns that are remembered; with binlog_row_image=MINIMAL there may be many.
+_LAYOUTS_MAX: Final = 64
+
+
+@final
+class _Layout:
+    """Which columns of the table an image holds."""
+
+    def __init__(self, places: list[int], columns: list[ArrayBuilder], names: list[str]) -> None:
+        self.places = places
+        self.columns = [columns[place] for place in places]
+        self.nulls_length: i64 = (len(places) + 7) // 8
+        absent = sorted(set(range(len(columns))).difference(places))
+        self.absent = [columns[place] for place in absent]
+        self.absent_names = [names[place].encode() for place in absent]
+
+
+@final
+class TableRows:
+    """Rows of one table with one definition, by column."""
+
+    def __init__(self, rows: RowsEvent, *, dates_as_text: bool) -> None:
+        """Expect rows like those of an event.
+
+        Raises EventError for a column that Arrow has no type for, or that cannot be read,
+        ConfigError for one with a name that every batch has.
+        """
+        table_map = rows.table_map
+        self.database = table_map.schema
+        self.name = table_map.table
+        self.count: i64 = 0  # of the images that are held
+        self.bytes: i64 = 0  # of the events that they are from
+        self.more = False  # whether the event at hand has rows that have not been read
+        self.seq: i64 = 0  # of the next row
+        self._rows = rows
+        self._table_map = table_map
+        self._names = column_names(table_map)
+        types = self._types(dates_as_text=dates_as_text)
+        fields = [pa.field(name, kind) for name, kind in zip(self._names, types, strict=True)]
+        self._schema = pa.schema([*CHANGE, *fields])
+        self._change = ChangeColumns()
+        self._columns = self._builders(types)
+        self._layouts: dict[bytes, _Layout] = {}
+        self._images = rows.images()
+        self._before: _Layout | None = None
+        self._after: _Layout | None = None
+
+    def takes(self, table_map: TableMapEvent) -> bool:
+        """Return whether rows of this definition can be in the same batch."""
+        if table_map is self._table_map:
+            return True
+        if table_map.columns != self._table_map.columns:
+            return False
+        self._table_map = table_map
+        return True
+
+    def begin(self, event: Event, rows: RowsEvent, gtid: bytes | None, seq: i64) -> None:
+        """Expect the rows of an event, of which the first is the `seq`th of its transaction.
+
+        Raises EventError where they cannot be read.
+        """
+        self._rows = rows
+        self._change.begin(event, rows, gtid)
+        self._before = self._layout(rows.before_columns_present)
+        self._after = self._layout(rows.after_columns_present)
+        self._images = rows.images()
+        try:
+            self.more = rows.has_lone_row() or self._images.offset < self._images.end
+        except DecodeError as error:
+            raise rows.unreadable(error) from error
+        self.bytes += rows.rows_length
+        self.seq = seq
+
+    def read(self, limit: i64) -> i64:
+        """Take rows of the event up to so many images, one row at least; return how many images.
+
+        Raises EventError for a row that cannot be read, or a value that Arrow cannot hold.
+        """
+        first = self.count
+        images = self._images
+        while self.more:
+            self._append_row(images)
+            self.more = images.offset < images.end
+            if self.count - first >= limit:
+                break
+        return self.count - first
+
+    def batch(self) -> pa.RecordBatch:
+        """Return the rows, and forget them."""
+        builders = [*self._change.builders, *self._columns]
+        arrays = [builder.finish(self.count) for builder in builders]
+        self.count = 0
+        self.bytes = 0
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _types(self, *, dates_as_text: bool) -> list[pa.DataType]:
+        types: list[pa.DataType] = []
+        for name, column in zip(self._names, self._table_map.columns, strict=True):
+            if name in CHANGE_NAMES:
+                reason = (
+                    f"table {self._table_map.schema}.{self._table_map.table} has a column {name}, "
+                    "as every batch has: leave the table out"
+                )
+                raise ConfigError(reason)
+            try:
+                types.append(arrow_type(column, dates_as_text=dates_as_text))
+            except DecodeError as error:
+                raise self._refused(name, error) from error
+        return types
+
+    def _builders(self, types: list[pa.DataType]) -> list[ArrayBuilder]:
+        try:
+            readers = self._rows.plan.readers
+        except DecodeError as error:
+            raise self._rows.unreadable(error) from error
+        columns = zip(types, self._table_map.columns, readers, strict=True)
+        return [array_builder(kind, column, reader) for kind, column, reader in columns]
+
+    def _layout(self, columns_present: bytes | None) -> _Layout | None:
+        if columns_present is None:
+            return None
+        layout = self._layouts.get(columns_present)
+        if layout is None:
+            places = self._table_map.row_plan.places(columns_present)
+            layout = _Layout(places, self._columns, self._names)
+            if len(self._layouts) < _LAYOUTS_MAX:
+                self._layouts[columns_present] = layout
+        return layout
+
+    def _append_row(self, images: PayloadReader) -> None:
+        before = self._before
+        after = self._after
+        start = images.offset
+        if before is not None:
+            self._append(b"before", images, before)
+        if after is None:
+            pass
+        elif self._rows.partial:
+            assert before is not None
+            image = PayloadReader(images.data, start, images.end)
+            values = self._rows.plan.read_image(image, before.places)
+            self._append_partial(images, after, values)
+        else:
+            self._append(b"after", images, after)
+        self.seq += 1
+
+    def _append(self, image: bytes, images: PayloadReader, layout: _Layout) -> None:
+        """Take the next image."""
+        row = self.count
+        data = images.data
+        number: i64 = -1  # of the columns that the image holds
+        try:
+            nulls = images.take(layout.nulls_length)
+            number = 0
+            for column in layout.columns:
+                bits: i64 = data[nulls + (number >> 3)]
+                if bits >> (number & 7) & 1:
+                    column.append_null(row)
+                else:
+                    column.append(images)
+                number += 1
+        except DecodeError as error:
+            raise self._unread(layout, number, error) from error
+        self._end(image, layout)
+
+    def _append_partial(self, images: PayloadReader, layout: _Layout, before: list[Value]) -> None:
+        """Take the next image, of a row that was `before`."""
+        data = images.data
+        number: i64 = -1  # of the columns that the image holds
+        try:
+            readers = self._rows.plan.partial_readers(images)
+            nulls = images.take(layout.nulls_length)
+            number = 0
+            for place in layout.places:
+                bits: i64 = data[nulls + (number >> 3)]
+                column = layout.columns[number]
+                reader = readers[place]
+                if bits >> (number & 7) & 1:
+                    column.append_null(self.count)
+                elif isinstance(reader, JsonDiffsReader):
+                    _append_document(column, before[place], reader.read(images))
+                else:
+                    column.append(images)
+                number += 1
+        except DecodeError as error:
+            raise self._unread(layout, number, error) from error
+        self._end(b"after", layout)
+
+    def _end(self, image: bytes, layout: _Layout) -> None:
+        """End a row, of which the columns that the image holds have been taken."""
+        row = self.count
+        for column in layout.absent:
+            column.append_null(row)
+        self._change.append(image, layout.absent_names, self.seq, row)
+        self.count = row + 1
+
+    def _unread(self, layout: _Layout, number: i64, error: DecodeError) -> EventError:
+        """Return what to raise for the column `number` of an image, or, below 0, for none."""
+        if number < 0:
+            return self._rows.unreadable(error)
+        place = layout.places[number]
+        if isinstance(error, NoArrowForm):
+            return self._refused(self._names[place], error)
+        reason = f"{describe(self._table_map.columns[place], place)}: {error}"
+        return self._rows.unreadable(DecodeError(reason))
+
+    def _refused(self, column: str, error: DecodeError) -> EventError:
+        rows = self._rows
+        table = f"{self._table_map.schema}.{self._table_map.table}"
+        reason = f"table {table}, column {column}: {error}"
+        return EventError(rows.file, rows.position, rows.event_name, reason)
+
+
+def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
+    """Take the document that the changes make of the one before them."""
+    assert isinstance(column, VariableWidthBuilder)
+    document = with_diffs_applied(before, diffs)
+    if not isinstance(document, str):
+        reason = "it has changes of a document, which the log does not have (binlog_row_image=FULL)"
+        raise NoArrowForm(reason)
+    column.append_bytes(document.encode())

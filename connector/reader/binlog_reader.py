@@ -1,0 +1,119 @@
+"""A log, of files or of a server, becomes events, transactions or changed rows.
+
+Each reader goes once over its log: what it is asked for again continues behind what was read. That
+holds for events and for transactions; transactions are read ahead by an event, so one reader is
+asked for the one or for the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from connector.errors import ConfigError
+from connector.reader.transactions import Transaction, row_changes_of, transactions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from connector.binlog.event import Event
+    from connector.binlog.events.format_description import FormatDescriptionEvent
+    from connector.binlog.framing.version import BinlogVersion
+    from connector.reader.arrow.batches import ArrowBatch
+    from connector.reader.readable_log import ReadableLog
+    from connector.reader.row_change import RowChange
+    from connector.reader.selection import TransactionSelection
+
+
+class BinlogReader:
+    """Reads one log from its start, or from where it was told to; a context manager closes it.
+
+    Iteration raises EventError for an event that cannot be read, LogTruncated where the log ends
+    inside of one, LogRefused where encryption starts; from a server also SourceUnavailable and
+    SourceRefused.
+    """
+
+    def __init__(self, log: ReadableLog, selection: TransactionSelection | None = None) -> None:
+        """Read `log`; see `open_binlog` and `open_server`."""
+        self._log = log
+        self._events = log.events() if selection is None else selection.select(log)
+        self._transactions = transactions_of(self._events)
+
+    @property
+    def name(self) -> str:
+        """The name of the file at hand, or of the server's log."""
+        return self._log.name
+
+    @property
+    def version(self) -> BinlogVersion:
+        """The format of the file at hand."""
+        return self._log.version
+
+    @property
+    def format(self) -> FormatDescriptionEvent:
+        """What describes the file at hand: the server's version, the checksums.
+
+        Formats before v4 do not describe themselves; it holds what is certain of them.
+        """
+        return self._log.format
+
+    @property
+    def position(self) -> int:
+        """Where the next event starts, in bytes from the start of the file at hand."""
+        return self._log.position
+
+    def __iter__(self) -> Iterator[Event]:
+        """Iterate over the events that have not been read yet, as they are in the log.
+
+        A compressed transaction is one event, whose body's `events()` are those inside of it.
+        """
+        return self._events
+
+    def transactions(self) -> Iterator[Transaction]:
+        """Iterate over the transactions, in their order.
+
+        Nothing of a transaction is kept in memory: what is not read of it when the next one is
+        asked for is passed over.
+        """
+        return self._transactions
+
+    def row_changes(
+        self, *, schemas: Mapping[str, Sequence[str]] | None = None
+    ) -> Iterator[RowChange]:
+        """Iterate over the changed rows of all transactions.
+
+        `schemas` has the names of a table's columns, by `database.table`, for logs without
+        binlog_row_metadata=FULL.
+        """
+        return row_changes_of(self.transactions(), schemas)
+
+    def to_arrow(
+        self,
+        tables: Sequence[str] | None = None,
+        *,
+        batch_rows: int = 65_536,
+        dates_as_text: bool = False,
+    ) -> Iterator[ArrowBatch]:
+        """Iterate over the changed rows as Arrow record batches, each of one table.
+
+        `tables` are patterns as `shop.*`, all tables without them. Once `batch_rows` images of rows
+        are held, of all tables together, the largest batch comes.
+        `connector.reader.arrow.batches` has the columns. Raises ConfigError without pyarrow.
+        """
+        try:
+            from connector.reader.arrow.batches import arrow_batches  # noqa: PLC0415 # an optional extra
+        except ImportError as error:
+            reason = "Arrow needs pyarrow: pip install 'binlog-connector[arrow]'"
+            raise ConfigError(reason) from error
+        return arrow_batches(
+            self.transactions(), tables, batch_rows=batch_rows, dates_as_text=dates_as_text
+        )
+
+    def close(self) -> None:
+        """Close the log, and end an iteration that another thread waits for. Idempotent."""
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

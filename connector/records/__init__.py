@@ -1,0 +1,1 @@
+"""Kafka's records, without I/O: their bytes, their partitions, their batches."""

@@ -1,0 +1,71 @@
+"""Records on their way to Kafka: whoever takes them, and one of them as an object.
+
+Headers travel in the form that a Kafka record has them in, which is made once and copied::
+
+    count varint │ (name length varint │ name │ value length varint │ value) …
+
+https://kafka.apache.org/documentation/#record
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mypy_extensions import i64, mypyc_attr
+
+from connector.records.varint import put_varint, read_varint
+
+if TYPE_CHECKING:
+    from librt.strings import BytesWriter
+
+NO_HEADERS: Final = b"\x00"
+
+
+class Record(NamedTuple):
+    """Bytes for a topic; the sink chooses the partition by the key."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+    timestamp_ms: int  # when the source committed
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RecordTarget:
+    """Takes records, in their order."""
+
+    def take(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: i64
+    ) -> None:
+        """Take one record; `headers` are encoded, `timestamp_ms` is when the source committed.
+
+        A record that is too large for the target raises before anything is taken.
+        """
+        raise NotImplementedError
+
+    def require_room(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
+    ) -> None:
+        """Raise what `take` would raise for a record that is too large for the target."""
+
+
+def put_header(out: BytesWriter, name: bytes, value: bytes) -> None:
+    """Append one header; the count of all of them goes first, as a varint."""
+    put_varint(out, len(name))
+    out.write(name)
+    put_varint(out, len(value))
+    out.write(value)
+
+
+def decode_headers(headers: bytes) -> list[tuple[str, bytes]]:
+    """Return the headers of a record as names and values."""
+    count, at = read_varint(headers, 0)
+    decoded: list[tuple[str, bytes]] = []
+    for _ in range(count):
+        length, at = read_varint(headers, at)
+        name = headers[at : at + length].decode()
+        length, at = read_varint(headers, at + length)
+        decoded.append((name, headers[at : at + length]))
+        at += length
+    return decoded

@@ -1,0 +1,290 @@
+"""Records become record batches, one open for each partition, of which only the header is missing.
+
+A record of format v2, where varints are those of `connector.records.varint`::
+
+    length varint │ attributes 1 │ timestamp delta varint │ offset delta varint
+    key length varint, -1 without │ key │ value length varint, -1 without │ value │ headers
+
+The header of a batch, 61 bytes, holds what only the Kafka client knows, and a checksum over all.
+
+https://kafka.apache.org/documentation/#recordbatch
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, mypyc_attr
+
+from connector.records.partition import partition_of
+from connector.records.record import Record, RecordTarget, decode_headers
+from connector.records.varint import put_varint, read_varint, varint_length
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEADER_BYTES: Final = 61
+_HEADER_SPACE: Final = bytes(HEADER_BYTES)
+_ABSENT: Final = -1
+# The most that a record adds to its key, value and headers: the attributes, the timestamp's delta
+# of 10 bytes, and four numbers of 5.
+_RECORD_OVERHEAD_BYTES: Final = 31
+
+
+@final
+class RecordBatch:
+    """Records of one partition, in their order."""
+
+    def __init__(
+        self,
+        topic: str,
+        partition: i64,
+        data: bytes,
+        count: i64,
+        first_timestamp_ms: i64,
+        max_timestamp_ms: i64,
+    ) -> None:
+        """Hold `count` records; `data` is space for the header and their bytes."""
+        self.topic = topic
+        self.partition = partition
+        self.data = data
+        self.count = count
+        self.first_timestamp_ms = first_timestamp_ms
+        self.max_timestamp_ms = max_timestamp_ms
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records, taken apart again."""
+        at = HEADER_BYTES
+        for _ in range(self.count):
+            length, start = read_varint(self.data, at)
+            at = start + length
+            delta, start = read_varint(self.data, start + 1)
+            _, start = read_varint(self.data, start)
+            key, start = _read_bytes(self.data, start)
+            value, start = _read_bytes(self.data, start)
+            headers = decode_headers(self.data[start:at])
+            yield Record(self.topic, key, value, headers, self.first_timestamp_ms + delta)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class BatchReceiver:
+    """What a `BatchingTarget` needs of the Kafka client."""
+
+    def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has; it is made where it is missing."""
+        raise NotImplementedError
+
+    def receive(self, batch: RecordBatch) -> None:
+        """Take a batch that is complete."""
+        raise NotImplementedError
+
+    def too_large(self, topic: str) -> Exception:
+        """Return the error for a record that is larger than Kafka takes."""
+        raise NotImplementedError
+
+
+# Of a batch that has no records.
+_NO_WRITER: Final = BytesWriter()
+# A writer keeps the memory that it has grown to, so few are kept: partitions may be many.
+_SPARE_WRITERS_MAX: Final = 8
+_SPARE_BYTES_MAX: Final = 1024 * 1024
+
+
+@final
+class _Writers:
+    """Writers that have grown to the size of a batch, for the next one."""
+
+    def __init__(self) -> None:
+        self._spare: list[BytesWriter] = []
+
+    def take(self) -> BytesWriter:
+        """Return one that is empty."""
+        return self._spare.pop() if self._spare else BytesWriter()
+
+    def give_back(self, writer: BytesWriter) -> None:
+        """Keep one that is no longer used."""
+        if len(self._spare) < _SPARE_WRITERS_MAX and len(writer) <= _SPARE_BYTES_MAX:
+            writer.truncate(0)
+            self._spare.append(writer)
+
+
+@final
+class _OpenBatch:
+    """The records of one partition that have not been handed over."""
+
+    def __init__(self, topic: str, partition: i64, writers: _Writers) -> None:
+        self.topic = topic
+        self.partition = partition
+        self._writers = writers
+        self.out = _NO_WRITER
+        self.count: i64 = 0
+        self.first_timestamp_ms: i64 = 0
+        self.max_timestamp_ms: i64 = 0
+
+    def start(self, timestamp_ms: i64) -> None:
+        """Leave space for the header, and remember its first timestamp."""
+        self.out = self._writers.take()
+        self.out.write(_HEADER_SPACE)
+        self.first_timestamp_ms = self.max_timestamp_ms = timestamp_ms
+
+    def append(
+        self, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: i64
+    ) -> None:
+        """Encode a record at the end."""
+        out = self.out
+        key_length: i64 = _ABSENT if key is None else len(key)
+        value_length: i64 = _ABSENT if value is None else len(value)
+        delta: i64 = timestamp_ms - self.first_timestamp_ms
+        length: i64 = 1 + varint_length(delta) + varint_length(self.count)
+        length += varint_length(key_length) + varint_length(value_length)
+        length += _content_bytes(key, value, headers)
+        put_varint(out, length)
+        out.append(0)
+        put_varint(out, delta)
+        put_varint(out, self.count)
+        put_varint(out, key_length)
+        if key is not None:
+            out.write(key)
+        put_varint(out, value_length)
+        if value is not None:
+            out.write(value)
+        out.write(headers)
+        self.count += 1
+        self.max_timestamp_ms = max(self.max_timestamp_ms, timestamp_ms)
+
+    def close(self) -> RecordBatch:
+        """Return what was appended, and be empty again."""
+        batch = RecordBatch(
+            self.topic,
+            self.partition,
+            self.out.getvalue(),
+            self.count,
+            self.first_timestamp_ms,
+            self.max_timestamp_ms,
+        )
+        self.empty()
+        return batch
+
+    def empty(self) -> None:
+        """Forget what was appended."""
+        self._writers.give_back(self.out)
+        self.out = _NO_WRITER
+        self.count = 0
+
+
+@final
+class BatchingTarget(RecordTarget):
+    """Encodes records into the batches of their partitions and hands over those that are full."""
+
+    def __init__(
+        self,
+        receiver: BatchReceiver,
+        batch_bytes_max: i64,
+        open_bytes_max: i64,
+        record_bytes_max: i64,
+    ) -> None:
+        """Hand batches to `receiver` before they exceed `batch_bytes_max`.
+
+        A larger record makes a batch of its own. All are handed over once the open ones hold
+        `open_bytes_max`. A record, with the header of its batch, has `record_bytes_max` at most.
+        """
+        self._receiver = receiver
+        self._batch_bytes_max: i64 = batch_bytes_max
+        self._open_bytes_max: i64 = open_bytes_max
+        self._record_bytes_max: i64 = record_bytes_max
+        self._writers = _Writers()
+        # By partition.
+        self._topics: dict[str, list[_OpenBatch]] = {}
+        # Those with records, in the order of their first ones.
+        self._open: list[_OpenBatch] = []
+        # Bytes that have not been handed over.
+        self.open_bytes: i64 = 0
+        # What was taken since the counts were restarted; bytes of keys, values and headers.
+        self.records: i64 = 0
+        self.bytes: i64 = 0
+
+    def take(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: i64
+    ) -> None:
+        """Encode a record at the end of its partition's batch.
+
+        Raises what the receiver says of a record that is too large, before anything has changed;
+        behind any other error `drop` is the only way on.
+        """
+        content = _content_bytes(key, value, headers)
+        size_max: i64 = content + _RECORD_OVERHEAD_BYTES
+        if size_max + HEADER_BYTES > self._record_bytes_max:
+            raise self._receiver.too_large(topic)
+        batches = self._topics.get(topic)
+        if batches is None:
+            batches = self._add_topic(topic)
+        batch = batches[partition_of(key, len(batches))]
+        if batch.count and len(batch.out) + size_max > self._batch_bytes_max:
+            self._hand_over(batch)
+        before: i64 = len(batch.out)
+        if not batch.count:
+            batch.start(timestamp_ms)
+            self._open.append(batch)
+        batch.append(key, value, headers, timestamp_ms)
+        after: i64 = len(batch.out)
+        self.open_bytes += after - before
+        self.records += 1
+        self.bytes += content
+        if after >= self._batch_bytes_max:
+            self._hand_over(batch)
+        elif self.open_bytes >= self._open_bytes_max:
+            self.flush()
+
+    def require_room(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
+    ) -> None:
+        """Raise what the receiver says of a record that is too large."""
+        size_max: i64 = _content_bytes(key, value, headers) + _RECORD_OVERHEAD_BYTES
+        if size_max + HEADER_BYTES > self._record_bytes_max:
+            raise self._receiver.too_large(topic)
+
+    def flush(self) -> None:
+        """Hand over every batch. Raises what the receiver raises."""
+        while self._open:
+            self._hand_over(self._open[0])
+
+    def drop(self) -> None:
+        """Forget what has not been handed over, and restart the counts."""
+        for batch in self._open:
+            batch.empty()
+        self._open.clear()
+        self.open_bytes = 0
+        self.restart_counts()
+
+    def restart_counts(self) -> None:
+        """Count records and bytes from 0 again."""
+        self.records = 0
+        self.bytes = 0
+
+    def _add_topic(self, topic: str) -> list[_OpenBatch]:
+        count = self._receiver.partition_count(topic)
+        batches = [_OpenBatch(topic, partition, self._writers) for partition in range(count)]
+        self._topics[topic] = batches
+        return batches
+
+    def _hand_over(self, batch: _OpenBatch) -> None:
+        self._open.remove(batch)
+        self.open_bytes -= len(batch.out)
+        self._receiver.receive(batch.close())
+
+
+def _content_bytes(key: bytes | None, value: bytes | None, headers: bytes) -> i64:
+    size: i64 = len(headers)
+    if key is not None:
+        size += len(key)
+    if value is not None:
+        size += len(value)
+    return size
+
+
+def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    length, start = read_varint(data, at)
+    if length == _ABSENT:
+        return None, start
+    return data[start : start + length], start + length

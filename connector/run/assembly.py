@@ -1,0 +1,137 @@
+"""Settings, what was recovered and a source that was checked become what a pipeline works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from connector.binlog.decoder import EventDecoder
+from connector.changes.online_schema_change import OnlineChanges
+from connector.changes.table_filter import TableFilter
+from connector.envelope.options import EnvelopeOptions
+from connector.envelope.record_encoder import RecordEncoder
+from connector.envelope.schemas.anchored_tables import AnchoredTables
+from connector.envelope.transaction_records import TransactionRecords
+from connector.progress.stream_position import StreamPosition, added_columns
+from connector.quarantine.keeper import REPLAY
+from connector.quarantine.recovered_fences import open_quarantine
+from connector.run.delivery_stream import DeliveryStream
+from connector.run.heartbeat import Heartbeat
+from connector.run.notices import Notices
+from connector.sink.commands import Commands
+from connector.snapshot.output import CopyOutput
+from connector.snapshot.recovered_copies import open_copies, request_copy
+
+if TYPE_CHECKING:
+    from connector.quarantine.keeper import QuarantineKeeper
+    from connector.run.attendant import Attendant
+    from connector.run.peers import Peers
+    from connector.settings.sections import Settings
+    from connector.sink.kafka_sink import KafkaSink
+    from connector.sink.recovery import Recovered
+    from connector.snapshot.copies import Copies
+    from connector.source.choice import CheckedSource
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineParts:
+    """What delivers the stream, and what works beside it."""
+
+    delivery: DeliveryStream
+    quarantine: QuarantineKeeper
+    copies: Copies
+    # Those two and others, in the order of their turns.
+    attendants: tuple[Attendant, ...]
+    notices: Notices
+
+    def close(self) -> None:
+        """Let go of what waits, of connections and threads."""
+        for attendant in self.attendants:
+            attendant.close()
+        self.delivery.close()
+
+
+def assemble(
+    settings: Settings,
+    recovered: Recovered,
+    source: CheckedSource,
+    sink: KafkaSink,
+    peers: Peers,
+    rolled_back: frozenset[str],
+) -> PipelineParts:
+    """Return what goes on behind `recovered` with the events of `source`, and writes to `sink`.
+
+    `rolled_back` as in `TransactionAssembler`. What is written here is part of the first commit.
+    Raises TransientError or DefiniteError, and leaves nothing open then.
+    """
+    last, target, clock = recovered.progress, sink.target, peers.clock
+    identity, point = source.identity, source.point
+    mariadb = identity.flavour == "mariadb"
+    standing = StreamPosition(
+        identity, point, last, source=source.address, first_epoch=recovered.first_epoch
+    )
+    prefix = settings.kafka.topic_prefix
+    options = EnvelopeOptions(
+        prefix=prefix,
+        connector=identity.flavour,
+        version=version("binlog-connector"),
+        tombstones=settings.kafka.tombstones,
+    )
+    transactions = None
+    if settings.delivery.transaction_records:
+        transactions = TransactionRecords(prefix, target)
+    encoder = RecordEncoder(
+        options,
+        standing.order,
+        transactions or target,
+        recovered.schemas,
+        added_columns(last) if last is not None else {},
+    )
+    anchored = encoder.anchored = AnchoredTables(
+        source.definitions(),
+        settings.name,
+        mariadb=mariadb,
+        schemas=recovered.schemas if last is not None else {},
+        changed=last.changed_tables if last is not None else (),
+    )
+    tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
+    decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
+    guard, copied_rows, quarantine = open_quarantine(
+        settings, recovered.fences, options, encoder, decoder, standing, sink, clock
+    )
+    delivery = DeliveryStream(
+        decoder,
+        tables,
+        encoder,
+        target,
+        standing,
+        lower_case_names=source.lower_case_names,
+        online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
+        rolled_back=rolled_back,
+        guard=guard,
+        transactions=transactions,
+    )
+    copies = open_copies(
+        settings,
+        source,
+        recovered.snapshots,
+        tables,
+        CopyOutput(settings.name, options, encoder, target, copied_rows, standing, decoder, clock),
+        peers.copying,
+        quarantine.lift,
+    )
+    attendants: list[Attendant] = [quarantine, copies]
+    if settings.delivery.heartbeat_interval_seconds:
+        interval = settings.delivery.heartbeat_interval_seconds
+        attendants.append(Heartbeat(prefix, interval, target, clock))
+    # The last: it opens a connection, and nothing that may fail follows.
+    commands = Commands(
+        peers.listen(settings.kafka, settings.name, standing.commands_offset),
+        standing,
+        {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
+    )
+    return PipelineParts(
+        delivery, quarantine, copies, (*attendants, commands), Notices(delivery, tables, anchored)
+    )

@@ -1,0 +1,306 @@
+"""Events become records on their way to Kafka: all that is done for each event, in native code.
+
+::
+
+    EventSource ──▶ EventDecoder ──▶ TransactionAssembler ──▶ RecordEncoder ──▶ BatchingTarget
+
+The pipeline hands over what it has received and decides when to commit; nothing here waits for a
+peer but the target, and nothing reads a clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.binlog.events.mariadb import MariadbGtidListEvent
+from connector.binlog.events.transaction import PreviousGtidsEvent
+from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, GTID_LIST, PREVIOUS_GTIDS
+from connector.changes.assembler import TransactionAssembler
+from connector.changes.online_schema_change import OnlineChanges
+from connector.changes.receiver import ChangeReceiver
+from connector.changes.statement import StatementKind
+from connector.errors import UnsupportedChange
+from connector.gtid import MariadbGtidSet
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.binlog.decoder import EventDecoder
+    from connector.binlog.event import Event
+    from connector.changes.receiver import Committed
+    from connector.changes.table_filter import TableFilter
+    from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.envelope.transaction_records import TransactionRecords
+    from connector.progress.progress_record import Progress
+    from connector.progress.stream_position import Instance, StreamPosition
+    from connector.quarantine.guard import Guard
+    from connector.records.record_batch import BatchingTarget
+    from connector.wire.event_source import EventSource
+
+# Statements behind which a name has no table.
+_ENDINGS: Final = (
+    StatementKind.DROP_TABLE,
+    StatementKind.DROP_DATABASE,
+    StatementKind.RENAME_TABLE,
+)
+
+
+# A transaction is told of that has so many records, or so many bytes of them.
+LARGE_RECORDS: Final = 100_000
+LARGE_BYTES: Final = 67_108_864
+_US: Final = 1_000_000
+
+
+@final
+class LargeTransaction:
+    """What a transaction was that is told of for its size."""
+
+    def __init__(self, committed: Committed, records: i64, size: i64, seconds: float) -> None:
+        """Tell of `records` with `size` bytes, received and encoded within `seconds`."""
+        self.committed = committed
+        self.records = records
+        self.bytes = size
+        self.seconds = seconds
+
+
+@final
+class DeliveryStream(ChangeReceiver):
+    """Takes the events of one stream, in its order, and keeps where it stands."""
+
+    def __init__(
+        self,
+        decoder: EventDecoder,
+        tables: TableFilter,
+        encoder: RecordEncoder,
+        target: BatchingTarget,
+        standing: StreamPosition,
+        *,
+        lower_case_names: bool = False,
+        online: OnlineChanges | None = None,
+        rolled_back: frozenset[str] = frozenset(),
+        guard: Guard | None = None,
+        transactions: TransactionRecords | None = None,
+    ) -> None:
+        """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
+
+        What cannot be carried goes to `guard`; without one it is an error. `transactions` is told
+        which transaction the records are of.
+        `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
+        """
+        self._decoder = decoder
+        self._encoder = encoder
+        self._guard = guard
+        self._transactions = transactions
+        self._target = target
+        self._standing = standing
+        self._online = OnlineChanges() if online is None else online
+        self._assembler = TransactionAssembler(
+            tables,
+            self,
+            lower_case_names=lower_case_names,
+            online=self._online,
+            prepared=standing.prepared_xa.without_rows(),
+            reread=standing.reread(),
+            rolled_back=rolled_back,
+        )
+        self._now_us: i64 = 0
+        # The latest transaction of which there are records.
+        self._published: SourceTransaction | None = None
+        # When the source committed the latest transaction, microseconds since the epoch.
+        self.committed_us: i64 = 0
+        # Complete source transactions that are not committed.
+        self.waiting: i64 = 0
+        # Tables to be copied anew, until somebody takes note of them: database, table, why.
+        self.resyncs: list[tuple[str, str, str]] = []
+        # DDL on followed tables, and large transactions, until somebody takes note of them.
+        self.statements: list[StatementChange] = []
+        self.large_transactions: list[LargeTransaction] = []
+        # The transaction whose rows came last; and when they began, and what there was before.
+        self._measured: SourceTransaction | None = None
+        self._began_us: i64 = 0
+        self._records_before: i64 = 0
+        self._bytes_before: i64 = 0
+        # Events of unknown types that were let pass, until somebody takes note of them.
+        self.skipped_events: list[Event] = []
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a source transaction has begun and not ended."""
+        return self._assembler.in_transaction
+
+    @property
+    def latest_id(self) -> str:
+        """The transaction at hand, else the latest one of which there are records; "" of none."""
+        latest = self._assembler.transaction or self._published
+        return "" if latest is None else latest.id
+
+    def passing(self, refused: UnsupportedChange) -> UnsupportedChange:
+        """Return `refused` with the `source.start` after its transaction, where that is its fix."""
+        transaction = self._assembler.transaction
+        if not refused.passable or transaction is None:
+            return refused
+        start = self._standing.start_after(transaction)
+        if start:
+            advice = f'the place after this transaction is source.start = "{start}"'
+        else:
+            file = transaction.file
+            advice = (
+                f'the place after this transaction is source.start = "position:{file}:POS", POS '
+                f"that of the next one in SHOW BINLOG EVENTS IN '{file}' FROM "
+                f"{transaction.position}"
+            )
+        return UnsupportedChange(f"{refused}; {advice}")
+
+    def close(self) -> None:
+        """Let go of what waits for the end of its transaction."""
+        self._assembler.close()
+
+    def run(self, events: EventSource, batch_bytes_max: i64, now_us: i64) -> bool:
+        """Deliver the events that are there; return whether that were all.
+
+        False behind the end of a source transaction, when the batch has `batch_bytes_max` bytes of
+        records. `now_us` is the time of encoding, microseconds since the epoch. Raises
+        ProtocolError, EventError, LogRefused or UnsupportedChange, RolledBack where records must be
+        taken back, TransientError without room for what waits, and what the target raises.
+        """
+        self._now_us = now_us
+        decoder = self._decoder
+        assembler = self._assembler
+        target = self._target
+        while True:
+            data = events.next_event()
+            if data is None:
+                return True
+            event = decoder.open(data)
+            type_code = event.header.type_code
+            if type_code == FORMAT_DESCRIPTION:
+                self._standing.opened(event.header.timestamp)
+            elif type_code in (PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
+                self._opened_behind(event)
+            assembler.receive(event)
+            if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
+                return False
+
+    def _opened_behind(self, event: Event) -> None:
+        body = event.body
+        if isinstance(body, PreviousGtidsEvent):
+            self._standing.opened_behind(event.file, body.gtid_set)
+        elif isinstance(body, MariadbGtidListEvent):
+            self._standing.opened_behind(event.file, MariadbGtidSet.of(body.gtids))
+
+    def progress(self, instance: Instance, now_ms: int) -> Progress:
+        """Return the record that says where the stream stands, between transactions."""
+        published = self._published
+        seq = "" if published is None else str(self._encoder.sequence(published))
+        progress = self._standing.progress(
+            instance, seq, self._encoder.schemas.added_columns, now_ms
+        )
+        progress.online_changes = self._online.to_record()
+        anchored = self._encoder.anchored
+        if anchored is not None:
+            progress.changed_tables = sorted(anchored.changed)
+        return progress
+
+    def rows(self, change: RowsChange) -> None:
+        """Deliver changed rows."""
+        if self._measured is not change.transaction:
+            self._measured = change.transaction
+            self._began_us = self._now_us
+            self._records_before = self._target.records
+            self._bytes_before = self._target.bytes
+        if not change.rows.table_map.named and not self._has_names(change):
+            return
+        if self._transactions is not None:
+            table_map = change.rows.table_map
+            self._transactions.enter(change.transaction, table_map.schema, table_map.table)
+        guard = self._guard
+        if guard is None:
+            self._encoder.rows(change, self._now_us)
+        else:
+            guard.rows(change, self._now_us)
+
+    def ddl(self, changes: list[StatementChange]) -> None:
+        """Deliver the text of a statement."""
+        anchored = self._encoder.anchored
+        if anchored is not None:
+            for change in changes:
+                anchored.forget(change.database, change.table)
+        self._encoder.ddl(changes, self._now_us)
+
+    def _has_names(self, change: RowsChange) -> bool:
+        """Let the columns have the names that the log does not tell; false where nobody can."""
+        anchored = self._encoder.anchored
+        if anchored is None:
+            # The encoder says what is to be done.
+            return True
+        try:
+            completed = anchored.completed(change)
+        except UnsupportedChange as error:
+            if self._guard is None:
+                raise
+            self._guard.unnamed(change, error, self._now_us)
+            return False
+        if anchored.resyncs:
+            self.resyncs += anchored.resyncs
+            anchored.resyncs.clear()
+        if completed is None:
+            return False
+        change.rows.table_map = completed
+        return True
+
+    def statement(self, change: StatementChange) -> None:
+        """Deliver what DDL means to consumers."""
+        self.statements.append(change)
+        self._encoder.watch.changed(change.kind, change.database, change.table)
+        if self._guard is None:
+            self._encoder.statement(change, self._now_us)
+        else:
+            self._guard.statement(change, self._now_us)
+        if change.resync:
+            self.resyncs.append((change.database, change.table, change.resync))
+        elif change.kind in _ENDINGS:
+            # What was to be copied is gone.
+            self.resyncs[:] = [
+                resync
+                for resync in self.resyncs
+                if resync[0] != change.database or change.table not in ("", resync[1])
+            ]
+
+    def committed(self, committed: Committed) -> None:
+        """Stand behind a transaction."""
+        transaction = committed.transaction
+        if self._encoder.has_published(transaction):
+            self._published = transaction
+        if self._transactions is not None:
+            self._transactions.leave(transaction)
+        self.committed_us = transaction.committed_us
+        if self._measured is transaction:
+            self._measure(committed)
+        self._standing.advance(committed)
+        self.waiting += 1
+
+    def _measure(self, committed: Committed) -> None:
+        """Keep what a transaction was, where it was large."""
+        records: i64 = self._target.records - self._records_before
+        size: i64 = self._target.bytes - self._bytes_before
+        if records >= LARGE_RECORDS or size >= LARGE_BYTES:
+            seconds = (self._now_us - self._began_us) / _US
+            self.large_transactions.append(LargeTransaction(committed, records, size, seconds))
+        self._measured = None
+
+    def refused(
+        self,
+        refusal: UnsupportedChange,
+        transaction: SourceTransaction,
+        event_number: i64,
+        event: Event,
+    ) -> None:
+        """Keep back what a statement changed, or raise."""
+        if self._guard is None:
+            raise refusal
+        self._guard.refused(refusal, transaction, event_number, event, self._now_us)
+
+    def skipped(self, event: Event) -> None:
+        """Keep the event for whoever tells of it."""
+        self.skipped_events.append(event)

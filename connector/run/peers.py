@@ -1,0 +1,62 @@
+"""What a pipeline talks to: Kafka and a source, or what stands for them in a simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.metrics.kafka_watch import KafkaWatch
+from connector.metrics.source_watch import SourceWatch
+from connector.sink.commands import CommandListener
+from connector.sink.kafka_sink import KafkaSink, fenced_by
+from connector.sink.limits import check_limits
+from connector.sink.recovery import read_progress
+from connector.snapshot.recovered_copies import COPY_PEERS
+from connector.source.choice import choose_source
+from connector.system.clock import CLOCK, Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.errors import SourceRefused
+    from connector.metrics.figures import Figures, Watch
+    from connector.progress.progress_record import Progress
+    from connector.progress.stream_position import Instance
+    from connector.settings.sections import KafkaSettings, Settings, SourceSettings
+    from connector.sink.commands import Listener
+    from connector.snapshot.recovered_copies import CopyPeers
+    from connector.source.choice import CheckedSource
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """How both are opened."""
+
+    open_sink: Callable[[Settings, Instance], KafkaSink]
+    # Not from those that refused to go on, by their HOST:PORT.
+    choose_source: Callable[
+        [SourceSettings, Progress | None, Mapping[str, SourceRefused]], CheckedSource
+    ]
+    # Keeps an eye on the log of the server that was chosen, until it is closed.
+    watch_source: Callable[[SourceSettings, Figures], Watch]
+    # Keeps an eye on Kafka, from the first run on.
+    watch_kafka: Callable[[KafkaSettings, Figures], Watch]
+    clock: Clock = CLOCK
+    copying: CopyPeers = COPY_PEERS
+    listen: Callable[[KafkaSettings, str, int], Listener] = CommandListener
+
+
+def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
+    if not instance.claimed:
+        check_limits(settings.kafka)
+    else:
+        # Before the transactional id is taken back from who has taken over.
+        last = read_progress(settings.kafka, settings.name)
+        if last is not None and last.instance != instance.id:
+            raise fenced_by(settings.name, last)
+    return KafkaSink(
+        settings.kafka, settings.name, instance.id, settings.delivery.in_flight_bytes_max
+    )
+
+
+PEERS = Peers(_open_sink, choose_source, SourceWatch, KafkaWatch)

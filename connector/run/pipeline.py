@@ -1,0 +1,385 @@
+"""Source to sink: the only module that sees both ends.
+
+*Batches.* Whole source transactions become visible in one Kafka transaction together with the
+progress that covers them, when `commit_schedule` says so or the batch is large enough. A commit
+happens only between source transactions; one that is larger than a batch passes through a single
+Kafka transaction, and the sink bounds what is in flight.
+
+*Attendants.* What works beside the stream (copies of tables, requests) has its turn between two
+source transactions, and what it writes is committed like the stream's.
+
+*Backpressure.* There is one thread. While the sink waits for Kafka, the socket is not read, and
+TCP makes the source wait.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.errors import (
+    ConnectorError,
+    DecodeError,
+    EventError,
+    SinkUnavailable,
+    SourceRefused,
+    SourceUnavailable,
+    TransactionOutlasted,
+    UnsupportedChange,
+)
+from connector.metrics.figures import SILENT_SECONDS
+from connector.run.assembly import assemble
+from connector.run.commit_schedule import CommitSchedule
+from connector.run.notices import abbreviated, busiest_tables
+from connector.run.peers import PEERS, Peers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from connector.metrics.figures import Figures
+    from connector.progress.progress_record import Progress
+    from connector.progress.stream_position import Instance
+    from connector.settings.sections import Settings
+    from connector.system.signals import StopSignals
+
+# How long the other instance is waited for that took over, until it has said who it is. Before it
+# reads from the source, it has; behind Kafka's fence, it looks at progress and source first, and
+# this one can write nothing meanwhile.
+_COLLISION_SECONDS = 3.0
+_FENCE_SECONDS = 20.0
+# A source transaction that is under way when a stop is asked for may end within this time.
+_DRAIN_SECONDS = 10.0
+_REPORT_SECONDS = 30.0
+_MS = 1000
+_NS_PER_US = 1000
+_US = 1_000_000
+_NS_PER_MS = 1_000_000
+
+
+class Pipeline:
+    """One run of the stream: opened once, never repaired; after an error a new one is opened."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        instance: Instance,
+        figures: Figures,
+        single_transactions: int = 0,
+        rolled_back: frozenset[str] = frozenset(),
+        peers: Peers = PEERS,
+        refusals: Mapping[str, SourceRefused] | None = None,
+    ) -> None:
+        """Fence older instances, check the source, and stand at the committed progress.
+
+        What is done is counted in `figures`. The first `single_transactions` source transactions
+        are committed one by one. Those in `rolled_back`, by their ids, had rows that were delivered
+        before they were rolled back. Servers with `refusals`, by HOST:PORT, are not read.
+        Raises TransientError or DefiniteError.
+        """
+        self._log = structlog.get_logger()
+        self._clock = clock = peers.clock
+        self._batch_bytes_max = settings.delivery.batch_bytes_max
+        self._schedule = CommitSchedule(
+            settings.delivery.commit_interval_ms / _MS, clock.monotonic()
+        )
+        self._batch_started = clock.monotonic()
+        self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
+        self._prefix = settings.kafka.topic_prefix
+        self._instance = instance
+        self._figures = figures
+        self._single_transactions = single_transactions
+        # What was committed since the last report.
+        self._records = self._transactions = 0
+        self._last_report = clock.monotonic()
+        with ExitStack() as opened:
+            self._sink = peers.open_sink(settings, instance)
+            opened.callback(self._sink.close)
+            figures.watch_kafka_by(partial(peers.watch_kafka, settings.kafka, figures))
+            try:
+                self._open(settings, peers, rolled_back, refusals or {}, opened)
+            except ConnectorError as error:
+                self._sink.abandon()
+                self._look_for_successor(error)
+                raise
+            # What to let go of, the last opened first.
+            self._opened = opened.pop_all()
+
+    @property
+    def waiting_transactions(self) -> int:
+        """Complete source transactions of the batch at hand."""
+        return self._delivery.waiting
+
+    def run(self, stop: StopSignals) -> None:
+        """Stream until `stop` asks otherwise.
+
+        Raises TransientError or DefiniteError.
+        """
+        try:
+            self._stream_until(stop)
+        except ConnectorError as error:
+            seconds = self._clock.monotonic() - self._batch_started
+            # Until it is aborted, the transaction would hold back every read_committed consumer,
+            # and where a stop is asked for meanwhile, no other run comes that takes it over.
+            self._sink.abandon()
+            self._look_for_successor(error)
+            if isinstance(error, EventError):
+                reason = f"{error}. Nothing from this transaction was published"
+                raise DecodeError(reason) from error
+            latest = self._delivery.latest_id
+            # Without an answer, it was not the transaction that took so long.
+            if (
+                isinstance(error, SinkUnavailable)
+                and error.answered
+                and latest
+                and seconds >= self._transaction_seconds_max
+            ):
+                raise TransactionOutlasted(str(error), latest, seconds) from error
+            raise
+
+    def _look_for_successor(self, error: ConnectorError) -> None:
+        """Raise Fenced where `error` came because another instance of the pipeline took over.
+
+        It reads under the same identity, for which servers throw the older reader out: with a text
+        that blames the identity, or by closing the connection without a word. Kafka fences the
+        older producer before the other instance has said who it is.
+        """
+        if isinstance(error, SourceRefused) and error.collides:
+            patience_seconds = _COLLISION_SECONDS
+        elif isinstance(error, SinkUnavailable) and error.superseded:
+            patience_seconds = _FENCE_SECONDS
+        elif isinstance(error, SourceUnavailable) and not error.answered:
+            patience_seconds = 0.0
+        else:
+            return
+        if self._instance.claimed and not self._figures.kafka.lost:
+            with suppress(SinkUnavailable):
+                self._sink.require_sole(patience_seconds)
+
+    def _stream_until(self, stop: StopSignals) -> None:
+        delivery = self._delivery
+        drain_until: float | None = None
+        while True:
+            if stop.requested:
+                stop.tell()
+                drain_until = drain_until or self._clock.monotonic() + _DRAIN_SECONDS
+                if not delivery.in_transaction or self._clock.monotonic() > drain_until:
+                    break
+            self._take_turns(stop)
+        if delivery.in_transaction:
+            self._sink.abort()
+            self._log.info("stopped inside a transaction; it is read again by the next run")
+        elif delivery.waiting or self._sink.target.records:
+            self._commit()
+
+    def _attend(self) -> None:
+        """Let the attendants write."""
+        resyncs = self._delivery.resyncs
+        self._copies.resyncs += resyncs
+        resyncs.clear()
+        for attendant in self._attendants:
+            attendant.step()
+
+    def _commit_complete(self) -> None:
+        """Commit what was delivered, where it ends with a transaction: it may never come again."""
+        if not self._delivery.in_transaction:
+            self._attend()
+            if self._delivery.waiting or self._sink.target.records:
+                self._commit()
+
+    def _hold(self, stop: StopSignals) -> None:
+        """Let the attendants write, while the stream stands still."""
+        self._attend()
+        if self._sink.target.records:
+            self._commit()
+        else:
+            stop.sleep(self._poll_seconds)
+
+    def _take_turns(self, stop: StopSignals) -> None:
+        """Deliver what is there, let the attendants write, and commit or wait for more."""
+        delivery = self._delivery
+        self._figures.turn()
+        if self._figures.doubt:
+            self._commit_complete()
+            raise SourceUnavailable(self._figures.doubt, answered=True)
+        if self._copies.holds_stream:
+            self._hold(stop)
+            return
+        now = self._clock.monotonic()
+        if not self._sink.target.records:
+            self._schedule.started(now)
+            self._batch_started = now
+        batch_bytes_max = self._batch_bytes_max
+        # At the end of a transaction: what is received at a time mostly ends inside of one.
+        if stop.requested or self._single_transactions or now >= self._overdue or self._wants_turn:
+            batch_bytes_max = 0
+        try:
+            all_taken = delivery.run(
+                self._stream.events, batch_bytes_max, self._clock.time_ns() // _NS_PER_US
+            )
+        except SourceUnavailable:
+            # The file that follows is in doubt, not what came before it.
+            self._commit_complete()
+            raise
+        except UnsupportedChange as error:
+            raise delivery.passing(error) from error
+        finally:
+            self._notices.tell()
+        if not delivery.in_transaction:
+            self._attend()
+        due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
+        if not due:
+            patience, poll = self._seconds_until(self._schedule.due), self._poll_seconds
+            with self._naming_refusals():
+                came = self._stream.fill(max(0.0, min(patience, poll)))
+            self._listen(came=came)
+            due = not came and patience <= poll
+        if due:
+            self._commit()
+
+    def _listen(self, *, came: bool) -> None:
+        """Note whether the source is heard.
+
+        Raises SourceUnavailable where others hear of it, so that the connection alone is dead.
+        """
+        figures = self._figures
+        if came:
+            figures.hear()
+            return
+        silent_seconds = self._stream.silent_seconds
+        if silent_seconds <= SILENT_SECONDS:
+            return
+        place = f"source {self._address}"
+        if figures.watched_at > figures.heard_at + SILENT_SECONDS:
+            reason = (
+                f"{place}: silent for {silent_seconds:.1f} seconds, although it answers another "
+                "session: the connection is dead"
+            )
+            raise SourceUnavailable(reason)
+        reason = f"{place}: silent for {silent_seconds:.1f} seconds: no heartbeat comes"
+        figures.miss(reason)
+
+    def close(self) -> None:
+        """Let go of source and sink; what has not been committed is aborted by Kafka."""
+        self._figures.streaming = False
+        self._opened.close()
+
+    def _open(
+        self,
+        settings: Settings,
+        peers: Peers,
+        rolled_back: frozenset[str],
+        refusals: Mapping[str, SourceRefused],
+        opened: ExitStack,
+    ) -> None:
+        self._figures.turn()
+        recovered = self._sink.recover(claimed=self._instance.claimed)
+        self._figures.turn()
+        source = peers.choose_source(settings.source, recovered.progress, refusals)
+        self._address = source.address
+        parts = assemble(settings, recovered, source, self._sink, peers, rolled_back)
+        opened.callback(parts.close)
+        self._delivery, self._copies = parts.delivery, parts.copies
+        self._attendants, self._notices = parts.attendants, parts.notices
+        self._figures.copies = parts.copies.figures
+        self._figures.fences = parts.quarantine.count
+        self._figures.turn()
+        # The claim: from here on an older instance that is still running can see who fenced it.
+        self._commit()
+        self._instance.claimed = True
+        with self._naming_refusals():
+            self._stream = source.open_stream(settings.name)
+        opened.callback(self._stream.close)
+        self._figures.watch_by(partial(peers.watch_source, source.settings, self._figures))
+        self._figures.opened()
+        point = source.point
+        self._log.info(
+            "streaming",
+            source=f"{source.settings.host}:{source.settings.port}",
+            server=source.identity.version,
+            instance=self._instance.id,
+            resumed=recovered.progress is not None,
+            position=f"{point.file}:{point.position}",
+            gtid_set=str(point.gtid_set) if point.gtid_set is not None else None,
+        )
+
+    @contextmanager
+    def _naming_refusals(self) -> Iterator[None]:
+        """Add to what the server refuses of its log who that was: another one may do."""
+        try:
+            yield
+        except SourceRefused as error:
+            if not error.collides:
+                error.address = self._address
+            raise
+
+    @property
+    def _wants_turn(self) -> bool:
+        """Whether someone waits for the end of a transaction."""
+        return any(attendant.wants_turn for attendant in self._attendants)
+
+    @property
+    def _poll_seconds(self) -> float:
+        """How long to wait for the source, before requests and attendants are looked at."""
+        return min(attendant.patience_seconds for attendant in self._attendants)
+
+    @property
+    def _overdue(self) -> float:
+        """When to commit, whatever the source sends."""
+        return self._schedule.overdue(records=self._sink.target.records > 0)
+
+    def _seconds_until(self, when: Callable[..., float]) -> float:
+        """Return how long it is until then; without limit where there is nothing to commit."""
+        if self._delivery.in_transaction or not (
+            self._delivery.waiting or self._sink.target.records
+        ):
+            return inf
+        return when(records=self._sink.target.records > 0) - self._clock.monotonic()
+
+    def _commit(self) -> None:
+        delivery = self._delivery
+        target = self._sink.target
+        records, size = target.records, target.bytes
+        progress = delivery.progress(self._instance, self._clock.time_ns() // _NS_PER_MS)
+        self._sink.commit(progress)
+        self._figures.committed(progress, delivery.committed_us, records, delivery.waiting, size)
+        now = self._clock.monotonic()
+        self._schedule.committed(now)
+        self._records += records
+        self._transactions += delivery.waiting
+        self._single_transactions = max(0, self._single_transactions - delivery.waiting)
+        delivery.waiting = 0
+        for attendant in self._attendants:
+            attendant.committed()
+        if now - self._last_report >= _REPORT_SECONDS:
+            self._report(now, progress)
+
+    def _lag_seconds(self) -> float | None:
+        """Return how far behind the source the last commit was, which is newer than the last look.
+
+        None where the source cannot be asked.
+        """
+        distance = self._figures.distance
+        if distance is None:
+            return None
+        ago = (self._clock.time_ns() // _NS_PER_US - self._delivery.committed_us) / _US
+        return round(max(0.0, min(distance.seconds, ago)), 1)
+
+    def _report(self, now: float, progress: Progress) -> None:
+        seconds = now - self._last_report
+        self._log.info(
+            "delivered",
+            records=self._records,
+            records_per_second=round(self._records / seconds),
+            transactions=self._transactions,
+            position=f"{progress.file}:{progress.position}",
+            gtid_set=abbreviated(progress.gtid_set),
+            lag_seconds=self._lag_seconds(),
+            tables=busiest_tables(self._sink.topic_records, self._prefix),
+        )
+        self._sink.topic_records.clear()
+        self._records = self._transactions = 0
+        self._last_report = now

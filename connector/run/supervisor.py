@@ -1,0 +1,282 @@
+"""Runs the pipeline: transient errors lead to a new one, definite errors to a clear end.
+
+The one retry loop of the program. A new pipeline always starts from committed progress, so
+repeating is safe whatever went wrong.
+
+A transaction that cannot be carried must not hold back those before it, which may wait in the same
+batch. They are read once more and committed one by one; then the error comes again, and ends it.
+
+A transaction that takes back rows which are on their way is read once more, too, and left out.
+
+A server that refuses to go on with its log, because that is damaged, say, is passed over: the next
+pipeline asks the others. What it refused counts for the place where the stream stood; once another
+one has brought it further, all are asked again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+import uuid
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_never,
+    wait_exponential_jitter,
+)
+
+from connector.errors import (
+    DecodeError,
+    RolledBack,
+    SinkRefused,
+    SinkUnavailable,
+    SourceRefused,
+    SourceUnavailable,
+    TransactionOutlasted,
+    TransientError,
+    UnsupportedChange,
+)
+from connector.metrics.figures import Figures
+from connector.metrics.server import serving
+from connector.progress.stream_position import Instance
+from connector.run.notices import abbreviated
+from connector.run.peers import PEERS, Peers
+from connector.run.pipeline import Pipeline
+from connector.source.server.hosts import candidates
+from connector.system.signals import StopSignals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.settings.sections import RetrySettings, Settings, SourceSettings
+    from connector.system.clock import Clock
+
+# A turn of the main loop takes as long as Kafka may take for a transaction, and this.
+_TURN_SECONDS = 60.0
+# Any more are beyond what a float holds.
+_DOUBLINGS_MAX = 64
+
+
+def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | None = None) -> None:
+    """Stream between `peers` until `signals`, SIGTERM and SIGINT, ask otherwise.
+
+    Raises DefiniteError, or TransientError when `retry.attempts_max` is reached.
+    """
+    instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
+    figures = Figures(settings.name, started_at=time.time())
+    figures.turn_seconds_max = _TURN_SECONDS + max(
+        settings.kafka.transaction_timeout_seconds, settings.retry.max_seconds
+    )
+
+    refusals = _Refusals(settings.source, figures)
+
+    def open_pipeline() -> Pipeline:
+        return Pipeline(
+            settings,
+            instance,
+            figures,
+            single_transactions,
+            frozenset(rolled_back),
+            peers,
+            refusals.standing(),
+        )
+
+    opening = partial(refusals.passed_over, open_pipeline)
+
+    with (
+        closing(figures),
+        serving(figures, settings.metrics.listen),
+        signals or StopSignals() as stop,
+    ):
+        single_transactions = 0
+        rolled_back: set[str] = set()
+        outlasted: str | None = None
+        refused = False
+        runs = _Runs(settings.retry, figures, peers.clock)
+        while not stop.requested:
+            pipeline = _open(opening, settings.retry, stop, figures)
+            if pipeline is None:
+                break
+            runs.begin()
+            try:
+                pipeline.run(stop)
+            except RolledBack as error:
+                structlog.get_logger().info("reading again without its rows", reason=str(error))
+                rolled_back.add(error.transaction_id)
+            except TransientError as error:
+                single_transactions = 0
+                refused = False
+                if isinstance(error, TransactionOutlasted):
+                    outlasted = _outlasted_once(settings, error, outlasted)
+                    # Alone, the next time: what came before it is not to wait for it.
+                    single_transactions = pipeline.waiting_transactions
+                rolled_back.clear()
+                pause = runs.pause_behind(error)
+                _interrupted(figures, error, pause)
+                stop.sleep(pause)
+            except SourceRefused as error:
+                refusals.add(error)
+                single_transactions = 0
+                refused = False
+                rolled_back.clear()
+            except (DecodeError, UnsupportedChange, SinkRefused):
+                # Once: an error that comes again, wherever, is the end.
+                if refused or not pipeline.waiting_transactions:
+                    raise
+                refused = True
+                single_transactions = pipeline.waiting_transactions
+            finally:
+                pipeline.close()
+        stop.tell()
+        _tell_end(figures)
+
+
+class _Refusals:
+    """What servers refused while they were read, as long as the stream stands where it stood then.
+
+    None of them is asked there again, so this comes to an end: with each refusal, one server less
+    is left.
+    """
+
+    def __init__(self, settings: SourceSettings, figures: Figures) -> None:
+        self._are_several = len(candidates(settings)) > 1
+        self._figures = figures
+        self._by_address: dict[str, SourceRefused] = {}
+        self._delivered = 0  # transactions, when the last one was added
+
+    def standing(self) -> Mapping[str, SourceRefused]:
+        """Return them by the HOST:PORT of their server."""
+        if self._figures.transactions > self._delivered:
+            self._by_address.clear()
+        return self._by_address
+
+    def passed_over(self, open_pipeline: Callable[[], Pipeline]) -> Pipeline:
+        """Open a pipeline on the first server that does not refuse at once."""
+        while True:
+            try:
+                return open_pipeline()
+            except SourceRefused as error:
+                self.add(error)
+
+    def add(self, error: SourceRefused) -> None:
+        """Pass over the server that `error` came from; raises it where no other one may do."""
+        if not (self._are_several and error.address):
+            raise error
+        self.standing()
+        self._delivered = self._figures.transactions
+        self._by_address[error.address] = error
+        _interrupted(self._figures, error, 0.0)
+
+
+class _Runs:
+    """Runs of pipelines, and how many of them in a row broke before they delivered anything.
+
+    What opens and breaks at once is an attempt like one that cannot be opened.
+    """
+
+    def __init__(self, settings: RetrySettings, figures: Figures, clock: Clock) -> None:
+        self._settings = settings
+        self._figures = figures
+        self._clock = clock
+        self._in_vain = 0
+        self._commits = 0
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """Take note of a pipeline that is open."""
+        self._commits, self._began = self._figures.commits, self._clock.monotonic()
+
+    def pause_behind(self, error: TransientError) -> float:
+        """Return how many seconds to wait behind a run that broke by `error`.
+
+        Raises `error` where there were attempts enough.
+        """
+        settings = self._settings
+        seconds = self._clock.monotonic() - self._began
+        if self._figures.commits > self._commits or seconds > settings.max_seconds:
+            self._in_vain = 0
+        self._in_vain += 1
+        if self._in_vain == settings.attempts_max:
+            raise error
+        doublings = min(self._in_vain - 1, _DOUBLINGS_MAX)
+        jitter = random.uniform(0.0, settings.initial_seconds)  # noqa: S311 - of no secret
+        return min(settings.initial_seconds * 2.0**doublings + jitter, settings.max_seconds)
+
+
+def _open(
+    open_pipeline: Callable[[], Pipeline],
+    settings: RetrySettings,
+    stop: StopSignals,
+    figures: Figures,
+) -> Pipeline | None:
+    """Return an open pipeline, or None when a stop was asked for meanwhile."""
+
+    def attempt() -> Pipeline | None:
+        return None if stop.requested else open_pipeline()
+
+    def interrupted(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome is not None else None
+        pause = state.next_action.sleep if state.next_action is not None else 0.0
+        _interrupted(figures, error, pause)
+
+    retrying = Retrying(
+        retry=retry_if_exception_type(TransientError),
+        stop=stop_after_attempt(settings.attempts_max) if settings.attempts_max else stop_never,
+        wait=wait_exponential_jitter(multiplier=settings.initial_seconds, max=settings.max_seconds),
+        sleep=stop.sleep,
+        before_sleep=interrupted,
+        reraise=True,
+    )
+    return retrying(attempt)
+
+
+def _outlasted_once(settings: Settings, error: TransactionOutlasted, before: str | None) -> str:
+    """Return which transaction took too long; raises SinkRefused where that one did `before`."""
+    if error.transaction_id != before:
+        return error.transaction_id
+    kafka = settings.kafka
+    reason = (
+        f"kafka {','.join(kafka.bootstrap_servers)}: source transaction "
+        f"{error.transaction_id} was not delivered in {error.seconds:.0f} seconds, nor the time "
+        "before, and Kafka aborts what takes longer than "
+        f"kafka.transaction_timeout_seconds ({kafka.transaction_timeout_seconds:g}): raise it, and "
+        "transaction.max.timeout.ms of the brokers where that is lower"
+    )
+    raise SinkRefused(reason) from error
+
+
+def _tell_end(figures: Figures) -> None:
+    standing = figures.standing
+    progress = None if standing is None else standing.progress
+    structlog.get_logger().info(
+        "stopped",
+        position=None if progress is None else f"{progress.file}:{progress.position}",
+        gtid_set=None if progress is None else abbreviated(progress.gtid_set),
+        records=figures.records,
+        transactions=figures.transactions,
+        interruptions=figures.interruptions,
+    )
+
+
+def _interrupted(figures: Figures, error: BaseException | None, pause_seconds: float) -> None:
+    figures.turn()
+    figures.streaming = False
+    figures.interruptions += 1
+    figures.interrupted_by = str(error)
+    if isinstance(error, SourceUnavailable) and not error.answered:
+        figures.source.lose(str(error))
+    elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:
+        # Nothing watches Kafka before it was reached once.
+        figures.kafka.lose(str(error))
+    structlog.get_logger().warning(
+        "interrupted", error=str(error), retry_in_seconds=round(pause_seconds, 1)
+    )

@@ -1,0 +1,238 @@
+"""Typed settings of `binlog-connector run`, which `settings_file` reads.
+
+Every key can be given in the environment as `BINLOG_CONNECTOR_<SECTION>__<KEY>`, for example
+`BINLOG_CONNECTOR_SOURCE__PASSWORD`. An unknown key is an error. `configs/connector.toml` lists
+every key with its default and when to change it; `binlog-connector config` prints that file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from connector.errors import ConfigError
+from connector.settings.values import (
+    ListenAddress,
+    PipelineName,
+    Port,
+    ServerAddress,
+    StartPlace,
+    TablePattern,
+    TopicPrefix,
+)
+
+ENVIRONMENT_PREFIX = "BINLOG_CONNECTOR_"
+NESTED = "__"
+
+
+def _read_secret(key: str, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        reason = f"{key} {path}: {error.strerror}: name a file that this user may read"
+        raise ConfigError(reason) from error
+
+
+class Section(BaseModel):
+    """Base of every section: unknown keys are errors, and nothing changes after the load."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TlsSettings(Section):
+    """How the connection to the source is encrypted."""
+
+    mode: Literal["disabled", "preferred", "required", "verify_ca", "verify_identity"] = "preferred"
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class SourceSettings(Section):
+    """The server whose changes are read."""
+
+    host: str = "127.0.0.1"
+    port: Port = 3306
+    # Servers of the same topology that may stand in for the first one.
+    failover_hosts: list[ServerAddress] = []
+    user: str = "cdc"
+    password: SecretStr = SecretStr("")
+    password_file: Path | None = None
+    # Unique among all replicas of the source: of two, the server throws the older one out.
+    server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
+    tables: list[TablePattern] = ["*.*"]
+    exclude_tables: list[TablePattern] = []
+    start: StartPlace = "snapshot"
+    tls: TlsSettings = TlsSettings()
+    connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
+    # Silence longer than this is a dead peer; heartbeats come three times as often.
+    read_timeout_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
+
+    @model_validator(mode="after")
+    def _one_password(self) -> SourceSettings:
+        if self.password_file is not None and self.password.get_secret_value():
+            reason = "give either password or password_file, not both"
+            raise ValueError(reason)
+        return self
+
+    def read_password(self) -> str:
+        """Return the password, from the file where one is configured.
+
+        Raises ConfigError when the file cannot be read.
+        """
+        if self.password_file is None:
+            return self.password.get_secret_value()
+        return _read_secret("source.password_file", self.password_file)
+
+
+class KafkaSettings(Section):
+    """The brokers and the topics that are written."""
+
+    bootstrap_servers: Annotated[list[ServerAddress], Field(min_length=1)]
+    topic_prefix: TopicPrefix
+    partitions: Annotated[int, Field(ge=1, le=10000)] = 3
+    replication_factor: Annotated[int, Field(ge=1, le=32767)] = 1
+    retention_hours: Annotated[int, Field(ge=-1)] = 168
+    compression: Literal["lz4", "zstd", "gzip", "none"] = "lz4"
+    record_bytes_max: Annotated[int, Field(ge=1024, le=2**31 - 1)] = 16 * 1024 * 1024
+    tombstones: bool = True
+    request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
+    transaction_timeout_seconds: Annotated[float, Field(ge=1)] = 900.0
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    sasl_username: str | None = None
+    sasl_password: SecretStr | None = None
+    sasl_password_file: Path | None = None
+    ssl_ca: Path | None = None
+    ssl_certificate: Path | None = None
+    ssl_key: Path | None = None
+
+    @model_validator(mode="after")
+    def _whole_login(self) -> KafkaSettings:
+        if self.sasl_password is not None and self.sasl_password_file is not None:
+            reason = "give either sasl_password or sasl_password_file, not both"
+            raise ValueError(reason)
+        if self.security_protocol.startswith("SASL") and not (
+            self.sasl_mechanism
+            and self.sasl_username
+            and not (self.sasl_password is None and self.sasl_password_file is None)
+        ):
+            reason = (
+                f"security_protocol {self.security_protocol} takes sasl_mechanism, sasl_username, "
+                "and sasl_password or sasl_password_file"
+            )
+            raise ValueError(reason)
+        return self
+
+    def read_sasl_password(self) -> str | None:
+        """Return the password, from the file where one is configured; None without a login.
+
+        Raises ConfigError when the file cannot be read.
+        """
+        if self.sasl_password_file is not None:
+            return _read_secret("kafka.sasl_password_file", self.sasl_password_file)
+        return None if self.sasl_password is None else self.sasl_password.get_secret_value()
+
+
+class DeliverySettings(Section):
+    """When a batch of source transactions becomes one Kafka transaction."""
+
+    commit_interval_ms: Annotated[int, Field(ge=1, le=60_000)] = 100
+    batch_bytes_max: Annotated[int, Field(ge=1024)] = 32 * 1024 * 1024
+    in_flight_bytes_max: Annotated[int, Field(ge=65536)] = 32 * 1024 * 1024
+    # Records of BEGIN and END in `<prefix>.transaction`.
+    transaction_records: bool = False
+    # A record in `<prefix>.heartbeat` this often, also while the source is idle; 0 writes none.
+    heartbeat_interval_seconds: Annotated[float, Field(ge=0)] = 0.0
+
+
+class SnapshotSettings(Section):
+    """How tables are copied while the stream goes on."""
+
+    # Connections that read; each has one chunk at a time.
+    connections: Annotated[int, Field(ge=1, le=32)] = 2
+    chunk_rows: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
+    # A chunk is made smaller until its rows fit in.
+    chunk_bytes_max: Annotated[int, Field(ge=65536)] = 8 * 1024 * 1024
+    # No SELECT runs longer: a long one keeps the server from purging old row versions.
+    statement_seconds_max: Annotated[float, Field(gt=0, le=3600)] = 30.0
+    # Reading pauses while the source has more running threads; 0 does not look.
+    threads_running_max: Annotated[int, Field(ge=0)] = 0
+    # While the first value that this query returns is above 0, reading pauses.
+    pause_query: str | None = None
+
+
+class QuarantineSettings(Section):
+    """What becomes of a change that cannot be carried."""
+
+    policy: Literal["stop", "fence-key", "fence-table"] = "stop"
+
+
+class MetricsSettings(Section):
+    """Figures for Prometheus."""
+
+    listen: ListenAddress | None = None
+
+
+class RetrySettings(Section):
+    """How long to wait after a transient error."""
+
+    initial_seconds: Annotated[float, Field(gt=0)] = 0.5
+    max_seconds: Annotated[float, Field(gt=0)] = 30.0
+    # 0 retries without end.
+    attempts_max: Annotated[int, Field(ge=0)] = 0
+
+
+class LogSettings(Section):
+    """What is written to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["console", "json"] = "console"
+
+
+class Settings(BaseSettings):
+    """Everything that `run` and `check` need to know."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter=NESTED,
+    )
+
+    # Names the pipeline: the transactional.id and the key of its progress record.
+    name: PipelineName
+    source: SourceSettings
+    kafka: KafkaSettings
+    delivery: DeliverySettings = DeliverySettings()
+    snapshot: SnapshotSettings = SnapshotSettings()
+    quarantine: QuarantineSettings = QuarantineSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    retry: RetrySettings = RetrySettings()
+    log: LogSettings = LogSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings

@@ -1,0 +1,75 @@
+"""What a run would find in Kafka, without a trace: nothing is created, written or fenced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.errors import (
+    IncompatibleBrokerVersion,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailedError,
+)
+from kafka.protocol.admin import DescribeTransactionsRequest
+
+from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.sink.connection import client_settings, connector_error
+from connector.sink.kafka_sink import taking_over, topics_at_start, transactional_id, writing
+from connector.sink.recovery import Recovered, recover
+from connector.sink.topics import TopicCreator
+
+if TYPE_CHECKING:
+    from connector.settings.sections import KafkaSettings
+
+_WRITE = "WRITE"
+
+
+def inspect(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS) -> Recovered:
+    """Return what pipeline `name` would go on from.
+
+    It may be running: its transactions are neither waited for nor aborted. Raises what opening a
+    KafkaSink would raise, and DecodeError for progress of another version.
+    """
+    topics = topics_at_start(settings)
+    missing = TopicCreator(settings, clients).missing(*topics)
+    _check_rights(settings, name, [topic for topic in topics if topic not in missing], clients)
+    return recover(settings, name, clients, missing=missing, to_the_last=False)
+
+
+def _check_rights(
+    settings: KafkaSettings, name: str, topics: list[str], clients: KafkaClients
+) -> None:
+    """See whether `topics` may be written, and the transactional id be used."""
+    doing = taking_over(settings, name)
+    try:
+        admin = clients.open_admin(**client_settings(settings))
+        try:
+            if not _may_use(admin, transactional_id(settings, name)):
+                raise TransactionalIdAuthorizationFailedError
+            for topic in admin.describe_topics(topics) if topics else ():
+                doing = writing(topic["name"])
+                # A broker that does not tell gives none.
+                rights = topic["authorized_operations"]
+                if rights and _WRITE not in rights:
+                    raise TopicAuthorizationFailedError
+        finally:
+            admin.close()
+    except (KafkaError, OSError) as error:
+        raise connector_error(settings, doing, error) from error
+
+
+def _may_use(admin: Any, own_id: str) -> bool:
+    """Return whether a transactional id may be used, as far as the cluster tells.
+
+    Not by the client's own function: it looks for the coordinator, and in a cluster without
+    transactions that creates the topic of all of them.
+    """
+    request = DescribeTransactionsRequest(transactional_ids=[own_id])
+    manager = admin._manager  # noqa: SLF001
+    try:
+        answer = manager.run(manager.send, request)
+    except IncompatibleBrokerVersion:
+        # Kafka before 3.0 does not tell.
+        return True
+    refusal = TransactionalIdAuthorizationFailedError.errno
+    return all(state.error_code != refusal for state in answer.transaction_states)

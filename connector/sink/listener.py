@@ -1,0 +1,233 @@
+"""What a listener of Kafka speaks, compared with what `[kafka]` says of it.
+
+A client sees most mismatches as a connection that ends without a word. So the listener is asked
+once more. Its answer to SaslHandshake says whether it takes a login, and by which mechanisms; a
+listener that speaks TLS answers plain bytes with an alert.
+
+https://kafka.apache.org/protocol#The_Messages_SaslHandshake
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka.net.transport import KafkaSSLTransport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# For a connection, for TLS and for an answer, each.
+_SECONDS = 3.0
+_SASL_HANDSHAKE = 17
+_CLIENT = b"binlog-connector"
+_CORRELATION = 7
+_NO_LOGIN_HERE = 34  # ILLEGAL_SASL_STATE
+_LENGTH_BYTES = 4
+# Length, correlation id, error, count of mechanisms.
+_ANSWER_HEAD = struct.Struct(">iihi")
+_ANSWER_BYTES_MAX = 4096
+# The type of the TLS record, and the first byte of its version.
+_TLS_ALERT = b"\x15\x03"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a listener does not let us in."""
+
+    what: str
+    fix: str
+    definite: bool = True  # repeating cannot help
+
+    def __str__(self) -> str:
+        """Return what an error says after the listener's address."""
+        return f"{self.what}: {self.fix}"
+
+
+LOGIN_REFUSED = Obstacle(
+    "authentication failed", "check kafka.sasl_username and kafka.sasl_password"
+)
+_NOT_KAFKA = Obstacle(
+    "what listens there does not answer as Kafka does",
+    "check kafka.bootstrap_servers, and that the brokers are up",
+    definite=False,
+)
+_CLIENT_REFUSED = Obstacle(
+    "the broker wants a certificate of this client that it trusts",
+    "set kafka.ssl_certificate and kafka.ssl_key",
+)
+
+
+def no_connection(why: str) -> Obstacle:
+    """Return what is said if nobody takes a connection."""
+    return Obstacle(
+        f"cannot connect: {why}",
+        "check kafka.bootstrap_servers, firewalls, and that the brokers are up",
+        definite=False,
+    )
+
+
+def obstacle_at(host: str, port: int, config: Mapping[str, Any]) -> Obstacle | None:
+    """Return what is in the way of a client with `config`; None if nothing is seen."""
+    protocol = config["security_protocol"]
+    try:
+        if protocol.endswith("SSL"):
+            found = _by_tls(host, port, config)
+            return found if isinstance(found, Obstacle) else _compared(found, config, tls=True)
+        answer = _asked_plainly(host, port)
+        mechanisms = _mechanisms(answer)
+        if mechanisms is not None:
+            return _compared(mechanisms, config, tls=False)
+        mechanisms = _mechanisms(_asked_unverified(host, port))
+    except socket.gaierror as error:
+        return _unresolved(error)
+    except OSError as error:
+        return no_connection(_reason(error))
+    if mechanisms is None and not answer.startswith(_TLS_ALERT):
+        return _NOT_KAFKA
+    login = protocol.startswith("SASL") if mechanisms is None else bool(mechanisms)
+    return Obstacle(
+        f"the listener speaks TLS alone, and kafka.security_protocol is {protocol}",
+        f"set it to {_protocol(tls=True, login=login)}, or name the port of a listener without TLS "
+        "in kafka.bootstrap_servers",
+    )
+
+
+def _by_tls(host: str, port: int, config: Mapping[str, Any]) -> list[str] | Obstacle:
+    """Return the mechanisms of a login, none for a listener without."""
+    # The client's own: the verdict has to be the same.
+    context = KafkaSSLTransport._build_ssl_context(config)  # noqa: SLF001
+    with _connected(host, port) as plain:
+        try:
+            with context.wrap_socket(plain, server_hostname=host.rstrip(".")) as session:
+                mechanisms = _mechanisms(_asked(session))
+        except ssl.SSLCertVerificationError as error:
+            verdict = error.verify_message.rstrip(".")
+            return Obstacle(
+                f"the broker's certificate is refused: {verdict}",
+                "check kafka.ssl_ca, and the names in kafka.bootstrap_servers",
+            )
+        except OSError as error:
+            why = error.reason if isinstance(error, ssl.SSLError) else None
+            why = why or _reason(error)
+        else:
+            return _NOT_KAFKA if mechanisms is None else mechanisms
+    if "CERTIFICATE" in why or "UNKNOWN_CA" in why:
+        return _CLIENT_REFUSED
+    mechanisms = _mechanisms(_asked_plainly(host, port))
+    if mechanisms is None:
+        return Obstacle(
+            f"no TLS session: {why}", "check the TLS settings of the brokers", definite=False
+        )
+    return Obstacle(
+        "the listener does not speak TLS, and kafka.security_protocol is "
+        f"{config['security_protocol']}",
+        f"set it to {_protocol(tls=False, login=bool(mechanisms))}, or name the port of a listener "
+        "with TLS in kafka.bootstrap_servers",
+    )
+
+
+def _compared(mechanisms: list[str], config: Mapping[str, Any], *, tls: bool) -> Obstacle | None:
+    protocol, wanted = config["security_protocol"], config["sasl_mechanism"]
+    login = protocol.startswith("SASL")
+    right = _protocol(tls=tls, login=bool(mechanisms))
+    offered = ", ".join(mechanisms)
+    if mechanisms and not login:
+        return Obstacle(
+            f"the listener wants a login by {offered}, and kafka.security_protocol is {protocol}",
+            f"set it to {right}, and set kafka.sasl_mechanism, kafka.sasl_username and "
+            "kafka.sasl_password",
+        )
+    if login and not mechanisms:
+        return Obstacle(
+            f"the listener takes no login, and kafka.security_protocol is {protocol}",
+            f"set it to {right}, or name the port of a listener with a login in "
+            "kafka.bootstrap_servers",
+        )
+    if login and wanted not in mechanisms:
+        return Obstacle(
+            f"the listener takes a login by {offered}, and kafka.sasl_mechanism is {wanted}",
+            "set one that the listener takes",
+        )
+    return None
+
+
+def _protocol(*, tls: bool, login: bool) -> str:
+    return ("SASL_" if login else "") + ("SSL" if tls else "PLAINTEXT")
+
+
+def _connected(host: str, port: int) -> socket.socket:
+    return socket.create_connection((host, port), timeout=_SECONDS)
+
+
+def _asked_plainly(host: str, port: int) -> bytes:
+    with _connected(host, port) as plain:
+        try:
+            return _asked(plain)
+        except OSError:
+            return b""
+
+
+def _asked_unverified(host: str, port: int) -> bytes:
+    """Return what a listener answers in TLS, whoever it is: it learns nothing of us."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with _connected(host, port) as plain, suppress(OSError), context.wrap_socket(plain) as session:
+        return _asked(session)
+    return b""
+
+
+def _asked(session: socket.socket) -> bytes:
+    """Return the answer to a SaslHandshake that names no mechanism."""
+    head = struct.pack(">hhih", _SASL_HANDSHAKE, 1, _CORRELATION, len(_CLIENT))
+    request = head + _CLIENT + struct.pack(">h", 0)
+    session.sendall(struct.pack(">i", len(request)) + request)
+    answer = b""
+    while len(answer) < _ANSWER_BYTES_MAX:
+        received = session.recv(_ANSWER_BYTES_MAX)
+        answer += received
+        if not received or answer.startswith(_TLS_ALERT) or _is_whole(answer):
+            break
+    return answer
+
+
+def _is_whole(answer: bytes) -> bool:
+    length = _LENGTH_BYTES
+    return len(answer) >= length and len(answer) >= length + int.from_bytes(answer[:length])
+
+
+def _mechanisms(answer: bytes) -> list[str] | None:
+    """Return the mechanisms of an answer, none of a listener without; None if it is no answer."""
+    if not _is_whole(answer) or len(answer) < _ANSWER_HEAD.size:
+        return None
+    _, correlation, error, count = _ANSWER_HEAD.unpack_from(answer)
+    if correlation != _CORRELATION:
+        return None
+    if error == _NO_LOGIN_HERE:
+        return []
+    found = []
+    at = _ANSWER_HEAD.size
+    for _ in range(count):
+        end = at + 2 + int.from_bytes(answer[at : at + 2])
+        found.append(answer[at + 2 : end].decode(errors="replace"))
+        at = end
+    return found
+
+
+def _unresolved(error: socket.gaierror) -> Obstacle:
+    if error.errno == socket.EAI_AGAIN:
+        return Obstacle(
+            "the name cannot be resolved for now",
+            "check kafka.bootstrap_servers, and the name servers of this machine",
+            definite=False,
+        )
+    return Obstacle("the name cannot be resolved", "check kafka.bootstrap_servers")
+
+
+def _reason(error: OSError) -> str:
+    return "timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)

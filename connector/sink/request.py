@@ -1,0 +1,131 @@
+"""What a request to a running pipeline is: bytes that anybody may have written.
+
+Nothing in it is trusted. Who asked is said by the one who asks, and is for the log alone.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from connector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COMMAND: Final = "command"
+_ASKED_BY = "asked_by"
+REQUEST_BYTES_MAX: Final = 256 * 1024
+# Of what a stranger wrote, in a line of the log.
+_SHOWN_CHARACTERS = 64
+# https://dev.mysql.com/doc/refman/8.4/en/identifiers.html
+_NAME_CHARACTERS_MAX = 64
+_NAME_CODE_MAX = 0xFFFF
+
+
+class RequestRefused(Exception):
+    """A request that is not as it should be; the text says why."""
+
+
+def new_request(command: str, arguments: Mapping[str, object]) -> bytes:
+    """Return a request of this process.
+
+    Raises ConfigError for one that is too large.
+    """
+    value = json.dumps(
+        {COMMAND: command, _ASKED_BY: _this_process(command), **arguments}, ensure_ascii=False
+    ).encode()
+    if len(value) > REQUEST_BYTES_MAX:
+        reason = (
+            f"the request has {len(value)} bytes, of {REQUEST_BYTES_MAX} at most: ask for fewer "
+            "tables at a time"
+        )
+        raise ConfigError(reason)
+    return value
+
+
+def read_request(value: bytes | None) -> dict[str, Any]:
+    """Return a request, a JSON object that names its command.
+
+    Raises RequestRefused for any other bytes.
+    """
+    data = value or b""
+    if len(data) > REQUEST_BYTES_MAX:
+        reason = f"it has {len(data)} bytes, of {REQUEST_BYTES_MAX} at most"
+        raise RequestRefused(reason)
+    try:
+        request = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        reason = "it is not JSON"
+        raise RequestRefused(reason) from error
+    if not isinstance(request, dict) or not isinstance(request.get(COMMAND), str):
+        reason = "it is not a JSON object with a command"
+        raise RequestRefused(reason)
+    return request
+
+
+def arguments_of(request: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """Return what a request says beside its command and who asked.
+
+    Raises RequestRefused where it has other keys than `known`: a newer version may mean something
+    by them, which must not be left out in silence.
+    """
+    arguments = {name: of for name, of in request.items() if name not in (COMMAND, _ASKED_BY)}
+    unknown = sorted(shown(name) for name in arguments.keys() - set(known))
+    if unknown:
+        reason = f"it has unknown keys: {', '.join(unknown[:5])}"
+        raise RequestRefused(reason)
+    return arguments
+
+
+def table_name(database: object, table: object) -> tuple[str, str]:
+    """Return the names of a table, which are such as a server may have.
+
+    Raises RequestRefused for other values.
+    """
+    names = (database, table)
+    for name in names:
+        if not isinstance(name, str) or not 0 < len(name) <= _NAME_CHARACTERS_MAX:
+            break
+        if any(not 0 < ord(character) <= _NAME_CODE_MAX for character in name):
+            break
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            break
+    else:
+        return str(database), str(table)
+    reason = "it names a table that no server can have"
+    raise RequestRefused(reason)
+
+
+def _this_process(command: str) -> dict[str, str | int]:
+    """Return who asks, for the log of the pipeline."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        # An account without a name, as in containers.
+        user = str(os.getuid())
+    program = f"{Path(sys.argv[0]).name} {command}"
+    return {"user": user, "host": socket.gethostname(), "program": program, "pid": os.getpid()}
+
+
+def asked_by(request: Mapping[str, Any]) -> str:
+    """Return who says to have asked."""
+    said = request.get(_ASKED_BY)
+    if not isinstance(said, dict):
+        return "unknown"
+    user, host, program, pid = (
+        shown(said.get(name, "unknown")) for name in ("user", "host", "program", "pid")
+    )
+    return f"{user}@{host} ({program}, pid {pid})"
+
+
+def shown(value: object) -> str:
+    """Return what a stranger wrote, as one short line."""
+    text = str(value) if isinstance(value, (str, int)) else "unknown"
+    shown = "".join(character if character.isprintable() else "?" for character in text)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"

@@ -1,0 +1,177 @@
+"""A condition that a user gives for a copy becomes SQL that can do nothing but choose rows.
+
+The text is never sent. Its tokens are looked at one by one, what is left is parsed, and the tree is
+printed anew by `condition_sql`. All of it goes by lists of what is allowed: symbols, operators,
+functions, kinds of nodes. Names that are not operators or functions can only be columns, so that a
+word such as SELECT has no meaning here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.expressions import Condition as AnyCondition
+from sqlglot.parsers.mysql import MySQLParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from connector.snapshot.condition_sql import FUNCTIONS, TWO_WAYS, Printer, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
+    from sqlglot.expressions import Expr
+
+CHARACTERS_MAX: Final = 4096
+# The parser and the printer call themselves for each level.
+DEPTH_MAX: Final = 12
+
+_SYMBOLS = frozenset("(),.=<>+-*/%&|^") | {"<=>", "<>", "!=", "<=", ">=", "&&"}
+_KEYWORDS = frozenset(
+    {"AND", "OR", "XOR", "NOT", "IS", "NULL", "IN", "BETWEEN", "LIKE", "ESCAPE", "DIV", "MOD"}
+    | {"TRUE", "FALSE"}
+)
+_LITERALS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING})
+_WORDS = _LITERALS | {TokenType.IDENTIFIER, TokenType.VAR}
+_PREFIXES = frozenset({"NOT", "-", "+"})
+_WORD = re.compile(r"[^\W\d][\w$]*")
+# Control characters have no place in a condition, but for those that separate words.
+_CONTROL = re.compile(r"[^\S \t\r\n]|[\x00-\x08\x0e-\x1f\x7f]|[\ud800-\udfff]")
+_SHOWN_CHARACTERS = 20
+_NOT_ONE = "is not one expression: look at its operators and parentheses"
+
+
+class _Parser(MySQLParser):
+    """Takes functions by their names: the printer knows which there are."""
+
+    FUNCTIONS: ClassVar = {}
+    FUNCTION_PARSERS: ClassVar = {}
+    NO_PAREN_FUNCTIONS: ClassVar = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {}
+
+
+class Condition:
+    """One boolean expression over the columns of a table."""
+
+    def __init__(self, tree: Expr) -> None:
+        """Take a tree that `parse` has looked at."""
+        self._tree = tree
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a condition as MySQL writes it.
+
+        Raises ConfigError for whatever is not one: what it may hold is in docs/snapshot.md.
+        """
+        tokens = _checked_tokens(text)
+        tree = _parsed(text, tokens)
+        # Whether there are such columns is asked when the table is known.
+        printer = Printer(None)
+        printer.whole(tree)
+        # The parser leaves nothing out, and groups nothing that the text does not.
+        if printer.words != sum(token.token_type in _WORDS for token in tokens):
+            refuse(_NOT_ONE)
+        if printer.parentheses != sum(token.token_type is TokenType.L_PAREN for token in tokens):
+            refuse(TWO_WAYS)
+        return cls(tree)
+
+    def sql(self, database: str, table: str, columns: Sequence[str]) -> str:
+        """Return what to put behind WHERE, for a table that has `columns`.
+
+        The text means the same in MySQL and MariaDB, and in each sql_mode. Raises ConfigError for a
+        column that the table does not have.
+        """
+        return Printer((database, table, columns)).whole(self._tree)
+
+
+def _checked_tokens(text: str) -> list[Token]:
+    """Return the tokens; names that are no operators and functions are quoted ones."""
+    if len(text) > CHARACTERS_MAX:
+        refuse(f"has {len(text)} characters, of {CHARACTERS_MAX} at most")
+    if "\\" in text:
+        refuse("holds a backslash: write X'5C' instead")
+    if _CONTROL.search(text):
+        refuse("holds a control character")
+    try:
+        tokens = MySQL().tokenize(text)
+    except Exception:  # noqa: BLE001 - whatever the library makes of a hostile text
+        refuse("cannot be read: look at its quotes")
+    if not tokens:
+        refuse("is empty")
+    end = 0
+    depth = _Depth()
+    for place, token in enumerate(tokens):
+        if text[end : token.start].strip() or token.comments:
+            refuse("holds a comment")
+        end = token.end + 1
+        written = text[token.start : end]
+        following = tokens[place + 1].start if place + 1 < len(tokens) else len(text)
+        called = text[end : following + 1].strip() == "("
+        tokens[place] = _checked_token(token, written, called=called)
+        depth.take(written.upper())
+    if text[end:].strip():
+        refuse("holds a comment")
+    return tokens
+
+
+def _checked_token(token: Token, written: str, *, called: bool) -> Token:
+    """Return a token that has no other meaning than the parser is to give it."""
+    if token.token_type is TokenType.HEX_STRING and written.startswith("0"):
+        # It is a number to one server, and a string to the other.
+        refuse(f"holds {_shown(written)}: write X'…'")
+    if written in _SYMBOLS or token.token_type in _LITERALS:
+        return token
+    if token.token_type is TokenType.IDENTIFIER:
+        if called:
+            refuse(f"calls {_shown(written)}, which is none of the functions that it may")
+        return token
+    if not _WORD.fullmatch(written):
+        refuse(f"holds {_shown(written)}")
+    word = written.upper()
+    if word in _KEYWORDS:
+        return token
+    if called and word not in FUNCTIONS:
+        refuse(f"calls {_shown(written)}, which is none of the functions that it may")
+    kind = TokenType.VAR if called else TokenType.IDENTIFIER
+    return Token(kind, written, token.line, token.col, token.start, token.end)
+
+
+class _Depth:
+    """Counts what is open: parentheses, and operators in front of their operand."""
+
+    def __init__(self) -> None:
+        self._open: list[int] = []
+        self._depth = 0
+        self._prefixes = 0
+
+    def take(self, written: str) -> None:
+        """Count a token; raises ConfigError beyond `DEPTH_MAX`."""
+        if written in _PREFIXES:
+            self._prefixes += 1
+        else:
+            if written == "(":
+                self._open.append(self._prefixes + 1)
+                self._depth += self._prefixes + 1
+            elif written == ")":
+                if not self._open:
+                    refuse("closes a parenthesis that is not open")
+                self._depth -= self._open.pop()
+            self._prefixes = 0
+        if self._depth + self._prefixes > DEPTH_MAX:
+            refuse(f"is nested more than {DEPTH_MAX} deep")
+
+
+def _parsed(text: str, tokens: list[Token]) -> Expr:
+    try:
+        (tree,) = _Parser(dialect=MySQL()).parse_into(AnyCondition, tokens, text)
+    except Exception:  # noqa: BLE001 - whatever the library makes of a hostile text
+        refuse(_NOT_ONE)
+    if tree is None:
+        refuse("is empty")
+    return tree
+
+
+def _shown(written: str) -> str:
+    return written if len(written) <= _SHOWN_CHARACTERS else f"{written[:_SHOWN_CHARACTERS]}…"

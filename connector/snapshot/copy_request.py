@@ -1,0 +1,225 @@
+"""Tables that a user names become a request to the running pipeline, and how far it is."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from connector.changes.table_filter import TableFilter
+from connector.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.sink.commands import write_command
+from connector.sink.connection import client_settings, connector_error
+from connector.sink.topics import TopicCreator
+from connector.snapshot.condition import Condition
+from connector.snapshot.plan import followed_tables, where_of
+from connector.snapshot.table_state import TableState, snapshot_topic
+from connector.source.server.hosts import candidates
+from connector.source.server.select_session import SelectSession
+from connector.source.tables.selected_table import SelectedTable
+from connector.source.tables.table_definition import quoted_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from connector.settings.sections import Settings
+
+_POLL_MS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRequest:
+    """A request that was made."""
+
+    offset: int
+    tables: list[tuple[str, str]]
+    where: str
+
+    def forgotten(self, key_part: str) -> list[TableState]:
+        """Return how a copy of the request ended whose state, of that key, is forgotten."""
+        error = (
+            "the copy ended, because the table was dropped or renamed meanwhile: ask for it by the "
+            "name that it has now"
+        )
+        return [
+            state
+            for database, table in self.tables
+            if (
+                state := TableState(
+                    database, table, "failed", request=self.offset, where=self.where, error=error
+                )
+            ).key_part
+            == key_part
+        ]
+
+
+class StateWatch:
+    """Follows the states of the copies that were asked for; a context manager closes it."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Follow what is written from now on.
+
+        Raises SinkUnavailable or SinkRefused.
+        """
+        self._settings = settings
+        self._topic = snapshot_topic(settings.kafka.topic_prefix)
+        self._prefix = f"{settings.name}/"
+        TopicCreator(settings.kafka).ensure(self._topic)
+        try:
+            self._consumer = KafkaConsumer(
+                **client_settings(settings.kafka),
+                isolation_level="read_committed",
+                enable_auto_commit=False,
+                group_id=None,
+            )
+            place = TopicPartition(self._topic, 0)
+            self._consumer.assign([place])
+            self._consumer.seek(place, self._consumer.end_offsets([place])[place])
+        except (KafkaError, OSError) as error:
+            raise self._error(error) from error
+
+    def changed(self, asked: CopyRequest) -> list[TableState]:
+        """Return states of the request that were committed since; waits for half a second at most.
+
+        Raises SinkUnavailable or SinkRefused, and DecodeError for states of another version.
+        """
+        found = []
+        try:
+            polled = self._consumer.poll(timeout_ms=_POLL_MS)
+        except (KafkaError, OSError) as error:
+            raise self._error(error) from error
+        for records in polled.values():
+            for record in records:
+                key = record.key.decode()
+                if not key.startswith(self._prefix):
+                    continue
+                if record.value is None:
+                    found += asked.forgotten(key.removeprefix(self._prefix))
+                    continue
+                state = TableState.decode(record.value, f"{self._topic}@{record.offset}")
+                name = (state.database, state.table)
+                if name in asked.tables and state.where == asked.where:
+                    found.append(state)
+        return [state for state in found if state.request >= asked.offset]
+
+    def close(self) -> None:
+        """Follow no more."""
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _error(self, error: KafkaError | OSError) -> Exception:
+        return connector_error(self._settings.kafka, f"read topic {self._topic}", error)
+
+
+def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
+    """Ask the pipeline to copy the tables that match `patterns`, rows that meet `where` alone.
+
+    Raises ConfigError for a pattern that matches nothing and for what is no condition,
+    SourceRefused for a table that may not be read and a condition that the server does not take,
+    and what connecting raises.
+    """
+    with _session(settings) as session:
+        found = _matching(session, settings, patterns)
+        for database, table in found:
+            _require_readable(session, database, table, where)
+    offset = write_command(
+        settings.kafka,
+        settings.name,
+        "snapshot",
+        tables=[list(name) for name in found],
+        where=where,
+    )
+    return CopyRequest(offset, found, where)
+
+
+def require_condition(where: str) -> None:
+    """Raise ConfigError for what is no condition, whatever the table is."""
+    try:
+        Condition.parse(where)
+    except ConfigError as error:
+        reason = f"--where: {error}"
+        raise ConfigError(reason) from error
+
+
+def _session(settings: Settings) -> SelectSession:
+    """Return a session on the first server that can be reached."""
+    first, *others = candidates(settings.source)
+    try:
+        return SelectSession(first)
+    except SourceUnavailable:
+        for other in others:
+            with suppress(SourceUnavailable):
+                return SelectSession(other)
+        raise
+
+
+def _matching(
+    session: SelectSession, settings: Settings, patterns: Sequence[str]
+) -> list[tuple[str, str]]:
+    source = settings.source
+    tables = TableFilter(source.tables, source.exclude_tables)
+    followed = followed_tables(session, tables)
+    found: dict[tuple[str, str], None] = {}
+    for pattern in patterns:
+        wanted = TableFilter([pattern])
+        matching = [name for name in followed if wanted.follows(*name)]
+        if not matching:
+            if any(
+                wanted.follows(*name) for name in followed_tables(session, TableFilter([pattern]))
+            ):
+                reason = (
+                    f"{pattern}: no table of it is followed: add it to source.tables (and look at "
+                    "source.exclude_tables), and restart the pipeline"
+                )
+            else:
+                reason = (
+                    f"{pattern}: {session.place} has no such table that the account may read: "
+                    "check the name, or GRANT SELECT on it TO the account of source.user"
+                )
+            raise ConfigError(reason)
+        found |= dict.fromkeys(matching)
+    return list(found)
+
+
+def _require_readable(session: SelectSession, database: str, table: str, where: str) -> None:
+    name = quoted_name(database, table)
+    rows = f"SELECT 1 FROM {name}"  # noqa: S608 - quoted names
+    try:
+        session.query(f"{rows} LIMIT 0")
+    except SourceRefused as error:
+        if error.number not in (1142, 1143):  # SELECT denied on a table, on a column
+            raise
+        reason = (
+            f"{session.place}: table {database}.{table}: the account may not read it: "
+            f"GRANT SELECT ON {name} TO the account of source.user"
+        )
+        raise SourceRefused(reason) from error
+    if not where:
+        return
+    try:
+        condition = where_of(SelectedTable.describe(session, database, table), where)
+        session.query(f"{rows} WHERE {condition} LIMIT 0")
+    except ConfigError as error:
+        reason = f"{database}.{table}: --where: {error}"
+        raise ConfigError(reason) from error
+    except SourceRefused as error:
+        said = str(error).partition(": error ")[2].rpartition(": ")[0]
+        if not said:
+            raise
+        reason = f"{database}.{table}: --where is not taken by the server: error {said}: correct it"
+        raise SourceRefused(reason) from error

@@ -1,0 +1,293 @@
+"""Which rows are read next, and which of those that were read may be written.
+
+In its turns, between two source transactions, it opens windows, hands out chunks to readers, and
+writes those that the stream has caught up with. It shares the time with the stream where both have
+something to do.
+"""
+
+from __future__ import annotations
+
+from queue import Empty
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.envelope.key_watch import KEYS_MAX
+from connector.errors import RecordTooLarge, SourceRefused, UnsupportedChange
+from connector.snapshot.jobs import (
+    ChunkJob,
+    ChunkRead,
+    Failed,
+    PassBusy,
+    PassChunk,
+    PassReady,
+    PlanJob,
+    Planned,
+    TableChanged,
+)
+from connector.snapshot.table_pass import TablePass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from connector.settings.sections import SnapshotSettings
+    from connector.snapshot.jobs import Result
+    from connector.snapshot.output import CopyOutput
+    from connector.snapshot.reader_pool import ReaderPool
+    from connector.snapshot.table_copy import TableCopy
+    from connector.snapshot.table_state import TableState
+    from connector.snapshot.watermark import LogPosition
+
+# Before a table that is read at once is tried again.
+_PASS_PAUSE_SECONDS = 10.0
+# Times in a row that a table may turn out to be another one than the log says.
+_CHANGES_MAX = 5
+
+
+class CopyScheduler:
+    """The copies under way: the first of `copies` are worked on."""
+
+    def __init__(
+        self,
+        output: CopyOutput,
+        open_readers: Callable[[], ReaderPool],
+        settings: SnapshotSettings,
+        take_back: Callable[[TableState], None],
+        completed: Callable[[TableCopy], None],
+        failed: Callable[[TableCopy, Exception], None],
+    ) -> None:
+        """Write to `output`; `completed` and `failed` are to end a copy.
+
+        `take_back` is called before the rows of a copy that takes back what consumers have.
+        """
+        self.copies: list[TableCopy] = []
+        self._log = structlog.get_logger()
+        self._output = output
+        self._open_readers = open_readers
+        self._settings = settings
+        self._take_back = take_back
+        self._completed = completed
+        self._failed = failed
+        self._readers: ReaderPool | None = None
+        self._read: list[ChunkRead] = []
+        self._unread = 0
+        self._pass: TablePass | None = None
+        self._pass_not_before = 0.0
+        self._not_before = 0.0  # the stream's turn until then
+        self._seen: LogPosition | None = None
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether something is to be written now."""
+        if self._pass is not None and self._pass.is_approaching:
+            return True
+        if not self._read or self._output.seconds < self._not_before:
+            return False
+        position = self._output.position
+        return position is not None and any(result.end <= position for result in self._read)
+
+    @property
+    def holds_stream(self) -> bool:
+        """Whether the stream has to stand still where it is."""
+        return self._pass is not None and self._pass.holds_stream
+
+    def step(self) -> None:
+        """Write what may be written, and ask for more."""
+        if not self.copies:
+            self.stop_reading()
+            return
+        self._take_results()
+        self._write()
+        self._step_pass()
+        self._ask()
+
+    def drop(self, copy: TableCopy) -> None:
+        """Give up what is under way of a copy."""
+        if self._readers is not None:
+            self._readers.cancel(copy.number)
+        if self._pass is not None and self._pass.copy is copy:
+            self._pass.give_up()
+            self._pass = None
+        self._read = [result for result in self._read if result.job.copy != copy.number]
+        copy.drop()
+
+    def stop_reading(self) -> None:
+        """Give up what was read, and end the connections."""
+        readers, self._readers = self._readers, None
+        if readers is not None:
+            readers.close()
+        self._read.clear()
+        self._unread = 0
+        self._pass = None
+
+    def _take_results(self) -> None:
+        readers = self._readers
+        if readers is None:
+            return
+        while True:
+            try:
+                result = readers.results.get_nowait()
+            except Empty:
+                return
+            if isinstance(result.job, ChunkJob):
+                self._unread -= 1
+            copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
+            if copy is not None:
+                self._take(copy, result)
+            elif isinstance(result, (PassReady, PassChunk)):
+                readers.go_on()
+
+    def _take(self, copy: TableCopy, result: Result) -> None:
+        if isinstance(result, ChunkRead):
+            copy.read(result)
+            self._read.append(result)
+        elif isinstance(result, Planned):
+            self._take_plan(copy, result)
+        elif isinstance(result, TableChanged):
+            self._take_change(copy, result)
+        elif isinstance(result, Failed):
+            self._failed(copy, result.error)
+        elif self._pass is not None and self._pass.copy is copy:
+            if isinstance(result, PassBusy):
+                self._log.warning(
+                    "the copy of a table that is read at once could not begin; trying again",
+                    table=copy.state.name,
+                    reason=result.reason,
+                    retry_in_seconds=_PASS_PAUSE_SECONDS,
+                )
+                self.drop(copy)
+                self._pass_not_before = self._output.seconds + _PASS_PAUSE_SECONDS
+            else:
+                self._pass.take(result)
+
+    def _take_plan(self, copy: TableCopy, planned: Planned) -> None:
+        state = copy.state
+        if state.where and not planned.table.key_columns:
+            reason = (
+                f"copy of table {state.name}: without a key, nobody could tell which rows replace "
+                "which: copy all of it, without --where"
+            )
+            self._failed(copy, SourceRefused(reason))
+            return
+        if copy.takes_back:
+            copy.takes_back = False
+            try:
+                self._take_back(state)
+            except UnsupportedChange as error:
+                self._failed(copy, error)
+                return
+        key = [column.declared for column in planned.table.key_columns] if planned.ranges else []
+        if state.phase != "copying" or not key or state.key != key:
+            if state.rows and not state.where:
+                # What was written is under other keys, or was read in another order of them.
+                self._output.put_rows_gone(state.database, state.table)
+            state.phase = "copying"
+            state.key = key
+            state.ranges = planned.ranges
+            state.rows = state.kept_back = 0
+            state.started_at_ms = self._output.now_ms
+        # How many rows a condition chooses, nobody knows before they are read.
+        state.estimated_rows = 0 if state.where else planned.estimated_rows
+        copy.plan(planned)
+        self._output.put_state(state)
+
+    def _take_change(self, copy: TableCopy, changed: TableChanged) -> None:
+        self.drop(copy)
+        copy.changed += 1
+        if changed.is_gone:
+            copy.gone_at, copy.gone_reason = changed.end, changed.reason
+        elif copy.changed > _CHANGES_MAX:
+            reason = (
+                f"copy of table {copy.state.name}: {changed.reason}: run `binlog-connector "
+                "snapshot` for it once it no longer changes"
+            )
+            self._failed(copy, SourceRefused(reason))
+
+    def _write(self) -> None:
+        """Write the chunks that the stream has caught up with, in its share of the time."""
+        output = self._output
+        position = output.position
+        started = output.seconds
+        moved, self._seen = position != self._seen, position
+        if position is None or (moved and started < self._not_before):
+            return
+        for result in [result for result in self._read if result.end <= position]:
+            copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
+            if copy is None:
+                # Given up in this turn, with a chunk before it.
+                continue
+            self._read.remove(result)
+            if copy.watched.changes != result.job.changes:
+                self.drop(copy)
+                continue
+            touched = copy.watched.touched_since(result.job.window)
+            try:
+                rows, kept_back = output.put_chunk(result.chunk, touched, result.read_us)
+            except (UnsupportedChange, RecordTooLarge) as error:
+                self._failed(copy, error)
+                continue
+            copy.written(result, rows, kept_back, output.seconds)
+            if all(part.done for part in copy.state.ranges):
+                self._completed(copy)
+            output.put_state(copy.state)
+        ended = output.seconds
+        self._not_before = ended + (ended - started)
+
+    def _step_pass(self) -> None:
+        table_pass = self._pass
+        if table_pass is None:
+            return
+        try:
+            outcome = table_pass.step()
+        except (UnsupportedChange, RecordTooLarge) as error:
+            self._failed(table_pass.copy, error)
+            return
+        if outcome == "in vain":
+            self.drop(table_pass.copy)
+        elif outcome == "complete":
+            self._pass = None
+            self._completed(table_pass.copy)
+            self._output.put_state(table_pass.copy.state)
+
+    def _ask(self) -> None:
+        """Hand out what is to be read."""
+        output, connections = self._output, self._settings.connections
+        if self._readers is None and self.copies:
+            self._readers = self._open_readers()
+        readers = self._readers
+        position = output.position
+        for copy in self.copies[: connections + 1]:
+            assert readers is not None
+            planned = copy.planned
+            if copy.gone_at is not None:
+                if position is None or position < copy.gone_at:
+                    continue
+                if copy.watched.changes != copy.asked_at:
+                    # It was dropped and created again since.
+                    copy.gone_at = None
+                else:
+                    # No statement has dropped it: it is there, and not to be seen.
+                    self._failed(copy, SourceRefused(copy.gone_reason))
+            elif planned is None:
+                if not copy.is_asked:
+                    copy.is_asked = True
+                    copy.asked_at = copy.watched.changes
+                    state = copy.state
+                    readers.submit(PlanJob(copy.number, state.database, state.table, state.where))
+            elif position is not None and position >= planned.end:
+                # Before, a window would gather the keys of all that the stream has to catch up.
+                self._ask_for_rows(copy, readers)
+
+    def _ask_for_rows(self, copy: TableCopy, readers: ReaderPool) -> None:
+        if copy.watched.key_count > KEYS_MAX:
+            self.drop(copy)
+        elif not copy.state.ranges:
+            if self._pass is None and self._output.seconds >= self._pass_not_before:
+                self._pass = TablePass(copy, self._output, readers)
+        else:
+            while self._unread + len(self._read) <= self._settings.connections:
+                job = copy.next_job(self._output)
+                if job is None:
+                    break
+                readers.submit(job)
+                self._unread += 1

@@ -1,0 +1,114 @@
+"""Threads that read tables, each on a connection of its own."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing, contextmanager, suppress
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from connector.snapshot.jobs import PassChunk, PassReady
+from connector.snapshot.table_reader import Pause, TableReader
+from connector.source.server.identity import another_answered
+from connector.source.server.select_session import SelectSession
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.progress.server_identity import ServerIdentity
+    from connector.settings.sections import SnapshotSettings, SourceSettings
+    from connector.snapshot.jobs import Job, Result
+
+_JOIN_SECONDS = 5.0
+
+
+class ReaderPool:
+    """Does jobs in `snapshot.connections` threads; `results` has what they answer."""
+
+    def __init__(
+        self, source: SourceSettings, settings: SnapshotSettings, identity: ServerIdentity
+    ) -> None:
+        """Read from the server of `source`, which is `identity`."""
+        self.results: SimpleQueue[Result] = SimpleQueue()
+        self._source = source
+        self._settings = settings
+        self._identity = identity
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._closing = threading.Event()
+        # Released for the one reader that reads a table at once.
+        self._go_on = threading.Semaphore(0)
+        self._cancelled: set[int] = set()
+        self._lock = threading.Lock()
+        self._sessions: set[SelectSession] = set()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"copy-{n}", daemon=True)
+            for n in range(settings.connections)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, job: Job) -> None:
+        """Do `job`, behind those that were submitted before."""
+        self._jobs.put(job)
+
+    def go_on(self) -> None:
+        """Let a reader that reads a table at once do the next step.
+
+        Behind `PassReady` and each `PassChunk` it waits for that.
+        """
+        self._go_on.release()
+
+    def cancel(self, copy: int) -> None:
+        """Do not go on with a table that is read at once."""
+        self._cancelled.add(copy)
+
+    def close(self) -> None:
+        """End the connections and the threads."""
+        self._closing.set()
+        for _ in self._threads:
+            self._jobs.put(None)
+        self._go_on.release(len(self._threads))
+        with self._lock:
+            sessions = list(self._sessions)
+        for session in sessions:
+            session.close()
+        for thread in self._threads:
+            thread.join(_JOIN_SECONDS)
+
+    def _work(self) -> None:
+        reader = TableReader(self._open_session, self._settings, self._closing)
+        while (job := self._jobs.get()) is not None:
+            self._answer(reader, job)
+        reader.close()
+
+    def _answer(self, reader: TableReader, job: Job) -> None:
+        with closing(reader.answers(job)) as answers:
+            for answer in answers:
+                if isinstance(answer, Pause):
+                    self._closing.wait(answer.seconds)
+                    continue
+                self.results.put(answer)
+                if isinstance(answer, (PassReady, PassChunk)):
+                    self._go_on.acquire()
+                    if self._closing.is_set() or job.copy in self._cancelled:
+                        return
+
+    @contextmanager
+    def _open_session(self) -> Iterator[SelectSession]:
+        session = SelectSession(self._source, self._settings.statement_seconds_max)
+        if session.identity.server_uuid != self._identity.server_uuid:
+            # A proxy or a moved address led this login elsewhere than the stream's.
+            session.close()
+            raise another_answered(session.place)
+        with self._lock:
+            self._sessions.add(session)
+            ended = self._closing.is_set()
+        if ended:
+            session.close()
+        try:
+            yield session
+        finally:
+            with self._lock:
+                self._sessions.discard(session)
+            with suppress(OSError):
+                session.close()

@@ -1,0 +1,143 @@
+"""What earlier runs left, and the tables of the source, become the copies of a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from connector.errors import ConfigError
+from connector.sink.request import RequestRefused, arguments_of, table_name
+from connector.snapshot.condition import CHARACTERS_MAX, Condition
+from connector.snapshot.copies import Copies
+from connector.snapshot.plan import followed_tables
+from connector.snapshot.reader_pool import ReaderPool
+from connector.snapshot.table_state import TableState, snapshot_topic
+from connector.source.server.select_session import SelectSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.changes.table_filter import TableFilter
+    from connector.progress.server_identity import ServerIdentity
+    from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
+    from connector.snapshot.output import CopyOutput
+    from connector.source.choice import CheckedSource
+
+_START = "snapshot"
+_STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPeers:
+    """How the source is read for copies."""
+
+    select: Callable[[SourceSettings], SelectSession]
+    read: Callable[[SourceSettings, SnapshotSettings, ServerIdentity], ReaderPool]
+
+
+COPY_PEERS = CopyPeers(SelectSession, ReaderPool)
+
+
+def open_copies(
+    settings: Settings,
+    source: CheckedSource,
+    recovered: Mapping[str, bytes],
+    tables: TableFilter,
+    output: CopyOutput,
+    peers: CopyPeers,
+    lift_fences: Callable[[str, str], None],
+) -> Copies:
+    """Return the copies of a pipeline, which go on behind `recovered` on `source`.
+
+    `lift_fences` is called with a table whose rows are all copied anew.
+
+    With `source.start = "snapshot"`, tables of which nothing is known are copied, too. What is
+    written here is part of the first commit. Raises SourceUnavailable or SourceRefused, DecodeError
+    for states of another version, and what writing raises.
+    """
+    log = structlog.get_logger()
+    states = copy_states(settings, recovered)
+    over = [
+        state
+        for state in states
+        if not tables.follows(state.database, state.table) or (state.where and not state.under_way)
+    ]
+    for state in over:
+        # Were the table followed again, it would have missed changes.
+        output.forget_state(state)
+    kept = [state for state in states if state not in over]
+    for state in kept:
+        if state.phase == "failed":
+            log.error("the copy of a table has failed", table=state.name, error=state.error)
+    copies = Copies(
+        output,
+        lambda: peers.read(source.settings, settings.snapshot, source.identity),
+        lift_fences,
+        settings.snapshot,
+        kept,
+        keeps_new_tables=settings.source.start == _START,
+        goes_on_without=settings.quarantine.policy != _STOP,
+    )
+    if settings.source.start == _START:
+        with peers.select(source.settings) as session:
+            found = followed_tables(session, tables)
+        if not found:
+            log.warning(
+                "no table is followed yet: source.tables matches none that the account may see: "
+                "look at the names in it, and at the grants",
+                tables=settings.source.tables,
+            )
+        for database, table in found:
+            if copies.state(database, table) is None:
+                copies.copy(database, table, "start")
+    return copies
+
+
+def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[TableState]:
+    """Return the states of copies that were `recovered`; raises DecodeError for other versions."""
+    place = snapshot_topic(settings.kafka.topic_prefix)
+    return [
+        TableState.decode(value, f"{place}, key {settings.name}/{key},")
+        for key, value in recovered.items()
+    ]
+
+
+def request_copy(
+    copies: Copies, tables: TableFilter, offset: int, request: Mapping[str, Any]
+) -> None:
+    """Copy the tables of a request: `{"tables": [[database, table], …], "where": …}`.
+
+    One that is none of the followed `tables` fails: they may be others than when it was asked for.
+    So do all with a condition that is none. Raises RequestRefused for what is no such request.
+    """
+    arguments = arguments_of(request, "tables", "where")
+    where = arguments.get("where", "")
+    listed = arguments.get("tables")
+    if not isinstance(where, str) or len(where) > CHARACTERS_MAX:
+        reason = f"where is not a text of {CHARACTERS_MAX} characters at most"
+        raise RequestRefused(reason)
+    if not isinstance(listed, list) or not all(
+        isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
+    ):
+        reason = "tables is not a list of pairs of names"
+        raise RequestRefused(reason)
+    refused = ""
+    if where:
+        try:
+            Condition.parse(where)
+        except ConfigError as error:
+            refused = str(error)
+    # Each once, and nothing is done where one of them is no name.
+    for database, table in dict.fromkeys(table_name(*names) for names in listed):
+        reason = f"request {offset}"
+        if not tables.follows(database, table):
+            why = "it is not followed: add it to source.tables, and restart the pipeline"
+        elif refused:
+            why = refused
+        else:
+            copies.copy(database, table, reason, request=offset, where=where)
+            continue
+        said = f"copy of table {database}.{table}: {why}"
+        copies.refuse(TableState(database, table, "failed", reason, offset, where, error=said))

@@ -1,0 +1,240 @@
+"""A job becomes its answers, by way of one connection.
+
+What breaks for now is tried again here, on a new connection: the stream does not stop because a
+copy has to wait.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.errors import SourceRefused, SourceUnavailable, TransientError
+from connector.snapshot.jobs import (
+    ChunkJob,
+    ChunkRead,
+    Failed,
+    Job,
+    PassBusy,
+    PassJob,
+    PlanJob,
+    Result,
+    TableChanged,
+)
+from connector.snapshot.keyset import select_chunk
+from connector.snapshot.one_pass import read_at_once
+from connector.snapshot.plan import plan, table_exists
+from connector.snapshot.throttle import Throttle
+from connector.snapshot.watermark import log_end, read_behind
+from connector.source.tables.selected_table import SelectedTable
+from connector.source.tables.table_definition import TableMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from contextlib import AbstractContextManager
+    from threading import Event
+
+    from connector.envelope.copied.selected_chunk import Chunk
+    from connector.envelope.copied.selected_rows import SelectedRowWriter
+    from connector.settings.sections import SnapshotSettings
+    from connector.source.server.select_session import SelectSession
+
+_MS = 1000
+_NS_PER_US = 1000
+_PAUSE_SECONDS = 0.5
+_PAUSE_SECONDS_MAX = 30.0
+
+# A SELECT that took longer than it may: ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT (MariaDB).
+_TIMEOUTS = frozenset({3024, 1969})
+# The table is gone, or another one: ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE,
+# ER_TABLE_DEF_CHANGED.
+_CHANGED = frozenset({1049, 1054, 1146, 1412})
+# ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR.
+_DENIED = frozenset({1142, 1143, 1044})
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """In place of an answer: the job is tried again after so long."""
+
+    seconds: float
+
+
+class TableReader:
+    """Does one job after the other, on a session that it opens when it needs one."""
+
+    def __init__(
+        self,
+        open_session: Callable[[], AbstractContextManager[SelectSession]],
+        settings: SnapshotSettings,
+        closing: Event,
+    ) -> None:
+        """Read by sessions of `open_session`, until `closing` is set."""
+        self._open_session = open_session
+        self._settings = settings
+        self._closing = closing
+        self._throttle = Throttle(settings)
+        self._opened = ExitStack()
+        self._session: SelectSession | None = None
+
+    def answers(self, job: Job) -> Generator[Result | Pause]:
+        """Yield what a job leads to.
+
+        Behind `PassReady` and each `PassChunk` the next one is to be asked for when it is wanted;
+        who does not want it closes the iterator.
+        """
+        pause = _PAUSE_SECONDS
+        while not self._closing.is_set():
+            try:
+                if self._session is None:
+                    self._session = self._opened.enter_context(self._open_session())
+                yield from self._do(self._session, job)
+            except TransientError as error:
+                self.close()
+                if self._closing.is_set():
+                    return
+                if isinstance(job, PassJob):
+                    # The stream must not stand still meanwhile.
+                    yield PassBusy(job, str(error))
+                    return
+                structlog.get_logger().warning(
+                    "reading of a table was interrupted", error=str(error), retry_in_seconds=pause
+                )
+                yield Pause(pause)
+                pause = min(pause * 2, _PAUSE_SECONDS_MAX)
+            except Exception as error:  # noqa: BLE001 - raised again by whoever takes results
+                yield Failed(job, error)
+                return
+            else:
+                return
+            finally:
+                if isinstance(job, PassJob):
+                    # Unless it was taken to its end, what it saw is all that the session would see.
+                    self.close()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._session = None
+        self._opened.close()
+
+    def _do(self, session: SelectSession, job: Job) -> Iterator[Result]:
+        self._throttle.wait(session, self._closing)
+        try:
+            if isinstance(job, PlanJob):
+                yield plan(session, job, self._settings)
+            elif isinstance(job, PassJob):
+                yield from self._read_at_once(session, job)
+            else:
+                yield self._read_chunk(session, job)
+        except SourceRefused as error:
+            name = job.table if isinstance(job, PlanJob) else job.table.schema.table
+            database = job.database if isinstance(job, PlanJob) else job.table.schema.database
+            # A table that was missing may have been created again since.
+            changed = error.number in _CHANGED or isinstance(error, TableMissing)
+            if changed or (not error.number and not _exists(session, job)):
+                gone = not _exists(session, job)
+                yield TableChanged(job, log_end(session), gone, str(error))
+                return
+            if error.number in _DENIED:
+                wanted = "SELECT, LOCK TABLES" if isinstance(job, PassJob) else "SELECT"
+                reason = (
+                    f"{session.place}: table {database}.{name} cannot be copied: the account may "
+                    f"not read it: GRANT {wanted} ON `{database}`.* TO the account of source.user"
+                )
+                raise SourceRefused(reason) from error
+            raise
+
+    def _read_at_once(self, session: SelectSession, job: PassJob) -> Iterator[Result]:
+        changed = self._changed(session, job)
+        if changed is not None:
+            yield changed
+        else:
+            yield from read_at_once(session, self._open_session, job, self._closing)
+
+    def _read_chunk(self, session: SelectSession, job: ChunkJob) -> Result:
+        limit = job.limit
+        writer = job.table.writer()
+        while True:
+            read_us = time.time_ns() // _NS_PER_US
+            try:
+                (chunk, is_whole), end = read_behind(
+                    session,
+                    job.delivered,
+                    partial(self._select, session, job, writer, limit),
+                    self._closing,
+                    transactional=job.transactional,
+                )
+            except (SourceUnavailable, SourceRefused) as error:
+                if error.number not in _TIMEOUTS:
+                    raise
+                session.query("ROLLBACK")
+                if limit == 1:
+                    seconds = self._settings.statement_seconds_max
+                    raise _too_slow(job.table.name, job.where, seconds) from error
+                limit = max(1, limit // 2)
+                continue
+            break
+        changed = self._changed(session, job)
+        if changed is not None:
+            return changed
+        return ChunkRead(job, chunk, limit, is_whole and chunk.count < limit, end, read_us)
+
+    def _select(
+        self,
+        session: SelectSession,
+        job: ChunkJob,
+        writer: SelectedRowWriter,
+        limit: int,
+        lock: str,
+    ) -> tuple[Chunk, bool]:
+        """Return the rows, and whether those are all of the statement."""
+        seconds = self._settings.statement_seconds_max
+        mariadb = session.identity.flavour == "mariadb"
+        before = f"SET STATEMENT max_statement_time = {seconds:.3f} FOR " if mariadb else ""
+        hint = "" if mariadb else f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
+        sql = select_chunk(job.table, job.range, job.after, job.where, limit, hint)
+        pieces = session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max)
+        chunk, is_whole = next(pieces)
+        for _ in pieces:
+            # What is beyond the bytes that a chunk may have is read again with the next one.
+            continue
+        return chunk, is_whole
+
+    def _changed(self, session: SelectSession, job: ChunkJob | PassJob) -> TableChanged | None:
+        """Return that the table is not as it was planned; None where it is."""
+        planned = job.table
+        try:
+            table = SelectedTable.describe(session, planned.schema.database, planned.schema.table)
+        except SourceRefused as error:
+            return TableChanged(job, log_end(session), not _exists(session, job), str(error))
+        if table == planned:
+            return None
+        return TableChanged(job, log_end(session), False, "it has other columns, or another key")
+
+
+def _exists(session: SelectSession, job: Job) -> bool:
+    """Return whether the account can see the table."""
+    if isinstance(job, PlanJob):
+        database, table = job.database, job.table
+    else:
+        database, table = job.table.schema.database, job.table.schema.table
+    return table_exists(session, database, table)
+
+
+def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | SourceRefused:
+    """Return the error for a SELECT of one row that took too long.
+
+    A condition without an index does not become faster; a server that is busy does.
+    """
+    reason = (
+        f"copy of table {table}: the server needs more than {seconds:g} seconds for one row: raise "
+        "snapshot.statement_seconds_max"
+    )
+    if where:
+        return SourceRefused(f"{reason}, or choose a condition that an index answers")
+    return SourceUnavailable(reason)

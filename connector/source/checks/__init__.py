@@ -1,0 +1,1 @@
+"""What a source must have."""

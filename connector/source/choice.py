@@ -1,0 +1,211 @@
+"""Settings and progress become a server that was checked, and the place where its stream begins.
+
+The servers of `source.host` and `source.failover_hosts` are asked in turn, the one that was read
+last before all others, and the first that has everything behind the committed progress is read. One
+that cannot be reached, or lags, is passed over without waiting, and so is one that has refused to
+go on with its log. Where none fits, the answer is as hopeful as the most hopeful server: as long as
+one of them may have it later, the attempt is repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from connector.errors import SourceRefused, SourceUnavailable
+from connector.progress.prepared_xa import held_records
+from connector.progress.stream_position import reads_from, start_point
+from connector.source.checks.preflight import check_source, require
+from connector.source.server.hosts import address_of, candidates
+from connector.source.server.identity import another_answered
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.server.prepared_transactions import prepared_transactions
+from connector.source.start.configured_start import resolve_start
+from connector.source.start.start_validation import validate_start
+from connector.source.stream.dump_request import open_stream
+from connector.source.tables.definition_source import TableDefinitions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from connector.envelope.schemas.anchored_tables import DefinitionSource
+    from connector.progress.progress_record import Progress
+    from connector.progress.server_identity import ServerIdentity
+    from connector.progress.start_point import StartPoint
+    from connector.settings.sections import SourceSettings
+    from connector.source.checks.finding import Finding
+    from connector.source.stream.replication_stream import ReplicationStream
+
+    ShowFindings = Callable[[MysqlServer, SourceSettings, list[Finding]], None]
+
+_ALL_RESET = (
+    "\n  A reset was seen. If the logs of all were reset, no server will ever have what was read: "
+    "give the pipeline a new name and start over"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSource:
+    """A server that has what the stream needs, and everything behind `point`."""
+
+    settings: SourceSettings  # `host` and `port` are those of the server that was chosen
+    place: str  # "source HOST:PORT", the beginning of error messages
+    identity: ServerIdentity
+    point: StartPoint  # where the stream stands
+    lower_case_names: bool
+    # An earlier place, where something is read again.
+    reads_from: StartPoint | None = field(default=None, kw_only=True)
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT, as the progress record keeps it."""
+        return address_of(self.settings)
+
+    def definitions(self) -> DefinitionSource:
+        """Return what tells the columns of tables that the log does not describe."""
+        return TableDefinitions(
+            self.settings, self.identity, lower_case_names=self.lower_case_names
+        )
+
+    def open_stream(self, replica_name: str) -> ReplicationStream:
+        """Ask the server for everything behind `point`, or `reads_from`.
+
+        Raises SourceUnavailable or SourceRefused.
+        """
+        start = self.reads_from or self.point
+        stream = open_stream(self.settings, start, replica_name=replica_name)
+        if stream.identity.server_uuid != self.identity.server_uuid:
+            # A proxy or a moved address led the second login elsewhere than the checks.
+            stream.close()
+            raise another_answered(self.place)
+        return stream
+
+
+def choose_source(
+    settings: SourceSettings,
+    last: Progress | None,
+    refusals: Mapping[str, SourceRefused] | None = None,
+    show: ShowFindings | None = None,
+) -> CheckedSource:
+    """Return the server to read from; `last` is the committed progress.
+
+    Those with `refusals`, by HOST:PORT, are not asked. `show` is called with what each server has.
+    Raises SourceUnavailable where one of the servers may do later, SourceRefused where none will,
+    each with a line for each server; ConfigError for files that cannot be read.
+    """
+    log = structlog.get_logger()
+    problems: list[SourceUnavailable | SourceRefused] = []
+    for candidate in candidates(settings, last.source if last is not None else ""):
+        refusal = (refusals or {}).get(address_of(candidate))
+        if refusal is not None:
+            problems.append(refusal)
+            continue
+        try:
+            found = check_server(candidate, last, show)
+        except (SourceUnavailable, SourceRefused) as error:
+            problems.append(error)
+            continue
+        for problem in problems:
+            log.warning("passed over a source", reason=str(problem))
+        if last is not None and last.server_uuid != found.identity.server_uuid:
+            log.warning(
+                "another server goes on with the stream",
+                source=found.address,
+                server_uuid=found.identity.server_uuid,
+                server_uuid_before=last.server_uuid,
+                source_before=last.source or None,
+                epoch=last.epoch + 1,
+            )
+        return found
+    raise _none_fits(problems)
+
+
+def check_server(
+    settings: SourceSettings, last: Progress | None, show: ShowFindings | None = None
+) -> CheckedSource:
+    """Return the server of `settings` if the stream can go on there; `show` as in `choose_source`.
+
+    Raises SourceUnavailable or SourceRefused.
+    """
+    with MysqlServer.connect(settings) as server:
+        place, identity = server.place, server.identity
+        findings = check_source(server, settings)
+        if show is not None:
+            show(server, settings, findings)
+        require(findings, place)
+        if last is None:
+            point = resolve_start(server, settings.start)
+            _tell_of_prepared(server)
+        else:
+            point = start_point(last, identity, place)
+        point = validate_start(server, point)
+        earlier = reads_from(point, last) if last is not None else None
+        if earlier is not None and last is not None:
+            _validate_prepared(server, earlier, last)
+        lower_case_names = server.variable("lower_case_table_names") == "1"
+    return CheckedSource(settings, place, identity, point, lower_case_names, reads_from=earlier)
+
+
+def _tell_of_prepared(server: MysqlServer) -> None:
+    prepared = prepared_transactions(server)
+    if prepared:
+        structlog.get_logger().warning(
+            "XA transactions were prepared before the stream begins, and what they changed is not "
+            "in it: XA COMMIT of one will stop it; commit them or roll them back, and begin then",
+            transactions=", ".join(prepared),
+        )
+
+
+def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> None:
+    """Refuse where the rows of XA transactions that are prepared cannot be read again."""
+    try:
+        validate_start(server, earlier)
+    except SourceRefused as error:
+        names = ", ".join(record["xid"] for record in held_records(last.prepared))
+        reason = (
+            f"{server.place}: XA transactions wait for XA COMMIT, and their rows must be read "
+            f"again ({names}), but the server does not have them any more: give the pipeline a new "
+            'name and set source.start = "snapshot", and keep logs longer than XA transactions '
+            f"stay prepared ({error})"
+        )
+        raise SourceRefused(reason) from error
+
+
+def _without_hope(
+    problem: SourceUnavailable | SourceRefused, reset: set[str]
+) -> SourceUnavailable | SourceRefused:
+    """Return what to say of a server, where those with a UUID in `reset` do not send any more."""
+    if isinstance(problem, SourceUnavailable) and problem.awaits and problem.awaits <= reset:
+        return SourceRefused(str(problem.otherwise))
+    return problem
+
+
+def _may_be_reset(problem: SourceUnavailable | SourceRefused) -> bool:
+    return isinstance(problem, SourceRefused) or bool(problem.otherwise)
+
+
+def _none_fits(
+    problems: list[SourceUnavailable | SourceRefused],
+) -> SourceUnavailable | SourceRefused:
+    if len(problems) == 1:
+        return problems[0]
+    reset = {
+        problem.reset_server
+        for problem in problems
+        if isinstance(problem, SourceRefused) and problem.reset_server
+    }
+    problems = [_without_hope(problem, reset) for problem in problems]
+    hopeful = any(isinstance(problem, SourceUnavailable) for problem in problems)
+    head = (
+        "source: no server of source.host and source.failover_hosts can go on with the stream"
+        f"{' now' if hopeful else ''}:"
+    )
+    text = "\n  ".join([head, *(str(problem) for problem in problems)])
+    if reset and hopeful and all(map(_may_be_reset, problems)):
+        text += _ALL_RESET
+    if not hopeful:
+        return SourceRefused(text)
+    answered = any(isinstance(one, SourceRefused) or one.answered for one in problems)
+    return SourceUnavailable(text, answered=answered)

@@ -1,0 +1,113 @@
+"""What SQL tells about a server's log: its files, its end, how long it is kept, and its events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.errors import SourceRefused
+from connector.wire.replication_commands import FIRST_POSITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.progress.server_identity import ServerIdentity
+    from connector.source.server.mysql_server import MysqlServer
+
+# MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
+_BINARY_LOG_STATUS_SINCE = (8, 2, 0)
+_EVENTS_PER_QUERY = 10_000
+_DAY_SECONDS = 86_400
+_HOUR_SECONDS = 3600
+# https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/mysql-stored-proc-configuring.html
+RDS_RETENTION = "binlog retention hours"
+_RDS_TABLE = (
+    "SELECT 1 FROM information_schema.TABLES "
+    "WHERE TABLE_SCHEMA = 'mysql' AND TABLE_NAME = 'rds_configuration'"
+)
+_RDS_HOURS = "SELECT value FROM mysql.rds_configuration WHERE name = %s"
+# Without hours, RDS drops a file as soon as its backup has it, every five minutes.
+_RDS_AT_ONCE_SECONDS = 300
+
+
+def binary_log_status(server: MysqlServer) -> dict[str, object] | None:
+    """Return the row of SHOW BINARY LOG STATUS; None where the binary log is off.
+
+    Raises SourceRefused without the grant REPLICATION CLIENT.
+    """
+    rows = server.query(status_query(server.identity))
+    return rows[0] if rows else None
+
+
+def status_query(identity: ServerIdentity) -> str:
+    """Return the statement that tells where the log of such a server ends."""
+    modern = identity.flavour == "mysql" and identity.version_number >= _BINARY_LOG_STATUS_SINCE
+    return "SHOW BINARY LOG STATUS" if modern else "SHOW MASTER STATUS"
+
+
+def binary_logs(server: MysqlServer) -> dict[str, int]:
+    """Return the size of each log file in bytes, oldest first.
+
+    A server that logs has at least one; the others answer with error 1381.
+    """
+    rows = server.query("SHOW BINARY LOGS")
+    return {str(row["Log_name"]): int(str(row["File_size"])) for row in rows}
+
+
+def retention(server: MysqlServer) -> tuple[str, int]:
+    """Return the setting that says how long logs are kept, and the seconds; 0 is for ever.
+
+    Amazon RDS and Aurora purge by a setting of their own, whatever the server's variables say.
+    """
+    hours = _rds_retention_hours(server)
+    if hours is not None:
+        return RDS_RETENTION, hours * _HOUR_SECONDS or _RDS_AT_ONCE_SECONDS
+    seconds = int(server.variable("binlog_expire_logs_seconds") or 0)
+    if seconds and server.variable("binlog_expire_logs_auto_purge") != "OFF":
+        return "binlog_expire_logs_seconds", seconds
+    days = float(server.variable("expire_logs_days") or 0)
+    if days or server.variable("binlog_expire_logs_seconds") is None:
+        return "expire_logs_days", int(days * _DAY_SECONDS)
+    return "binlog_expire_logs_seconds", 0
+
+
+def _rds_retention_hours(server: MysqlServer) -> int | None:
+    """Return how long Amazon RDS keeps logs; 0 is no longer than it needs them, None elsewhere.
+
+    None also without the right to read the table, which the account then does not see.
+    """
+    if not server.query(_RDS_TABLE):
+        return None
+    try:
+        rows = server.query(_RDS_HOURS, (RDS_RETENTION,))
+    except SourceRefused:
+        # Rights on another column of it.
+        return None
+    if not rows:
+        return None
+    hours = str(rows[0]["value"] or 0)
+    return int(hours) if hours.isdigit() else None
+
+
+def set_rds_retention(hours: str) -> str:
+    """Return the statement that has Amazon RDS keep logs for so many hours."""
+    return f"CALL mysql.rds_set_configuration('{RDS_RETENTION}', {hours})"
+
+
+def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]:
+    """Yield the rows of SHOW BINLOG EVENTS for one file, in pages."""
+    position = FIRST_POSITION
+    while True:
+        sql = f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT {_EVENTS_PER_QUERY}"
+        rows = server.query(sql, (file,))
+        yield from rows
+        if len(rows) < _EVENTS_PER_QUERY:
+            return
+        position = int(str(rows[-1]["End_log_pos"]))
+
+
+def no_event(place: str, file: str, position: int) -> str:
+    """Return the refusal of a position where no event starts, on the server at `place`."""
+    return (
+        f"{place}: {file}:{position} is not the start of an event: choose a position that "
+        f"SHOW BINLOG EVENTS IN '{file}' prints"
+    )

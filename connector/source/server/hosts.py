@@ -1,0 +1,40 @@
+"""`source.host` and `source.failover_hosts` become the servers to ask, in their order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from connector.settings.sections import SourceSettings
+
+
+def candidates(settings: SourceSettings, latest: str = "") -> list[SourceSettings]:
+    """Return the settings of each server that may be read, the one to ask first at the front.
+
+    `latest` is the address of the server that was read last, as `address_of` gives it; while it can
+    go on, nobody else does: each change of the server begins a new epoch. It is passed over where
+    the configuration does not name it any more. A host without a port has `source.port`.
+    """
+    found = [settings]
+    for text in settings.failover_hosts:
+        host, port = _host_and_port(text, settings.port)
+        other = settings.model_copy(update={"host": host, "port": port})
+        if address_of(other) not in {address_of(known) for known in found}:
+            found.append(other)
+    found.sort(key=lambda candidate: address_of(candidate) != latest)
+    return found
+
+
+def address_of(settings: SourceSettings) -> str:
+    """Return HOST:PORT."""
+    return f"{settings.host}:{settings.port}"
+
+
+def _host_and_port(text: str, default_port: int) -> tuple[str, int]:
+    """Take HOST, HOST:PORT, [IPV6] or [IPV6]:PORT apart."""
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+    else:
+        host, _, port = text.partition(":")
+    return host, int(port) if port else default_port

@@ -1,0 +1,258 @@
+"""Settings to a logged-in session on the source: PyMySQL for login, TLS and SQL.
+
+The one module that knows PyMySQL, and the only one that uses names of it that begin with `_`:
+PyMySQL has no public way to send a replication command or to hand its socket over.
+
+https://pymysql.readthedocs.io/
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, Self
+
+import pymysql
+from pymysql.constants import CR
+from pymysql.cursors import DictCursor
+
+from connector.errors import SourceRefused, SourceUnavailable
+from connector.progress.server_identity import ServerIdentity
+from connector.source.server.identity import read_identity
+from connector.source.server.server_errors import UNKNOWN_SYSTEM_VARIABLE, server_error
+from connector.source.server.tls import context_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from connector.settings.sections import SourceSettings
+
+__all__ = ["Command", "MysqlServer", "ServerIdentity"]
+
+
+class Command(Protocol):
+    """A command of `connector.wire.replication_commands`."""
+
+    def encode(self) -> bytes:
+        """Return the payload, its command byte first."""
+        ...
+
+
+if TYPE_CHECKING:
+    _Base = pymysql.Connection[DictCursor]
+else:
+    # Generic in its type stubs alone.
+    _Base = pymysql.Connection
+
+
+class _Connection(_Base):
+    """PyMySQL's connection, with the two things that a replica needs of it."""
+
+    if TYPE_CHECKING:
+        _sock: socket.socket | None
+        _rfile: BinaryIO | None
+        _closed: bool
+        _read_timeout: float | None
+
+        def _execute_command(self, command: int, sql: bytes) -> None: ...
+        def _read_ok_packet(self) -> object: ...
+
+    def send(self, command: Command) -> None:
+        """Send a command as the first packet of an exchange."""
+        payload = command.encode()
+        self._execute_command(payload[0], payload[1:])
+
+    def receive_ok(self) -> None:
+        """Read the answer OK; another one raises an error of PyMySQL."""
+        self._read_ok_packet()
+
+    def detach(self) -> socket.socket:
+        """Give the socket away; this connection is closed without a word to the server."""
+        detached, buffered = self._sock, self._rfile
+        assert detached is not None
+        assert buffered is not None
+        # The buffer is empty: the last answer was read to its end and nothing came since.
+        buffered.close()
+        self._sock = self._rfile = None
+        self._closed = True
+        return detached
+
+
+class MysqlServer:
+    """A session on a MySQL or MariaDB server; a context manager closes it.
+
+    Every method raises SourceUnavailable when the connection breaks or the server is busy, and
+    SourceRefused when the server says no.
+    """
+
+    identity: ServerIdentity
+
+    def __init__(self, settings: SourceSettings, connection: _Connection) -> None:
+        """Take over a logged-in connection; see `connect`."""
+        self.settings = settings
+        self.place = place_of(settings)  # the beginning of error messages
+        self._connection = connection
+        self.identity = read_identity(self)
+
+    @classmethod
+    def connect(cls, settings: SourceSettings) -> Self:
+        """Log in.
+
+        Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
+        """
+        place = place_of(settings)
+        password = settings.read_password().encode("utf-8")
+        context = context_of(settings.tls)
+        try:
+            connection = _Connection(
+                host=settings.host,
+                port=settings.port,
+                user=settings.user,
+                password=password,
+                charset="utf8mb4",
+                autocommit=True,
+                cursorclass=DictCursor,
+                connect_timeout=settings.connect_timeout_seconds,
+                # Login and SQL answer, or the peer is dead.
+                read_timeout=settings.read_timeout_seconds,
+                write_timeout=settings.read_timeout_seconds,
+                # Neither is PyMySQL's way to say "preferred".
+                ssl=context,
+                ssl_disabled=True if settings.tls.mode == "disabled" else None,
+                program_name="binlog-connector",
+            )
+        except (pymysql.err.MySQLError, RuntimeError) as error:
+            # It raises a RuntimeError where a login takes a package that is not installed.
+            _raise(place, error, logged_in=False)
+        try:
+            return cls(settings, connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    def query(self, sql: str, args: Sequence[object] = ()) -> list[dict[str, object]]:
+        """Run one statement and return its rows, each by column name."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(args) or None)
+                return list(cursor.fetchall())
+        except pymysql.err.MySQLError as error:
+            _raise(self.place, error)
+
+    def ping(self, timeout_seconds: float) -> None:
+        """See whether the server answers; the session is of no more use where it does not."""
+        usual = self._connection._read_timeout  # noqa: SLF001 - of the whole session otherwise
+        self._connection._read_timeout = timeout_seconds  # noqa: SLF001
+        try:
+            self.query("SELECT 1")
+        finally:
+            self._connection._read_timeout = usual  # noqa: SLF001
+
+    def variable(self, name: str) -> str | None:
+        """Return a global variable as SHOW GLOBAL VARIABLES prints it; None where there is none.
+
+        Servers cut the value at 1024 characters: GTID sets come by `global_value`.
+        """
+        rows = self.query("SHOW GLOBAL VARIABLES WHERE Variable_name = %s", (name,))
+        return str(rows[0]["Value"]) if rows else None
+
+    def global_value(self, name: str) -> str | None:
+        """Return the whole value of a global variable; None where there is none."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(f"SELECT @@GLOBAL.`{name}` AS value")
+                row = cursor.fetchone()
+        except pymysql.err.MySQLError as error:
+            if error.args[0] == UNKNOWN_SYSTEM_VARIABLE:
+                return None
+            _raise(self.place, error)
+        return None if row is None or row["value"] is None else str(row["value"])
+
+    def execute(self, command: Command) -> None:
+        """Send a command that the server answers with OK."""
+        try:
+            self._connection.send(command)
+            self._connection.receive_ok()
+        except pymysql.err.MySQLError as error:
+            _raise(self.place, error)
+
+    def start_dump(self, command: Command) -> socket.socket:
+        """Send a command that the server answers with events, and hand the socket over.
+
+        From here on the socket is the caller's alone, and this session is closed.
+        """
+        try:
+            self._connection.send(command)
+        except pymysql.err.MySQLError as error:
+            _raise(self.place, error)
+        return self._connection.detach()
+
+    def detach(self) -> socket.socket:
+        """Hand the socket over, between two commands; this session is closed."""
+        return self._connection.detach()
+
+    def close(self) -> None:
+        """Log out; harmless when the connection is gone or handed over."""
+        if self._connection.open:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def place_of(settings: SourceSettings) -> str:
+    """Return "source HOST:PORT"."""
+    return f"source {settings.host}:{settings.port}"
+
+
+def _raise(
+    place: str, error: pymysql.err.MySQLError | RuntimeError, *, logged_in: bool = True
+) -> NoReturn:
+    number = error.args[0] if error.args else None
+    original = getattr(error, "original_exception", None)
+    if isinstance(original, OSError):
+        raise _connect_error(place, original) from error
+    if not isinstance(number, int):
+        # PyMySQL's own refusals of a login have a text alone.
+        reason = f"{place}: login failed: {error}: check the account's authentication plugin"
+        raise SourceRefused(reason) from error
+    if number == 0:
+        reason = f"{place}: the connection was closed"
+        raise SourceUnavailable(reason) from error
+    text = str(error.args[1]) if len(error.args) > 1 else ""
+    if number == CR.CR_SSL_CONNECTION_ERROR:
+        reason = (
+            f"{place}: the server offers no TLS: set up TLS on the server, or set "
+            "source.tls.mode to preferred"
+        )
+        raise SourceRefused(reason) from error
+    raise server_error(place, number, text, logged_in=logged_in) from error
+
+
+def _connect_error(place: str, error: OSError) -> SourceRefused | SourceUnavailable:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        verdict = error.verify_message.rstrip(".")
+        return SourceRefused(
+            f"{place}: the server's certificate is refused: {verdict}: check "
+            "source.tls.ca and source.host, or lower source.tls.mode"
+        )
+    if isinstance(error, socket.gaierror):
+        if error.errno == socket.EAI_AGAIN:
+            return SourceUnavailable(
+                f"{place}: the name cannot be resolved for now: check source.host, and the name "
+                "servers of this machine"
+            )
+        return SourceRefused(f"{place}: the name cannot be resolved: check source.host")
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        return SourceRefused(
+            f"{place}: no TLS session: {error.reason}: check the server's TLS settings, or set "
+            "source.tls.mode to disabled"
+        )
+    reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)
+    return SourceUnavailable(
+        f"{place}: cannot connect: {reason}: check that the server runs, source.host, source.port "
+        "and firewalls"
+    )

@@ -1,0 +1,186 @@
+"""A session for SELECT: PyMySQL logs in, and the rows are read from its socket by our own reader.
+
+The session's settings make what it reads exact: strings come as stored bytes, times in UTC, and no
+sql_mode of the server changes how a value prints.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from connector.errors import SourceUnavailable
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.server.server_errors import server_error
+from connector.source.server.shared_socket import SharedSocket
+from connector.wire.result_set import ResultSet
+from connector.wire.text_rows import TextRows
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from connector.envelope.copied.selected_chunk import Chunk
+    from connector.envelope.copied.selected_rows import SelectedRowWriter
+    from connector.progress.server_identity import ServerIdentity
+    from connector.settings.sections import SourceSettings
+    from connector.wire.text_rows import RowTaker
+
+# A piece is encoded at once, and nothing else runs in this process meanwhile.
+_RECEIVE_BYTES = 256 * 1024
+
+_COM_QUERY = b"\x03"
+
+_SETTINGS = (
+    "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
+    "autocommit = 1, sql_select_limit = DEFAULT"
+)
+# What only some servers have.
+_SOME_SETTINGS = {
+    # MySQL 8.0.30: whether keys of sql_generate_invisible_primary_key are shown; the log has them.
+    "show_gipk_in_create_table_and_information_schema": "ON",
+    # MySQL 8.0: for how many seconds numbers of rows are kept, a day by default. 0 asks the engine.
+    "information_schema_stats_expiry": "0",
+}
+# Whatever the server's default is: nothing that is not committed, and one view in a transaction.
+_ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+
+
+class SelectSession:
+    """A session on the source that runs one statement at a time; a context manager closes it.
+
+    One thread queries; any thread may close. Every method raises SourceUnavailable when the
+    connection breaks or was closed, and the error of `server_error` when the server says no. Any
+    error but the server's own ends the session.
+    """
+
+    def __init__(self, settings: SourceSettings, statement_seconds: float = 0.0) -> None:
+        """Log in; the server may be silent for `statement_seconds` beyond the read timeout.
+
+        Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
+        """
+        server = MysqlServer.connect(settings)
+        self.identity: ServerIdentity = server.identity
+        self.place = server.place
+        self._socket = SharedSocket(server.detach())
+        self._timeout_seconds = settings.read_timeout_seconds + statement_seconds
+        try:
+            self.query(_SETTINGS)
+            self.query(_ISOLATION)
+            names = ", ".join(f"'{name}'" for name in _SOME_SETTINGS)
+            for row in self.query(f"SHOW VARIABLES WHERE Variable_name IN ({names})"):
+                name = row["Variable_name"] or ""
+                if row["Value"] != _SOME_SETTINGS[name]:
+                    self.query(f"SET SESSION {name} = {_SOME_SETTINGS[name]}")
+        except BaseException:
+            self.close()
+            raise
+
+    def query(self, sql: str) -> list[dict[str, str | None]]:
+        """Run a statement and return its rows, each by column name; none where it has none.
+
+        This is for few rows, of text in UTF-8 or numbers.
+        """
+        rows = TextRows()
+        names = self._run(sql, rows)
+        return [dict(zip(names, row, strict=True)) for row in rows.rows]
+
+    def read_chunk(self, sql: str, writer: SelectedRowWriter) -> Chunk:
+        """Run a SELECT of `SelectedTable.select_list` and return its rows.
+
+        The whole result is read, so the statement bounds it; `Chunk.size` tells what it took, and
+        `Chunk.refused` has the rows with a value that the envelope has no form for.
+        """
+        try:
+            self._run(sql, writer)
+            return writer.take_chunk()
+        finally:
+            writer.discard()
+
+    def read_chunks(
+        self, sql: str, writer: SelectedRowWriter, bytes_max: int
+    ) -> Generator[tuple[Chunk, bool], None, None]:
+        """Run such a SELECT and yield its rows in chunks of little more than `bytes_max` bytes.
+
+        With each comes whether it is the last. The server waits while nobody asks for the next; who
+        does not want it has to close the session. Raises as `read_chunk` does.
+        """
+        result = ResultSet(self.place, writer)
+        try:
+            self._ask(sql)
+            while not result.ended:
+                self._receive(result)
+                if writer.size >= bytes_max and not result.ended:
+                    yield writer.take_chunk(), False
+            if result.error is not None:
+                raise server_error(self.place, result.error.code, result.error.message)
+            yield writer.take_chunk(), True
+        finally:
+            writer.discard()
+            if not result.ended:
+                self.close()
+
+    def close(self) -> None:
+        """End the connection; a statement under way raises SourceUnavailable. Idempotent."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, sql: str, taker: RowTaker) -> list[str]:
+        result = ResultSet(self.place, taker)
+        try:
+            self._exchange(sql, result)
+        except BaseException:
+            # The rest of the answer is under way: what is read next would not belong to its query.
+            self.close()
+            raise
+        if result.error is not None:
+            raise server_error(self.place, result.error.code, result.error.message)
+        return result.column_names
+
+    def _exchange(self, sql: str, result: ResultSet) -> None:
+        self._ask(sql)
+        while not result.ended:
+            self._receive(result)
+
+    def _ask(self, sql: str) -> None:
+        try:
+            self._socket.send(_query_packet(sql), self._timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
+
+    def _receive(self, result: ResultSet) -> None:
+        try:
+            data = self._socket.receive(_RECEIVE_BYTES, self._timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
+        if not data:
+            raise self._ended()
+        result.feed(data)
+
+    def _ended(self) -> SourceUnavailable:
+        if self._socket.closed:
+            return self._closed_here()
+        return SourceUnavailable(f"{self.place}: the server closed the connection")
+
+    def _broken(self, error: OSError) -> SourceUnavailable:
+        if self._socket.closed:
+            return self._closed_here()
+        if isinstance(error, TimeoutError):
+            reason = (
+                f"{self.place}: no answer to a query in {self._timeout_seconds:g} seconds: the "
+                "server or the network is gone, or the query is slow: look at SHOW PROCESSLIST, "
+                "and at source.read_timeout_seconds"
+            )
+            return SourceUnavailable(reason)
+        return SourceUnavailable(f"{self.place}: the connection broke: {error.strerror or error}")
+
+    def _closed_here(self) -> SourceUnavailable:
+        return SourceUnavailable(f"{self.place}: the session was closed here")
+
+
+def _query_packet(sql: str) -> bytes:
+    payload = _COM_QUERY + sql.encode("utf-8")
+    return len(payload).to_bytes(3, "little") + b"\0" + payload

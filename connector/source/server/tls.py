@@ -1,0 +1,51 @@
+"""TLS settings to a context of the standard library, with the meaning MySQL's clients give them.
+
+https://dev.mysql.com/doc/refman/8.4/en/connection-options.html#option_general_ssl-mode
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+
+from connector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.settings.sections import TlsSettings
+
+
+def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
+    """Return the context that `settings` ask for; None where TLS is disabled or just preferred.
+
+    A client certificate makes TLS required: without it the server would not know us.
+    Raises ConfigError when a file cannot be used.
+    """
+    certificate = settings.certificate
+    if settings.mode == "disabled" or (settings.mode == "preferred" and certificate is None):
+        return None
+    verify = settings.mode in ("verify_ca", "verify_identity")
+    try:
+        context = ssl.create_default_context(cafile=settings.ca if verify else None)
+    except OSError as error:
+        reason = _unusable("source.tls.ca", settings.ca, error)
+        raise ConfigError(reason) from error
+    # Certificates that MySQL makes for itself lack extensions which the strict rules ask for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.check_hostname = settings.mode == "verify_identity"
+    context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
+    if certificate is not None:
+        try:
+            # Without a passphrase: a daemon must not wait for someone to type.
+            context.load_cert_chain(certificate, settings.key, password="")
+        except OSError as error:
+            reason = _unusable("source.tls.certificate", certificate, error)
+            raise ConfigError(reason) from error
+    return context
+
+
+def _unusable(key: str, path: Path | None, error: OSError) -> str:
+    # An ssl.SSLError is an OSError, too: the file is there, but not PEM.
+    reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+    return f"{key} {path}: {reason or 'not a PEM file'}: name a PEM file that this user may read"

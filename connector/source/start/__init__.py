@@ -1,0 +1,1 @@
+"""Where a stream starts, and whether a server has what comes then."""

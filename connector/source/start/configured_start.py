@@ -1,0 +1,138 @@
+"""Where to start: the words of the configuration to a place in the source's log.
+
+A start point that has a GTID set is complete: it names everything that is not to be read, also what
+the server has purged since. So a set that is stored later is never partial, and another server of
+the same topology can take over with it.
+
+Whether the server has everything behind the place is `start_validation`'s to ask.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from connector.errors import DecodeError, SourceRefused
+from connector.gtid import GtidSet, MariadbGtidSet
+from connector.progress.start_point import StartPoint
+from connector.source.server.binary_logs import (
+    binary_log_status,
+    binary_logs,
+    listed_events,
+    no_event,
+)
+from connector.source.start.start_validation import mariadb_point, require_position
+from connector.source.stream.log_search import find_time
+from connector.wire.replication_commands import FIRST_POSITION
+
+if TYPE_CHECKING:
+    from connector.source.server.mysql_server import MysqlServer
+
+_GTID_NEXT = re.compile(r"GTID_NEXT= '([^']+)'")
+# Event types between transactions, beside those that begin with "Gtid".
+_BETWEEN_TRANSACTIONS = frozenset(
+    {"Anonymous_Gtid", "Binlog_checkpoint", "Format_desc", "Previous_gtids", "Rotate", "Stop"}
+)
+
+
+def resolve_start(server: MysqlServer, start: str) -> StartPoint:
+    """Return the place that `start` of the configuration names.
+
+    "snapshot" (the tables are copied as they are now, so the stream begins here), "earliest",
+    "latest", "gtid:SET", "position:FILE:POS" or "timestamp:TIME". Raises SourceRefused when the
+    server has no such place, SourceUnavailable when the connection breaks.
+    """
+    match start.split(":", 1):
+        case ["earliest"]:
+            return _earliest(server)
+        case ["latest" | "snapshot"]:
+            return _latest(server)
+        case ["gtid", text]:
+            return _behind_gtids(server, text)
+        case ["position", place]:
+            file, _, position = place.rpartition(":")
+            return _at_position(server, file, int(position))
+        case ["timestamp", text]:
+            return find_time(server, text)
+    reason = (
+        f"source.start {start!r} is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or "
+        "timestamp:TIME"
+    )
+    raise SourceRefused(reason)
+
+
+def _earliest(server: MysqlServer) -> StartPoint:
+    first = next(iter(binary_logs(server)))
+    if server.identity.flavour == "mariadb":
+        return mariadb_point(server, first, FIRST_POSITION)
+    gtids = None
+    if server.identity.gtid:
+        gtids = GtidSet.parse(server.global_value("gtid_purged") or "")
+    return StartPoint("mysql", gtids, first, FIRST_POSITION)
+
+
+def _latest(server: MysqlServer) -> StartPoint:
+    status = binary_log_status(server)
+    if status is None:
+        reason = f"{server.place}: the binary log is off: start the server with log_bin"
+        raise SourceRefused(reason)
+    file, position = str(status["File"]), int(str(status["Position"]))
+    if server.identity.flavour == "mariadb":
+        return mariadb_point(server, file, position)
+    gtids = None
+    if server.identity.gtid:
+        # Of the same row, so of the same moment, as file and position.
+        gtids = GtidSet.parse(str(status["Executed_Gtid_Set"]))
+    return StartPoint("mysql", gtids, file, position)
+
+
+def _behind_gtids(server: MysqlServer, text: str) -> StartPoint:
+    try:
+        if server.identity.flavour == "mariadb":
+            return StartPoint("mariadb", MariadbGtidSet.parse(text), "", FIRST_POSITION)
+        if server.identity.gtid:
+            return StartPoint("mysql", GtidSet.parse(text), "", FIRST_POSITION)
+    except DecodeError as error:
+        reason = f"source.start: {error}"
+        raise SourceRefused(reason) from error
+    reason = (
+        f"{server.place}: source.start names GTIDs, but the server has gtid_mode "
+        f"{server.variable('gtid_mode')}: set gtid_mode = ON, or start by position"
+    )
+    raise SourceRefused(reason)
+
+
+def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
+    file_bytes = require_position(server, file, position)
+    # Of a position between two events, MySQL shows the second; MariaDB answers with error 1220.
+    events = server.query(f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT 1", (file,))
+    found = int(str(events[0]["Pos"])) if events else file_bytes
+    if found != position:
+        raise SourceRefused(no_event(server.place, file, position))
+    event_type = str(events[0]["Event_type"]) if events else ""
+    if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):
+        reason = (
+            f"{server.place}: {file}:{position} is a {event_type} event inside a transaction: "
+            "start where a transaction starts, at a Gtid or Anonymous_Gtid event of "
+            f"SHOW BINLOG EVENTS IN '{file}'"
+        )
+        raise SourceRefused(reason)
+    if server.identity.flavour == "mariadb":
+        return mariadb_point(server, file, position)
+    gtids = _gtids_before(server, file, position) if server.identity.gtid else None
+    return StartPoint("mysql", gtids, file, position)
+
+
+def _gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet:
+    """Return every transaction before a position of MySQL's log, by reading that file's events."""
+    gtids = GtidSet()
+    for row in listed_events(server, file):
+        if int(str(row["Pos"])) >= position:
+            break
+        info = str(row["Info"])
+        if row["Event_type"] == "Previous_gtids":
+            gtids = GtidSet.parse(info)
+        elif str(row["Event_type"]).startswith("Gtid") and (match := _GTID_NEXT.search(info)):
+            for gtid in GtidSet.parse(match[1]):
+                gtids.add(gtid)
+    return gtids

@@ -1,0 +1,218 @@
+"""A server's log, looked into by dumps of our own: how a file begins, and what came when.
+
+What SQL shows of the log has no times, so the events themselves are read: the first ones of a file,
+or those of one file up to a transaction. Nobody is introduced to the server for that, and the
+connection ends with the question.
+
+*Times.* A file is begun behind everything in the files before it, by the server's own clock. So the
+first transaction at or behind a time is not before the last file that was begun earlier than that.
+Where a transaction has the time of its commit on this server, that counts (MySQL 8.0.1 and later);
+elsewhere its first event's, whole seconds of when its last statement began. Both may go back a
+little from one transaction to the next; the first one in the log that has come to the time decides,
+and everything behind it is read.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, PreviousGtidsEvent
+from connector.binlog.framing.event_types import EventType
+from connector.errors import SourceRefused, SourceUnavailable
+from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.progress.start_point import StartPoint
+from connector.source.server.binary_logs import binary_logs
+from connector.source.stream.dump_request import open_stream
+from connector.wire.replication_commands import FIRST_POSITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.binlog.event import Event
+    from connector.source.server.mysql_server import MysqlServer
+
+_US = 1_000_000
+_PREVIOUS_GTIDS = (EventType.PREVIOUS_GTIDS_LOG_EVENT, EventType.GTID_LIST_EVENT)
+_GTIDS = (
+    EventType.GTID_LOG_EVENT,
+    EventType.ANONYMOUS_GTID_LOG_EVENT,
+    EventType.GTID_TAGGED_LOG_EVENT,
+    EventType.GTID_EVENT,
+)
+_HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
+# Nobody is introduced, so no list of replicas shows it.
+_REPLICA_NAME = "binlog-search"
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """How a log file begins."""
+
+    created: int  # when, seconds since the epoch
+    gtid_set: GtidSet | MariadbGtidSet | None  # all that was committed before; None: not told
+
+
+def log_head(server: MysqlServer, file: str) -> LogHead:
+    """Read the first events of a file that the server has.
+
+    Raises SourceUnavailable or SourceRefused.
+    """
+    created = 0
+    with _dump(server, file) as events:
+        for event in events:
+            type_code = event.header.type_code
+            if type_code == EventType.FORMAT_DESCRIPTION_EVENT:
+                created = event.header.timestamp
+            elif type_code in _PREVIOUS_GTIDS:
+                return LogHead(created, _gtids_before(event))
+            elif type_code in _GTIDS:
+                break
+    return LogHead(created, None)
+
+
+def find_time(server: MysqlServer, text: str) -> StartPoint:
+    """Return the place before the first transaction that was committed at `text` or later.
+
+    `text` is a time of ISO 8601 with its zone. Where nothing has been committed since, the place is
+    the end of the log. Raises SourceRefused for what is no such time, for one before the oldest
+    log, and for one in the future.
+    """
+    time_us = _microseconds(text)
+    (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
+    now = int(str(row["now"]))
+    if time_us >= (now + 1) * _US:
+        reason = (
+            f"{server.place}: source.start timestamp:{text} is in the future: it is {_iso(now)} "
+            "there: choose a time that has come, or set source.start to latest"
+        )
+        raise SourceRefused(reason)
+    files = list(binary_logs(server))
+    first = _last_begun_before(server, files, time_us)
+    if first is None:
+        created = log_head(server, files[0]).created
+        if time_us < created * _US:
+            reason = (
+                f"{server.place}: source.start timestamp:{text} lies before the oldest log, "
+                f"{files[0]}, which begins at {_iso(created)}: choose a time from then on, or set "
+                "source.start to earliest"
+            )
+            raise SourceRefused(reason)
+        first = files[0]
+    return _first_transaction(server, first, time_us)
+
+
+def _last_begun_before(server: MysqlServer, files: list[str], time_us: int) -> str | None:
+    """Return the last file that was surely begun before the time; None where none was."""
+    low, high = 0, len(files)  # all below `low` were, none from `high` on
+    while low < high:
+        middle = (low + high) // 2
+        # The whole second: when in it the file was begun is not known.
+        if (log_head(server, files[middle]).created + 1) * _US <= time_us:
+            low = middle + 1
+        else:
+            high = middle
+    return files[low - 1] if low else None
+
+
+def _first_transaction(server: MysqlServer, file: str, time_us: int) -> StartPoint:
+    """Return the place of the first transaction from the start of `file` on that is not earlier."""
+    flavour = server.identity.flavour
+    gtids: GtidSet | MariadbGtidSet | None = None
+    end_file, end_position = file, FIRST_POSITION
+    with _dump(server, file) as events:
+        for event in events:
+            type_code = event.header.type_code
+            if type_code in _GTIDS:
+                if _latest_us(event) >= time_us:
+                    end_file, end_position = event.file, event.position
+                    break
+                _add(gtids, event)
+            elif type_code in _PREVIOUS_GTIDS and gtids is None:
+                gtids = _gtids_before(event)
+            end_file, end_position = event.file, event.next_position
+    return StartPoint(flavour, gtids if server.identity.gtid else None, end_file, end_position)
+
+
+def _latest_us(event: Event) -> int:
+    """Return the latest time, microseconds since the epoch, that the event's own may stand for."""
+    body = event.body
+    if isinstance(body, GtidEvent | GtidTaggedEvent | AnonymousGtidEvent):
+        committed = body.immediate_commit_timestamp
+        if committed:
+            return committed
+    return (event.header.timestamp + 1) * _US - 1
+
+
+def _gtids_before(event: Event) -> GtidSet | MariadbGtidSet:
+    body = event.body
+    if isinstance(body, MariadbGtidListEvent):
+        return MariadbGtidSet.of(body.gtids)
+    assert isinstance(body, PreviousGtidsEvent)
+    return body.gtid_set
+
+
+def _add(gtids: GtidSet | MariadbGtidSet | None, event: Event) -> None:
+    body = event.body
+    if isinstance(body, AnonymousGtidEvent):
+        return
+    assert isinstance(body, GtidEvent | GtidTaggedEvent | MariadbGtidEvent)
+    gtid = body.gtid
+    if isinstance(gtids, GtidSet):
+        assert isinstance(gtid, Gtid)
+        gtids.add(gtid)
+    elif gtids is not None:
+        assert isinstance(gtid, MariadbGtid)
+        gtids.add(gtid)
+
+
+@contextmanager
+def _dump(server: MysqlServer, file: str) -> Iterator[Iterator[Event]]:
+    """Yield the events of the log from the start of `file` up to the log's end."""
+    flavour = server.identity.flavour
+    settings = server.settings
+    point = StartPoint(flavour, None, file, FIRST_POSITION)
+    decoder = EventDecoder(file=file, mariadb=flavour == "mariadb")
+    with open_stream(settings, point, replica_name=_REPLICA_NAME, stop_at_end=True) as stream:
+
+        def events() -> Iterator[Event]:
+            while True:
+                data = stream.receive(settings.read_timeout_seconds)
+                if data is not None:
+                    event = decoder.open(data)
+                    if event.header.type_code not in _HEARTBEATS:
+                        yield event
+                elif stream.ended:
+                    return
+                else:
+                    reason = (
+                        f"{server.place}: a dump of {file} was not answered within "
+                        f"{settings.read_timeout_seconds:g} seconds: look whether the server hangs"
+                    )
+                    raise SourceUnavailable(reason)
+
+        yield events()
+
+
+def _microseconds(text: str) -> int:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        reason = (
+            f"source.start timestamp:{text} is not a time with its zone: write it like "
+            "timestamp:2026-11-21T10:00:00Z"
+        )
+        raise SourceRefused(reason)
+    since = time - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * _US + since.microseconds
+
+
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

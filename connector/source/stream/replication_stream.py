@@ -1,0 +1,199 @@
+"""A socket to events as the server sends them: our own reader of a dump.
+
+*Liveness.* The server was asked for heartbeats, three or more in each read timeout, so silence
+longer than that is a dead peer and not an idle one. `silent_seconds` tells sooner that something is
+wrong.
+
+*Backpressure.* Nothing is read ahead beyond one receive: while the caller does not ask, the socket
+fills, and TCP makes the server wait.
+
+*Ends.* A stream that follows the log never ends well: it raises, once the connection breaks, the
+server stops, or it refuses. What comes next is a new stream from committed progress. One that was
+opened with `stop_at_end` has `ended` at the end of the log.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Self
+
+from connector.errors import ProtocolError, SourceUnavailable
+from connector.source.server.server_errors import server_error
+from connector.source.server.shared_socket import SharedSocket
+from connector.system.clock import CLOCK, Clock
+from connector.wire.event_stream import EventStream
+from connector.wire.responses import EofPacket, ErrPacket
+from connector.wire.semi_sync import SemiSyncAck, split_header
+
+if TYPE_CHECKING:
+    import socket
+    from types import TracebackType
+
+    from connector.progress.server_identity import ServerIdentity
+
+HEARTBEATS_PER_READ_TIMEOUT = 3
+
+_RECEIVE_BYTES = 1024 * 1024
+# What comes so long after what was before it is a heartbeat, or as good as one.
+_IDLE_SECONDS = 1.0
+
+
+class ReplicationStream:
+    """The events of one dump, in the order of the log; a context manager closes it.
+
+    One thread receives; any thread, or a signal handler, may close.
+    """
+
+    def __init__(
+        self,
+        dumping: socket.socket,
+        place: str,
+        identity: ServerIdentity,
+        read_timeout_seconds: float,
+        *,
+        stop_at_end: bool = False,
+        semi_sync: bool = False,
+        clock: Clock = CLOCK,
+    ) -> None:
+        """Read from `dumping`, on which a dump command has been sent; see `dump_request`."""
+        self._monotonic = clock.monotonic
+        self.identity = identity
+        self.ended = False  # at the end of the log, where `stop_at_end` was asked for
+        # Whether the server awaits `acknowledge` for the event that was received last.
+        self.ack_wanted = False
+        self._stop_at_end = stop_at_end
+        self._semi_sync = semi_sync
+        self._place = place
+        self._socket = SharedSocket(dumping)
+        self._read_timeout_seconds = read_timeout_seconds
+        # What was received, for whoever takes the events in another way than by `receive`.
+        self.events = EventStream(place)
+        self._ahead: bytes | None = None  # the next event, where `buffered` had to look for it
+        self._last_heard = self._monotonic()
+        # Whether the server was idle before: a server that looks for the place sends nothing.
+        self._has_idled = False
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long nothing has come from a server that has sent heartbeats; else 0."""
+        return self._monotonic() - self._last_heard if self._has_idled else 0.0
+
+    def receive(self, timeout_seconds: float) -> bytes | None:
+        """Return the next event without its OK byte, or None when none came in time.
+
+        None also at the end of the log, where `ended` is true, if that was asked for. Raises
+        SourceUnavailable when the connection ended or has been silent for longer than the read
+        timeout, SourceRefused when the server refuses to go on, ProtocolError when the bytes are
+        not a dump.
+        """
+        event = self._next()
+        deadline = self._monotonic() + timeout_seconds if event is None else 0.0
+        while event is None and not self.ended:
+            left = deadline - self._monotonic()
+            if self.fill(max(left, 0.0)):
+                event = self._next()
+            elif left <= 0:
+                return None
+        if event is not None and self._semi_sync:
+            return self._without_semi_sync_header(event)
+        return event
+
+    def fill(self, timeout_seconds: float) -> bool:
+        """Receive once, into `events`; False when nothing came in time, or where it has `ended`.
+
+        Raises as `receive` does, once there is nothing but the end left to take from `events`.
+        """
+        end = self.events.end
+        if end is None:
+            return self._receive(timeout_seconds)
+        if isinstance(end, EofPacket) and self._stop_at_end:
+            self.ended = True
+            return False
+        raise self._end(end)
+
+    def acknowledge(self, file: str, position: int) -> None:
+        """Tell the server that everything up to `position` of `file` is safe here.
+
+        Only while `ack_wanted`: the server closes the connection after an answer that it did not
+        ask for. Raises SourceUnavailable when the connection broke.
+        """
+        self.ack_wanted = False
+        try:
+            self._socket.send(SemiSyncAck(file, position).encode(), self._read_timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
+
+    def _without_semi_sync_header(self, data: bytes) -> bytes:
+        try:
+            event, self.ack_wanted = split_header(data)
+        except ProtocolError as error:
+            reason = f"{self._place}: {error}"
+            raise ProtocolError(reason) from error
+        if self.ack_wanted:
+            self.events.restart_numbers()
+        return event
+
+    @property
+    def buffered(self) -> bool:
+        """Whether `receive` has something to return or raise without waiting for the server."""
+        if self._ahead is None:
+            self._ahead = self.events.next_event()
+        return self._ahead is not None or (self.events.end is not None and not self.ended)
+
+    def close(self) -> None:
+        """End the connection; a receive under way raises SourceUnavailable. Idempotent."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _next(self) -> bytes | None:
+        event, self._ahead = self._ahead, None
+        return self.events.next_event() if event is None else event
+
+    def _receive(self, timeout_seconds: float) -> bool:
+        try:
+            data = self._socket.receive(_RECEIVE_BYTES, timeout_seconds)
+        except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
+            self._check_silence()
+            return False
+        except OSError as error:
+            raise self._broken(error) from error
+        if not data:
+            reason = f"{self._place}: the server closed the connection"
+            raise SourceUnavailable(self._closed_reason() or reason)
+        self.events.feed(data)
+        now = self._monotonic()
+        self._has_idled = self._has_idled or now - self._last_heard >= _IDLE_SECONDS
+        self._last_heard = now
+        return True
+
+    def _check_silence(self) -> None:
+        silence_seconds = self._monotonic() - self._last_heard
+        if silence_seconds > self._read_timeout_seconds:
+            reason = (
+                f"{self._place}: silent for {silence_seconds:.1f} seconds, although heartbeats "
+                f"were to come {HEARTBEATS_PER_READ_TIMEOUT} times in source.read_timeout_seconds "
+                f"({self._read_timeout_seconds:g}): the server or the network is gone"
+            )
+            raise SourceUnavailable(reason)
+
+    def _broken(self, error: OSError) -> SourceUnavailable:
+        reason = f"{self._place}: the connection broke: {error.strerror or error}"
+        return SourceUnavailable(self._closed_reason() or reason)
+
+    def _closed_reason(self) -> str | None:
+        return f"{self._place}: the stream was closed here" if self._socket.closed else None
+
+    def _end(self, said: ErrPacket | EofPacket) -> Exception:
+        if isinstance(said, EofPacket):
+            return SourceUnavailable(f"{self._place}: the server ended the dump")
+        return server_error(self._place, said.code, said.message)

@@ -1,0 +1,166 @@
+"""What tables are now, and whether they have been the same since a place in the log.
+
+The second is read from the log itself: a short dump, from the place to the log's end, of which only
+statements are looked at. Where the dump ends is the place of the definition that was read before
+it: a statement that was in force then is in what the dump has, because servers write a statement to
+the log before they let anybody see what it did.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.events.statement import QueryEvent
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.log_position import FIRST_POSITION
+from connector.changes.statement import StatementKind, classify
+from connector.envelope.copied.cell_choice import has_uncertain_labels
+from connector.envelope.schemas.anchored_tables import Definition, DefinitionSource
+from connector.errors import SourceRefused, UnsupportedChange
+from connector.progress.order import file_number
+from connector.progress.start_point import StartPoint
+from connector.source.server.identity import another_answered
+from connector.source.server.select_session import SelectSession
+from connector.source.stream.dump_request import open_stream
+from connector.source.tables.table_definition import quoted_name, read_definition
+from connector.wire.replication_commands import ComBinlogDump
+
+if TYPE_CHECKING:
+    from connector.changes.transaction import RowsChange
+    from connector.contract import SchemaColumn
+    from connector.progress.server_identity import ServerIdentity
+    from connector.settings.sections import SourceSettings
+
+# In SHOW REPLICAS.
+_REPLICA_NAME = "binlog-definitions"
+_RECEIVE_SECONDS = 1.0
+_NO_SUCH_DATABASE, _NO_SUCH_TABLE = 1049, 1146
+
+_QUERIES = frozenset({EventType.QUERY_EVENT, EventType.QUERY_COMPRESSED_EVENT})
+_CHANGES = frozenset(
+    {
+        StatementKind.ALTER_TABLE,
+        StatementKind.CREATE_TABLE,
+        StatementKind.DROP_TABLE,
+        StatementKind.RENAME_TABLE,
+        StatementKind.DROP_DATABASE,
+        StatementKind.INDEX,
+        StatementKind.DML,  # CREATE TABLE … SELECT; others name no table
+    }
+)
+
+# Number of the file, position.
+_Place = tuple[int, int]
+
+
+class TableDefinitions(DefinitionSource):
+    """Asks one server, whose places those of the stream are."""
+
+    def __init__(
+        self, settings: SourceSettings, identity: ServerIdentity, *, lower_case_names: bool
+    ) -> None:
+        """Ask the server of `settings`, which has to be `identity`."""
+        self._settings = settings
+        self._identity = identity
+        self._lower_case_names = lower_case_names
+        # What has been read of the log: from where to where, and the last statement in it on each
+        # table, or database where the table is "".
+        self._read_from: _Place | None = None
+        self._read_to = "", 0
+        self._statements: dict[tuple[str, str], _Place] = {}
+
+    def define(self, database: str, table: str, change: RowsChange) -> Definition:
+        """Return what the table is now; see `DefinitionSource`."""
+        columns = self._columns(database, table)
+        transaction, event = change.transaction, change.event
+        here = file_number(event.file), event.position
+        start = transaction.file, transaction.position
+        if here < (file_number(transaction.file), transaction.position):
+            # Rows that waited for XA COMMIT: the events before them are in the same file.
+            start = event.file, FIRST_POSITION
+        self._read_log(*start)
+        file, position = self._read_to
+        last = max(
+            self._statements.get((database, table), (0, 0)),
+            self._statements.get((database, ""), (0, 0)),
+        )
+        changed = last > here
+        if columns is None and not changed:
+            reason = (
+                f"source {self._settings.host}:{self._settings.port}: table {database}.{table} has "
+                f"rows at {event.file}:{event.position}, but does not exist, and the log up to "
+                f"{file}:{position} has no statement that drops it: exclude the table"
+            )
+            raise UnsupportedChange(reason)
+        return Definition(columns, file, position, changed=changed)
+
+    def _columns(self, database: str, table: str) -> list[SchemaColumn] | None:
+        """Return the columns of a table, None where there is no such table."""
+        with SelectSession(self._settings) as session:
+            if session.identity.server_uuid != self._identity.server_uuid:
+                raise another_answered(session.place)
+            if not _exists(session, database, table):
+                return None
+            columns = list(read_definition(session, database, table).schema_columns())
+        for column in columns:
+            if has_uncertain_labels(column):
+                reason = (
+                    f"{session.place}: table {database}.{table}: the log does not name the labels "
+                    f"of column {column['name']}, and the server shows some characters of them as "
+                    "`?`: SET GLOBAL binlog_row_metadata=FULL, or exclude the table"
+                )
+                raise UnsupportedChange(reason)
+        return columns
+
+    def _read_log(self, file: str, position: int) -> None:
+        """Look at all statements from a place on, up to the log's end."""
+        here = file_number(file), position
+        if self._read_from is None or here < self._read_from:
+            self._read_from = here
+            self._statements.clear()
+        elif self._read_to[0]:
+            # All before has been read already.
+            file, position = self._read_to
+        if position > ComBinlogDump.POSITION_MAX:
+            position = FIRST_POSITION
+        mariadb = self._identity.flavour == "mariadb"
+        decoder = EventDecoder(file=file, position=position, mariadb=mariadb)
+        point = StartPoint(self._identity.flavour, None, file, position)
+        stream = open_stream(self._settings, point, replica_name=_REPLICA_NAME, stop_at_end=True)
+        with stream:
+            while not stream.ended:
+                data = stream.receive(_RECEIVE_SECONDS)
+                if data is None:
+                    continue
+                event = decoder.open(data)
+                if event.header.artificial or not event.header.log_pos:
+                    continue
+                self._read_to = event.file, event.next_position
+                if event.header.type_code in _QUERIES and event.begin_thread_id < 0:
+                    body = event.body
+                    assert isinstance(body, QueryEvent)
+                    self._take(body, (file_number(event.file), event.position))
+
+    def _take(self, body: QueryEvent, place: _Place) -> None:
+        statement = classify(body.query)
+        if statement.kind not in _CHANGES:
+            return
+        statement.resolve(body.schema, lower_case=self._lower_case_names)
+        for name in statement.tables:
+            self._statements[name] = place
+
+
+def _exists(session: SelectSession, database: str, table: str) -> bool:
+    """Return whether there is a table.
+
+    Without the right to read it, information_schema shows nothing, and no error. Raises
+    SourceRefused without that right.
+    """
+    try:
+        session.query(f"SELECT 1 FROM {quoted_name(database, table)} LIMIT 0")  # noqa: S608 - quoted
+    except SourceRefused as error:
+        if error.number in (_NO_SUCH_DATABASE, _NO_SUCH_TABLE):
+            return False
+        raise
+    return True

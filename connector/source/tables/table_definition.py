@@ -1,0 +1,262 @@
+"""What `information_schema` says of a table becomes the columns that the log tells of it.
+
+It has what TABLE_MAP has with binlog_row_metadata=FULL, so that rows of a SELECT have the same
+schema, and the same id of it, as rows of the log. One thing it has not: characters beyond the Basic
+Multilingual Plane in labels of ENUM and SET, which the servers show as `?`.
+
+https://dev.mysql.com/doc/refman/8.4/en/information-schema-columns-table.html
+https://mariadb.com/docs/server/reference/system-tables/information-schema/information-schema-tables/information-schema-columns-table
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from connector.binlog.charsets.collations import charset_of
+from connector.errors import SourceRefused, UnsupportedChange
+
+if TYPE_CHECKING:
+    from connector.contract import SchemaColumn
+    from connector.source.server.select_session import SelectSession
+
+    Row = dict[str, str | None]
+
+
+class TableMissing(SourceRefused):
+    """There is no such table now that the account may read."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """The columns of a table, in the order of the log, and its key."""
+
+    columns: list[Row]  # see _COLUMNS
+    key: dict[str, int]  # the 1-based place of each column of the key
+    prefixed: frozenset[str | None]  # columns of which the key has the beginning alone
+    collations: dict[str, int]  # the numbers of those of the columns, by name
+    mariadb: bool
+
+    def schema_columns(self) -> tuple[SchemaColumn, ...]:
+        """Return the columns as `table_schema.schema_column` does from the log.
+
+        Raises UnsupportedChange for a type that the envelope has no form for.
+        """
+        return tuple(self._schema_column(row) for row in self.columns)
+
+    def _schema_column(self, row: Row) -> SchemaColumn:
+        name, definition = row["name"] or "", row["definition"] or ""
+        kind = self._family(row)
+        column: SchemaColumn = {
+            "name": name,
+            "type": kind,
+            "nullable": row["nullable"] == "YES",
+            "key": self.key.get(name, 0),
+        }
+        if kind in _WITH_SIGN:
+            column["unsigned"] = " unsigned" in definition
+        if kind == "decimal":
+            column["precision"] = _number(row, "digits")
+            column["scale"] = _number(row, "scale")
+        if kind in ("datetime", "timestamp", "time"):
+            column["fraction"] = _number(row, "fraction")
+        if row["type"] in PACKED_TYPES:
+            column["length"] = PACKED_TYPES[row["type"] or ""]
+        elif kind in ("char", "varchar", "binary", "varbinary"):
+            column["length"] = _number(row, "length")
+        elif kind == "bit":
+            column["length"] = _number(row, "digits")
+        if kind in ("char", "varchar", "text"):
+            collation = self.collations[row["collation"] or ""]
+            column["charset"] = charset_of(collation) or ""
+            column["collation"] = collation
+        if kind in ("enum", "set"):
+            column["labels"] = read_labels(definition)
+        return column
+
+    def _family(self, row: Row) -> str:
+        """Return the type of a column as the schema has it."""
+        if row["type"] == "vector" and self.mariadb:
+            return "varbinary"
+        kind = _FAMILIES.get(row["type"] or "")
+        if kind is None:
+            reason = (
+                f"column {row['name']} has type {row['type']}, which the envelope has no form for: "
+                "exclude the table"
+            )
+            raise UnsupportedChange(reason)
+        return kind
+
+
+def read_definition(session: SelectSession, database: str, table: str) -> TableDefinition:
+    """Ask the server what a table looks like.
+
+    Raises TableMissing when there is no such table that the account may read, SourceRefused for a
+    view, UnsupportedChange where rows of a SELECT cannot have the columns that the log has.
+    """
+    name = f"{database}.{table}"
+    where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
+    kinds = session.query(_TABLE.format(where=where))
+    columns = session.query(_COLUMNS.format(where=where))
+    if not kinds or not columns:
+        reason = (
+            f"{session.place}: table {name} does not exist, or the account may not read it: "
+            f"GRANT SELECT ON {database}.* TO the account of source.user"
+        )
+        raise TableMissing(reason)
+    if "VIEW" in (kinds[0]["type"] or ""):
+        reason = (
+            f"{session.place}: {name} is a view, whose rows are not in the log: name the tables "
+            "that it is made of"
+        )
+        raise SourceRefused(reason)
+    indexes = [
+        row
+        for row in session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")
+        if row["Non_unique"] == "0"
+    ]
+    if kinds[0]["engine"] != "MEMORY" and any(row["Index_type"] == "HASH" for row in indexes):
+        reason = (
+            "the log has a hidden column for a UNIQUE key of a BLOB or TEXT, which cannot "
+            "be selected: give the key a length, or exclude the table"
+        )
+        raise UnsupportedChange(reason)
+    key = _key(columns, indexes)
+    if kinds[0]["type"] == "SYSTEM VERSIONED" and not any(
+        row["computed_as"] == "ROW START" for row in columns
+    ):
+        columns += _PERIOD
+        # The period's end makes keys of rows of the past.
+        key = {**key, "row_end": len(key) + 1} if key else key
+    return TableDefinition(
+        columns,
+        key,
+        # The server takes no other key with prefixes for a primary one.
+        frozenset(
+            row["Column_name"]
+            for row in indexes
+            if row["Key_name"] == "PRIMARY" and row["Sub_part"] is not None
+        ),
+        _collation_ids(session, columns),
+        mariadb=session.identity.flavour == "mariadb",
+    )
+
+
+def quoted_identifier(name: str) -> str:
+    """Return a name as SQL has it."""
+    return "`{}`".format(name.replace("`", "``"))
+
+
+def quoted_name(database: str, table: str) -> str:
+    """Return what to select from."""
+    return f"{quoted_identifier(database)}.{quoted_identifier(table)}"
+
+
+def sql_text(value: str) -> str:
+    """Return a string as SQL has it, whatever its characters are."""
+    return f"_utf8mb4 X'{value.encode().hex()}'"
+
+
+def read_labels(definition: str) -> list[str]:
+    """Return the labels in `enum('a','it''s')`."""
+    return [_ESCAPED.sub(_unescaped, label) for label in _LABEL.findall(definition)]
+
+
+_TABLE = """
+    SELECT table_type AS type, engine AS engine FROM information_schema.tables WHERE {where}
+"""
+
+_COLUMNS = """
+    SELECT column_name AS name, data_type AS type, column_type AS definition,
+      is_nullable AS nullable, character_octet_length AS length, numeric_precision AS digits,
+      numeric_scale AS scale, datetime_precision AS fraction, character_set_name AS charset,
+      collation_name AS collation, column_key AS keyed, generation_expression AS computed_as
+    FROM information_schema.columns WHERE {where} ORDER BY ordinal_position
+"""
+
+# The columns that WITH SYSTEM VERSIONING adds, and does not show.
+_PERIOD: list[Row] = [
+    {
+        **dict.fromkeys(("length", "digits", "scale", "charset", "collation", "keyed"), None),
+        "name": name,
+        "type": "timestamp",
+        "definition": "timestamp(6)",
+        "nullable": "NO",
+        "fraction": "6",
+        "computed_as": computed_as,
+    }
+    for name, computed_as in (("row_start", "ROW START"), ("row_end", "ROW END"))
+]
+
+# MariaDB's types that the log has as BINARY: name to bytes.
+PACKED_TYPES = {"uuid": 16, "inet6": 16, "inet4": 4}
+
+_WITH_SIGN = frozenset(
+    {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"}
+)
+_FAMILIES: dict[str, str] = {
+    **{name: name for name in _WITH_SIGN},
+    **{name: name for name in ("date", "datetime", "timestamp", "time", "year", "bit")},
+    **{name: name for name in ("char", "varchar", "binary", "varbinary")},
+    **{name: name for name in ("enum", "set", "json", "vector")},
+    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext"), "text"),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), "blob"),
+    **dict.fromkeys(("geometry", "point", "linestring", "polygon"), "geometry"),
+    **dict.fromkeys(("multipoint", "multilinestring", "multipolygon"), "geometry"),
+    **dict.fromkeys(("geometrycollection", "geomcollection"), "geometry"),
+    **dict.fromkeys(PACKED_TYPES, "binary"),
+}
+
+_LABEL = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
+_ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
+_ESCAPES = {"0": "\0", "n": "\n", "r": "\r"}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escaped: str | None = match[1]
+    return "'" if escaped is None else _ESCAPES.get(escaped, escaped)
+
+
+def _number(row: Row, name: str) -> int:
+    value = row[name]
+    assert value is not None
+    return int(value)
+
+
+def _key(columns: list[Row], indexes: list[Row]) -> dict[str, int]:
+    """Return the 1-based place of each column of the key.
+
+    The server takes the first unique key of whole columns that cannot be NULL for a primary key
+    where there is none, and says so of the columns.
+    """
+    keyed = {row["name"] for row in columns if row["keyed"] == "PRI"}
+    keys: dict[str | None, list[str]] = {}
+    for part in indexes:
+        keys.setdefault(part["Key_name"], []).append(part["Column_name"] or "")
+    found = (names for names in keys.values() if set(names) == keyed)
+    return {name: place for place, name in enumerate(next(found, []), start=1)}
+
+
+_FULL_NAMES = """
+    SELECT 1 FROM information_schema.columns
+    WHERE table_schema = 'information_schema'
+      AND table_name = 'COLLATION_CHARACTER_SET_APPLICABILITY' AND column_name = 'ID'
+"""
+
+
+def _collation_ids(session: SelectSession, columns: list[Row]) -> dict[str, int]:
+    """Return the numbers of the collations of `columns`, by name."""
+    names = {row["collation"] for row in columns if row["collation"] is not None}
+    if not names:
+        return {}
+    listed = ", ".join(sql_text(name) for name in sorted(names))
+    table, column = "collations", "collation_name"
+    if session.identity.flavour == "mariadb" and session.query(_FULL_NAMES):
+        # From 10.10 on, a collation of several character sets has one name and several numbers.
+        table, column = "collation_character_set_applicability", "full_collation_name"
+    found = session.query(
+        f"SELECT {column} AS name, id AS id FROM information_schema.{table} "  # noqa: S608 - names of our own
+        f"WHERE {column} IN ({listed})"
+    )
+    return {row["name"] or "": int(row["id"] or 0) for row in found}

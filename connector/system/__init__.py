@@ -1,0 +1,1 @@
+"""The operating system: its clock and its signals."""

@@ -1,0 +1,79 @@
+"""SIGTERM and SIGINT: the first asks for a clean stop, the second does not wait for it."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING, Self
+
+import structlog
+
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+
+_SLICE_SECONDS = 0.1
+
+
+class StoppedHard(BaseException):
+    """A second signal, or a clean stop that took too long: leave at once.
+
+    What was not committed is aborted by Kafka and read again by the next run.
+    """
+
+
+class StopSignals:
+    """While entered, SIGTERM and SIGINT set `requested`.
+
+    A plain attribute, not a `threading.Event`: a signal handler that takes a lock which the main
+    thread holds would wait for itself.
+    """
+
+    def __init__(self, grace_seconds: int = 30) -> None:
+        """Give a clean stop `grace_seconds` before it becomes a hard one."""
+        self.requested = False
+        self._number = 0
+        self._told = False
+        self._grace_seconds = grace_seconds
+        self._previous: dict[signal.Signals, object] = {}
+
+    def tell(self) -> None:
+        """Say once, where a stop was asked for, by which signal: a handler must not wait to log."""
+        if self.requested and not self._told:
+            self._told = True
+            name = signal.Signals(self._number).name if self._number else None
+            structlog.get_logger().info("stop asked for", signal=name)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, but not beyond a request to stop."""
+        end = time.monotonic() + seconds
+        while not self.requested and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _SLICE_SECONDS))
+
+    def __enter__(self) -> Self:
+        """Install the handlers."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._previous[number] = signal.signal(number, self._request)
+        self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._stop_hard)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Put back the handlers that were there."""
+        signal.alarm(0)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal.signal
+
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            self._stop_hard(number, frame)
+        self.requested = True
+        self._number = number
+        signal.alarm(self._grace_seconds)
+
+    def _stop_hard(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        raise StoppedHard(number)

@@ -1,0 +1,189 @@
+"""The command line: what it says and how it ends."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from connector import compiled
+from connector.cli import app
+from connector.cli.logs import configure_logging
+from connector.settings.sections import LogSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_version_is_the_packages() -> None:
+    done = CliRunner().invoke(app, ["--version"])
+    how = compiled.description()
+    expected = f"binlog-connector {version('binlog-connector')} ({how})\n"
+    assert (done.exit_code, done.output) == (0, expected)
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_libraries_are_not_taken_down_under_threads_that_use_them(threads: int) -> None:
+    program = f"""
+import atexit, sys, threading
+from connector.cli import main
+for _ in range({threads}):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+atexit.register(print, "taken down")
+sys.argv[1:] = ["quarantine", "list", "/absent.toml"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: /absent.toml: cannot read the configuration")
+    assert done.stdout == ("" if threads else "taken down\n")
+
+
+def test_help_lists_the_commands() -> None:
+    output = CliRunner().invoke(app, ["--help"]).output
+    for command in ("run", "check", "snapshot", "demo", "dump", "stat", "flashback"):
+        assert f"│ {command} " in output
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_missing_configuration_is_named(command: str, tmp_path: Path) -> None:
+    absent = tmp_path / "absent.toml"
+    done = subprocess.run(
+        [sys.executable, "-m", "connector", command, str(absent)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        (
+            f"error: {absent}: cannot read the configuration: No such file or directory: give the "
+            "path of a file such as `binlog-connector config` prints\n"
+        ),
+    )
+
+
+def test_a_log_for_machines_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(LogSettings(level="info", format="json"))
+    try:
+        structlog.get_logger().info("streaming", source="db:3306")
+        structlog.get_logger().debug("not shown")
+    finally:
+        structlog.reset_defaults()
+    (line,) = capsys.readouterr().err.splitlines()
+    logged = json.loads(line)
+    assert (logged["event"], logged["source"], logged["level"]) == ("streaming", "db:3306", "info")
+
+
+BROKEN = """
+[log]
+format = "json"
+"""
+
+
+def test_the_last_line_of_a_log_for_machines_is_the_failure(tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text(BROKEN)
+    done = ran("run", str(config))
+    (line,) = done.stderr.splitlines()
+    failed = json.loads(line)
+    assert failed.pop("timestamp")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert failed == {
+        "event": "failed",
+        "level": "error",
+        "exit_code": 2,
+        "error": "\n".join(
+            f"{config}: {key} is required (or set BINLOG_CONNECTOR_{key.upper()})"
+            for key in ("name", "source", "kafka")
+        ),
+    }
+
+
+def test_a_command_for_people_fails_in_words_whatever_the_log_is(tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text(BROKEN)
+    assert ran("check", str(config)).stderr.startswith(f"error: {config}: name is required")
+
+
+GIVES_UP = """
+name = "shop"
+[source]
+port = {port}
+password = "secret"
+server_id = 5800
+[kafka]
+bootstrap_servers = ["127.0.0.1:{port}"]
+topic_prefix = "shop"
+request_timeout_seconds = 0.5
+[retry]
+attempts_max = 1
+[log]
+format = "{form}"
+"""
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_verbose_run_tells_what_the_client_of_kafka_does(tmp_path: Path, verbose: bool) -> None:
+    config = giving_up(tmp_path, "json")
+    done = ran("run", *(["-v"] if verbose else []), str(config))
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert (done.returncode, lines[-1]["event"], lines[-1]["exit_code"]) == (1, "failed", 1)
+    of_client = [line for line in lines if line.get("logger", "").startswith("kafka")]
+    assert bool(of_client) == verbose
+    assert {line["level"] for line in of_client} <= {"debug"}
+    assert "secret" not in done.stderr
+
+
+def test_a_password_in_a_file_that_all_may_read_is_told(tmp_path: Path) -> None:
+    config = giving_up(tmp_path, "json")
+    config.chmod(0o644)
+    said = (
+        f"{config}: every user of this machine may read source.password there: chmod o-r {config}"
+    )
+    first, *_ = ran("run", str(config)).stderr.splitlines()
+    warned = json.loads(first)
+    assert (warned["event"], warned["level"]) == ("readable password", "warning")
+    assert warned["reason"] == said
+    assert ran("quarantine", "list", str(config)).stderr.splitlines()[0] == f"warning: {said}"
+
+
+def giving_up(folder: Path, form: str) -> Path:
+    """Write a configuration of servers that do not run."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    config = folder / "c.toml"
+    config.touch(mode=0o600)
+    config.write_text(GIVES_UP.format(port=port, form=form))
+    return config
+
+
+def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "connector", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_log_for_people_has_no_colours_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(LogSettings())
+    try:
+        structlog.get_logger().warning("interrupted", error="gone")
+    finally:
+        structlog.reset_defaults()
+    said = capsys.readouterr().err
+    assert "interrupted" in said
+    assert "error=gone" in said
+    assert "\x1b" not in said

@@ -1,0 +1,578 @@
+"""`dump --format text`, compared with mysqlbinlog where it can say the same."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+from uuid import UUID
+
+import pymysql
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connector.binlog import event as event_module
+from connector.binlog.columns.column import Column
+from connector.binlog.columns.column_types import ColumnType
+from connector.binlog.columns.values import (
+    EnumIndex,
+    Geometry,
+    JsonDiff,
+    JsonDiffs,
+    JsonOperation,
+    Value,
+)
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event, EventBody
+from connector.binlog.events.context import UserVarEvent, UserVarType
+from connector.binlog.events.control import IncidentEvent, SlaveEvent
+from connector.binlog.events.encryption import StartEncryptionEvent
+from connector.binlog.events.format_description import StartEventV3
+from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
+from connector.binlog.events.load import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    CreateFileEvent,
+    DeleteFileEvent,
+    ExecLoadEvent,
+    LoadEvent,
+    LoadFlag,
+    LoadFormat,
+)
+from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
+from connector.binlog.events.partial_row_data import PartialRowDataEvent
+from connector.binlog.events.xa import XaPrepareEvent, XaXid
+from connector.binlog.framing.header import EventHeader
+from connector.dump.text import events as text_events
+from connector.dump.text.format import TextWriter
+from connector.dump.text.rows import ColumnText
+from connector.dump.writer import whole
+from connector.errors import ConnectorError
+from connector.gtid import GtidSet, MariadbGtid
+from connector.reader import open_binlog
+from local_stack import MysqlServer, connect
+from tests.binlog.log_bytes import start_v3, v1_event
+from tests.binlog.source_log import split
+from tests.dump.mysqlbinlog import mysqlbinlog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local_stack import MariadbServer
+
+SEED = """\
+# at 4
+#190103 10:57:46 server id 1  end_log_pos 123 CRC32 0xccaee2f7 \tStart: binlog v 4, server v \
+5.7.24-log created 190103 10:57:46
+# Warning: this binlog is either in use or was not closed properly.
+# at 123
+#190103 10:57:46 server id 1  end_log_pos 194 CRC32 0xe255aab5 \tPrevious-GTIDs
+# a09129d9-0728-11e9-aa93-d227f810ba81:1-73
+# at 194
+#190103 10:58:14 server id 1  end_log_pos 259 CRC32 0x6f968591 \tGTID\tlast_committed=0\t\
+sequence_number=1\trbr_only=yes
+/*!50718 SET TRANSACTION ISOLATION LEVEL READ COMMITTED*//*!*/;
+SET @@SESSION.GTID_NEXT= 'a09129d9-0728-11e9-aa93-d227f810ba81:74'/*!*/;
+# at 259
+#190103 10:58:14 server id 1  end_log_pos 339 CRC32 0xa0f8337f \tQuery\tthread_id=155\t\
+exec_time=0\terror_code=0
+SET TIMESTAMP=1546513094/*!*/;
+SET @@session.pseudo_thread_id=155/*!*/;
+SET @@session.foreign_key_checks=1, @@session.sql_auto_is_null=0, @@session.unique_checks=1, \
+@@session.autocommit=1/*!*/;
+SET @@session.sql_mode=1436549152/*!*/;
+SET @@session.auto_increment_increment=1, @@session.auto_increment_offset=1/*!*/;
+/*!\\C utf8mb3 *//*!*/;
+SET @@session.character_set_client=33,@@session.collation_connection=33,\
+@@session.collation_server=33/*!*/;
+SET @@session.time_zone='SYSTEM'/*!*/;
+SET @@session.lc_time_names=0/*!*/;
+SET @@session.collation_database=DEFAULT/*!*/;
+BEGIN
+/*!*/;
+# at 339
+#190103 10:58:14 server id 1  end_log_pos 395 CRC32 0xd94a0655 \tTable_map: `test`.`user` mapped \
+to number 129
+# at 395
+#190103 10:58:14 server id 1  end_log_pos 465 CRC32 0x19a92318 \tWrite_rows: table id 129 flags: \
+STMT_END_F
+### INSERT INTO `test`.`user`
+### SET
+###   @1=20 /* LONGINT meta=0 nullable=0 is_null=0 */
+###   @2='litao' /* VARSTRING(96) meta=96 nullable=0 is_null=0 */
+###   @3=110 /* LONGINT meta=0 nullable=0 is_null=0 */
+###   @4='beijing' /* VARSTRING(96) meta=96 nullable=0 is_null=0 */
+###   @5=946656000 /* TIMESTAMP(0) meta=0 nullable=0 is_null=0 */
+# at 465
+#190103 10:58:14 server id 1  end_log_pos 496 CRC32 0x73f13ad3 \tXid = 581292
+COMMIT/*!*/;
+"""
+
+HEXDUMP = """\
+# at 465
+#190103 10:58:14 server id 1  end_log_pos 496 CRC32 0x73f13ad3 \n\
+# Position  Timestamp   Type   Source ID        Size      Source Pos    Flags
+# 000001d1 c6 ea 2d 5c   10   01 00 00 00   1f 00 00 00   f0 01 00 00   00 00
+# 000001e4 ac de 08 00 00 00 00 00  d3 3a f1 73             |.........:.s|
+# \tXid = 581292
+COMMIT/*!*/;
+"""
+
+
+MARIADB = """\
+# at 4
+#220420 22:17:51 server id 1  end_log_pos 256 CRC32 0x5b2d3aa0 \tStart: binlog v 4, server v \
+10.5.15-MariaDB-1:10.5.15+maria~focal-log created 220420 22:17:51 at startup
+# Warning: this binlog is either in use or was not closed properly.
+ROLLBACK/*!*/;
+# at 256
+#220420 22:17:51 server id 1  end_log_pos 285 CRC32 0x37c2d4fe \tGtid list []
+# at 285
+#220420 22:17:51 server id 1  end_log_pos 330 CRC32 0x0e78ee8f \tBinlog checkpoint \
+mariadb-bin.000001
+# at 330
+#220420 22:18:04 server id 1  end_log_pos 372 CRC32 0x0af91ecb \tGTID 0-1-1 trans
+/*M!100001 SET @@session.gtid_domain_id=0*//*!*/;
+/*M!100001 SET @@session.server_id=1*//*!*/;
+/*M!100001 SET @@session.gtid_seq_no=1*//*!*/;
+START TRANSACTION
+/*!*/;
+# at 372
+#220420 22:18:04 server id 1  end_log_pos 476 CRC32 0x3e5536bf \tAnnotate_rows:
+#Q> insert into outbox (topic, event_type, event) values ('foo', 'JSON', '{"foo":1}')
+# at 476
+#220420 22:18:04 server id 1  end_log_pos 612 CRC32 0x94e9d1e6 \tTable_map: \
+`toddy_test`.`outbox` mapped to number 38
+# at 612
+#220420 22:18:04 server id 1  end_log_pos 671 CRC32 0xefb082d6 \tWrite_rows: table id 38 flags: \
+STMT_END_F
+### INSERT INTO `toddy_test`.`outbox`
+### SET
+###   @1=62 /* `id` INT meta=0 nullable=0 is_null=0 */
+###   @2='foo' /* `topic` VARSTRING(1020) meta=1020 nullable=0 is_null=0 */
+###   @3='JSON' /* `event_type` ENUM(1 byte) meta=63233 nullable=1 is_null=0 */
+###   @4='{"foo":1}' /* `event` BLOB/TEXT meta=2 nullable=0 is_null=0 */
+###   @5=1650493084 /* `created` TIMESTAMP(0) meta=0 nullable=0 is_null=0 */
+# at 671
+#220420 22:18:04 server id 1  end_log_pos 702 CRC32 0x9ba835bb \tXid = 800
+COMMIT/*!*/;
+"""
+
+
+def lines_of(path: Path, *, hexdump: bool = False) -> list[str]:
+    decoder = EventDecoder(file=path.name)
+    writer = TextWriter(hexdump=hexdump)
+    return [
+        line
+        for data in split(path.read_bytes())
+        for line in whole(writer.event(decoder.decode(data)))
+    ]
+
+
+def test_a_file_reads_as_with_mysqlbinlog(shared_binlogs: Path) -> None:
+    assert lines_of(shared_binlogs / "seed/mysql-bin.000005") == SEED.splitlines()
+
+
+def test_a_file_of_mariadb_reads_as_with_mariadb_binlog(shared_binlogs: Path) -> None:
+    expected = MARIADB.splitlines()
+    lines = lines_of(shared_binlogs / "recorded/mariadb-bin.000001")
+    assert lines[: len(expected)] == expected
+
+
+@given(place=st.integers(4, 491), byte=st.integers(0, 255))
+def test_any_byte_gives_lines_or_our_errors(shared_binlogs: Path, place: int, byte: int) -> None:
+    data = bytearray((shared_binlogs / "seed/mysql-bin.000005").read_bytes())
+    data[place] = byte
+    writer = TextWriter(hexdump=True)
+    with suppress(ConnectorError), open_binlog(bytes(data), verify_checksum=False) as log:
+        for event in log:
+            assert not any("\n" in line for line in whole(writer.event(event)))
+
+
+def test_each_file_sets_its_session_anew(shared_binlogs: Path) -> None:
+    path = shared_binlogs / "seed/mysql-bin.000005"
+    decoder = EventDecoder(file=path.name)
+    events = [decoder.decode(data) for data in split(path.read_bytes())]
+    writer = TextWriter()
+    lines = [line for event in [*events, *events] for line in whole(writer.event(event))]
+    assert lines == SEED.splitlines() * 2
+
+
+def test_a_hexdump_stands_between_the_header_and_the_summary(shared_binlogs: Path) -> None:
+    lines = lines_of(shared_binlogs / "seed/mysql-bin.000005", hexdump=True)
+    assert lines[-7:] == HEXDUMP.splitlines()
+
+
+def test_a_header_of_3_23_has_neither_position_nor_flags() -> None:
+    body = StartEventV3(1, "3.23.58-log", 7)
+    data = v1_event(1, start_v3(1, b"3.23.58-log"), timestamp=7)
+    event = Event("b.1", 4, 4 + len(data), EventHeader(7, 1, 1, len(data), 0, 0), body, data)
+    assert list(whole(TextWriter(hexdump=True).event(event)))[:5] == [
+        "# at 4",
+        "#700101  0:00:07 server id 1  end_log_pos 0 ",
+        "# Position  Timestamp   Type   Source ID        Size",
+        "# 00000004 07 00 00 00   01   01 00 00 00   45 00 00 00",
+        "# 00000011 01 00 33 2e 32 33 2e 35  38 2d 6c 6f 67 00 00 00 |..3.23.58-log...|",
+    ]
+
+
+def test_every_event_has_a_description() -> None:
+    assert set(get_args(event_module.EventBody)) == set(text_events.DESCRIPTIONS)
+
+
+def described(body: EventBody, type_code: int = 1) -> list[str]:
+    header = EventHeader(1_500_000_000, type_code, 7, 19, 123, 0)
+    first, head, *lines = whole(TextWriter().event(Event("b.1", 104, 123, header, body, b"")))
+    assert first == "# at 104"
+    prefix = "#170714  2:40:00 server id 7  end_log_pos 123 \t"
+    assert head.startswith(prefix)
+    return [head.removeprefix(prefix), *lines]
+
+
+FORMAT = LoadFormat(b"\t", b"", b"\n", b"", b"\\", LoadFlag(0))
+GTIDS = GtidSet.parse("00000000-0000-0000-0000-000000000001:1-3")
+XID = XaXid(1, b"one", b"")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            StartEventV3(3, "4.1.2-log", 1_500_000_000),
+            ["Start: binlog v 3, server v 4.1.2-log created 170714  2:40:00"],
+        ),
+        (
+            LoadEvent(4, 2, 0, "d", "t", ["a"], FORMAT, "/f"),
+            [
+                "Load\tthread_id=4\texec_time=2",
+                (
+                    r"use `d`; LOAD DATA INFILE '/f' INTO TABLE `t` FIELDS TERMINATED BY '\t' "
+                    r"ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' (a)"
+                ),
+                "/*!*/;",
+            ],
+        ),
+        (
+            CreateFileEvent(4, 2, 0, "d", "t", [], FORMAT, "/f", 5, b"abc"),
+            ["Create_file: file_id: 5  block_len: 3", "# LOAD DATA INFILE '/f' INTO TABLE `d`.`t`"],
+        ),
+        (AppendBlockEvent(5, b"abc"), ["Append_block: file_id: 5  block_len: 3"]),
+        (BeginLoadQueryEvent(5, b"abc"), ["Begin_load_query: file_id: 5  block_len: 3"]),
+        (ExecLoadEvent(5), ["Exec_load: file_id: 5"]),
+        (DeleteFileEvent(5), ["Delete_file: file_id: 5"]),
+        (SlaveEvent(4, 3306, "h", "m.1"), ["Slave: master h:3306, log m.1  pos: 4"]),
+        (IncidentEvent(1, "lost"), ["Incident: 1 (LOST_EVENTS)", "# lost"]),
+        (
+            UserVarEvent("a`b", UserVarType.STRING, 8, "x", False, None, b"x", b""),
+            ["User_var", "SET @`a``b`:=_latin1 0x78 COLLATE `latin1_swedish_ci`/*!*/;"],
+        ),
+        (
+            UserVarEvent("v", UserVarType.STRING, 8, "", False, None, b"", b""),
+            ["User_var", "SET @`v`:=_latin1 '' COLLATE `latin1_swedish_ci`/*!*/;"],
+        ),
+        (
+            UserVarEvent("v", UserVarType.STRING, 2000, b"x", False, None, b"x", b""),
+            ["User_var", "SET @`v`:=0x78 /* collation 2000 *//*!*/;"],
+        ),
+        (
+            StartEncryptionEvent(1, 2, bytes(12)),
+            [
+                f"Encryption scheme: 1, key_version: 2, nonce: {'00' * 12}",
+                "# The rest of the binlog is encrypted!",
+            ],
+        ),
+        (
+            TransactionContextEvent(str(UUID(int=1)), 9, False, GTIDS, [b"k"], []),
+            [
+                (
+                    f"Transaction_context: server_uuid={UUID(int=1)}\tthread_id=9\twrite_set=1\t"
+                    "read_set=0"
+                ),
+                f"# snapshot_version {GTIDS}",
+            ],
+        ),
+        (
+            ViewChangeEvent("1:2", 8, [(b"k", b"v")]),
+            ["View_change: view_id=1:2\tsequence_number=8\tcertification_info=1"],
+        ),
+        (
+            PartialRowDataEvent(3, 1, 1, 100, b"chunk"),
+            ["Partial_row_data: fragment 1 of 3, 5 bytes"],
+        ),
+        (
+            XaPrepareEvent(False, XID),
+            ["XA PREPARE X'6f6e65',X'',1", "XA PREPARE X'6f6e65',X'',1", "/*!*/;"],
+        ),
+        (
+            XaPrepareEvent(True, XID),
+            ["XA PREPARE X'6f6e65',X'',1", "XA COMMIT X'6f6e65',X'',1 ONE PHASE", "/*!*/;"],
+        ),
+        (
+            MariadbGtidEvent(MariadbGtid(0, 7, 5), 0x04, 44, thread_id=6),
+            [
+                "GTID 0-7-5 cid=44 trans thread_id=6",
+                "/*M!100001 SET @@session.gtid_domain_id=0*//*!*/;",
+                "/*M!100001 SET @@session.server_id=7*//*!*/;",
+                "/*M!100001 SET @@session.gtid_seq_no=5*//*!*/;",
+                "START TRANSACTION",
+                "/*!*/;",
+            ],
+        ),
+        (
+            MariadbGtidEvent(MariadbGtid(0, 7, 5), 0x40, None, xid=XID),
+            [
+                "GTID 0-7-5",
+                "/*M!100001 SET @@session.gtid_domain_id=0*//*!*/;",
+                "/*M!100001 SET @@session.server_id=7*//*!*/;",
+                "/*M!100001 SET @@session.gtid_seq_no=5*//*!*/;",
+                "XA START X'6f6e65',X'',1",
+                "/*!*/;",
+            ],
+        ),
+        (
+            MariadbGtidListEvent([MariadbGtid(0, 1, 2), MariadbGtid(1, 1, 9)], 0),
+            ["Gtid list [0-1-2,", "# 1-1-9]"],
+        ),
+        (MariadbGtidListEvent([], 0), ["Gtid list []"]),
+    ],
+)
+def test_an_event_has_its_summary_and_lines(body: EventBody, expected: list[str]) -> None:
+    assert described(body) == expected
+
+
+def test_before_5_0_the_end_is_counted_because_the_header_has_the_start() -> None:
+    header = EventHeader(0, 1, 7, 19, 104, 0)
+    body = StartEventV3(3, "4.1.2-log", 1)
+    lines = list(whole(TextWriter().event(Event("b.1", 104, 179, header, body, b""))))
+    assert lines[1].startswith("#700101  0:00:00 server id 7  end_log_pos 179 \tStart: binlog v 3")
+
+
+DIFFS = JsonDiffs(
+    (
+        JsonDiff(JsonOperation.REPLACE, "$.a", "1"),
+        JsonDiff(JsonOperation.REPLACE, "$.b", '"it\'s"'),
+        JsonDiff(JsonOperation.INSERT, "$.c[0]", "null"),
+        JsonDiff(JsonOperation.REMOVE, "$.d", None),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        (Column(ColumnType.TINY, 0, True), -1, "-1 (255) /* TINYINT meta=0"),
+        (Column(ColumnType.TINY, 0, True, name="a`b"), -1, "-1 /* `a``b` TINYINT meta=0"),
+        (Column(ColumnType.LONGLONG, 0, True), -2, f"-2 ({2**64 - 2}) /* LONGINT meta=0"),
+        (Column(ColumnType.YEAR, 0, True), 0, "0000 /* YEAR meta=0"),
+        (Column(ColumnType.BIT, 0x0101, True), 5, "b'000000101' /* BIT(9) meta=257"),
+        (
+            Column(ColumnType.STRING, 0x02F7, True),
+            EnumIndex(300),
+            "300 /* ENUM(2 bytes) meta=63234",
+        ),
+        (Column(ColumnType.STRING, 0x01F8, True), 5, "b'00000101' /* SET(1 bytes) meta=63489"),
+        (
+            Column(ColumnType.STRING, 0x01F7, True, labels=["x"]),
+            "x",
+            "'x' /* ENUM(1 byte) meta=63233",
+        ),
+        (Column(ColumnType.FLOAT, 4, True), 0.10000000149011612, "0.1 /* FLOAT meta=4"),
+        (Column(ColumnType.DOUBLE, 8, True), 1e22, "1e+22 /* DOUBLE meta=8"),
+        (Column(ColumnType.DATE, 0, True), "2020-00-00", "'2020-00-00' /* DATE meta=0"),
+        (
+            Column(ColumnType.TIMESTAMP2, 3, True),
+            "0000-00-00 00:00:00.000",
+            "0.000 /* TIMESTAMP(3) meta=3",
+        ),
+        (
+            Column(ColumnType.TIMESTAMP2, 3, True),
+            "2038-01-19 03:14:07.120",
+            "2147483647.120 /* TIMESTAMP(3) meta=3",
+        ),
+        (
+            Column(ColumnType.BLOB, 2, True),
+            b"it's\n\x00\xff\\",
+            r"'it\'s\n\x00\xff\\' /* BLOB/TEXT meta=2",
+        ),
+        (
+            Column(ColumnType.VARCHAR, 40, True, collation=255),
+            "é\x1b",
+            r"'é\x1b' /* VARSTRING(40) meta=40",
+        ),
+        (Column(ColumnType.VECTOR, 4, True, dimension=2), [1.0, -2.5], "[1.0,-2.5] /* VECTOR(2)"),
+        (Column(ColumnType.GEOMETRY, 4, True), Geometry(4326, b"\x01"), "SRID 4326 X'01' /* GEO"),
+        (Column(ColumnType.LONG, 0, False), None, "NULL /* INT meta=0 nullable=0 is_null=1 */"),
+        (
+            Column(ColumnType.JSON, 4, True),
+            DIFFS,
+            (
+                "JSON_REMOVE(JSON_ARRAY_INSERT(JSON_REPLACE(@3, '$.a', 1,\n###      '$.b', "
+                r"CAST('"
+                '"'
+                r"it\'s"
+                '"'
+                "' AS JSON)), '$.c[0]', CAST('null' AS JSON)), '$.d') /* JSON meta=4"
+            ),
+        ),
+    ],
+)
+def test_a_value_is_written_with_its_type(column: Column, value: Value, expected: str) -> None:
+    signs = column.name is not None
+    lines = "\n".join(whole(ColumnText(3, column, signs=signs).lines(value)))
+    assert lines.startswith(f"###   @3={expected}")
+
+
+def members(count: int) -> str:
+    """Return a SET with as many members."""
+    return f"SET({', '.join(map(repr, map(str, range(count))))})"
+
+
+SCRIPT = [
+    "CREATE DATABASE zoo",
+    "USE zoo",
+    (
+        "CREATE TABLE a (i INT PRIMARY KEY, d DECIMAL(10,2), e DOUBLE, t DATETIME(3), "
+        "u TIMESTAMP(6) NULL, v TIME(2), c CHAR(200) CHARACTER SET utf8mb4, w VARCHAR(300), "
+        "b BIT(9), x TEXT, j JSON)"
+    ),
+    (
+        "INSERT INTO a VALUES "
+        "(1, -1.5, 1.5, '2020-02-03 04:05:06.123', '2020-02-03 04:05:06.123456', "
+        r"'-00:00:00.01', 'é', 'it''s \\ \n', 257, 'x', '{\"a\": [1, \"b\"]}'), "
+        "(2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
+    ),
+    "UPDATE a SET w = 'new' WHERE i = 1",
+    "SET binlog_row_image = MINIMAL",
+    "UPDATE a SET w = 'newer' WHERE i = 1",
+    "DELETE FROM a WHERE i = 2",
+    "SET binlog_row_image = FULL",
+    "SET binlog_row_value_options = PARTIAL_JSON",
+    "UPDATE a SET j = JSON_SET(j, '$.a[0]', 2) WHERE i = 1",
+    "SET binlog_row_value_options = ''",
+    "SET binlog_rows_query_log_events = ON",
+    "INSERT INTO a (i) VALUES\n(3)",
+    "SET binlog_rows_query_log_events = OFF",
+    "BEGIN",
+    "INSERT INTO a (i) VALUES (4)",
+    "SAVEPOINT s",
+    "INSERT INTO a (i) VALUES (5)",
+    "COMMIT",
+    "SET foreign_key_checks = 0",
+    "SET time_zone = '+02:00'",
+    "INSERT INTO a (i, u) VALUES (6, NOW())",
+    "SET sql_mode = 'ANSI_QUOTES'",
+    'CREATE TABLE "b" (i INT)',
+    "SET NAMES latin1",
+    "CREATE DEFINER = CURRENT_USER PROCEDURE p() BEGIN SELECT 1; SELECT 2; END",
+    "SET auto_increment_increment = 3",
+    "DROP PROCEDURE p",
+    "SET binlog_transaction_compression = ON",
+    "INSERT INTO a (i) VALUES (7)",
+    "SET binlog_transaction_compression = OFF",
+    "SET gtid_next = 'AUTOMATIC:tag'",
+    "INSERT INTO a (i) VALUES (8)",
+    "SET gtid_next = AUTOMATIC",
+    "XA START 'x'",
+    "INSERT INTO a (i) VALUES (9)",
+    "XA END 'x'",
+    "XA PREPARE 'x'",
+    "XA COMMIT 'x'",
+    "SET binlog_format = STATEMENT",
+    "SET TIMESTAMP = 1500000000.5",
+    "INSERT INTO b SELECT 1",
+    f"CREATE TABLE c (a {members(3)}, b {members(8)}, c {members(9)}, d {members(64)})",
+    "SET binlog_format = ROW",
+    "INSERT INTO c VALUES (5, 130, 257, 1 << 63 | 1 << 40 | 1 << 17 | 3)",
+    "FLUSH LOGS",
+]
+# What frames the output, and what mysqlbinlog 9.7 adds that the log does not hold.
+FRAME = re.compile(
+    r"# The proper term|# to make the statement|/\*!505?[03].*(PSEUDO_SLAVE_MODE|COMPLETION_TYPE)"
+    r"|DELIMITER|# has_generated_invisible|# End of log file|.*added by mysqlbinlog"
+)
+
+
+def of_mysqlbinlog(server: MysqlServer, file: Path) -> list[str]:
+    """Return what the server's own mysqlbinlog prints."""
+    lines = mysqlbinlog(server, file)
+    return list(without_places_inside(line for line in lines if not FRAME.match(line)))
+
+
+def without_places_inside(lines: Iterator[str]) -> Iterator[str]:
+    """Take places and checksums off the events of payloads, which are the payload's own."""
+    inside = False
+    for line in lines:
+        if line.startswith("# Start of compressed"):
+            inside = True
+        elif line.startswith("# End of compressed"):
+            inside = False
+        elif inside and line.startswith("# at "):
+            continue
+        elif inside:
+            yield re.sub(r"end_log_pos \d+ CRC32 0x\w+ ", "end_log_pos 0 ", line)
+            continue
+        yield line
+
+
+@pytest.mark.server
+def test_a_log_reads_as_with_the_servers_mysqlbinlog(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    settings: dict[str, Any] = {"binlog_row_metadata": "MINIMAL"}
+    folder = tmp_path_factory.mktemp("text")
+    with MysqlServer(folder, version="9", settings=settings) as server:
+        with connect(server.endpoint) as connection, connection.cursor() as cursor:
+            for statement in SCRIPT:
+                cursor.execute(statement)
+            cursor.execute("SELECT @@log_bin_basename")
+            ((base,),) = cursor.fetchall()
+        file = Path(f"{base}.000001")
+        expected = of_mysqlbinlog(server, file)
+        assert lines_of(file) == expected
+
+
+# What mariadb-binlog 11.8 prints of the groups of ALTER TABLE.
+TWO_PHASES = """\
+GTID N-N-N ddl START ALTER thread_id=N
+### ALTER TABLE t ADD COLUMN b INT DEFAULT 1, ALGORITHM=COPY
+GTID N-N-N ddl COMMIT ALTER id= N thread_id=N
+### ALTER TABLE t ADD COLUMN b INT DEFAULT 1, ALGORITHM=COPY
+GTID N-N-N ddl START ALTER thread_id=N
+### ALTER TABLE t ADD UNIQUE (b), ALGORITHM=COPY
+GTID N-N-N ddl ROLLBACK ALTER id= N thread_id=N
+### ALTER TABLE t ADD UNIQUE (b), ALGORITHM=COPY
+GTID N-N-N ddl thread_id=N
+ALTER TABLE t ADD COLUMN c INT
+"""
+
+
+@pytest.mark.server
+def test_alter_table_in_two_phases_reads_as_with_mariadb_binlog(
+    mariadb_server: MariadbServer, mariadb_database: str
+) -> None:
+    with (
+        connect(mariadb_server.endpoint, mariadb_database) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+        cursor.execute("INSERT INTO t VALUES (1), (2)")
+        cursor.execute("FLUSH BINARY LOGS")
+        cursor.execute("SELECT @@log_bin_basename")
+        ((base,),) = cursor.fetchall()
+        cursor.execute("SHOW MASTER STATUS")
+        ((name, *_),) = cursor.fetchall()
+        cursor.execute("SET binlog_alter_two_phase = ON")
+        cursor.execute("ALTER TABLE t ADD COLUMN b INT DEFAULT 1, ALGORITHM=COPY")
+        with pytest.raises(pymysql.err.IntegrityError):
+            cursor.execute("ALTER TABLE t ADD UNIQUE (b), ALGORITHM=COPY")
+        cursor.execute("SET binlog_alter_two_phase = OFF")
+        cursor.execute("ALTER TABLE t ADD COLUMN c INT")
+    lines = lines_of(Path(base).with_name(name))
+    shown = [
+        re.sub(r"(GTID|[-=]) ?\d+", lambda match: re.sub(r"\d+", "N", match[0]), group[1])
+        for line in lines
+        if (group := re.search(r"((GTID|(### )?ALTER) .*)", line)) and "Gtid list" not in line
+    ]
+    assert shown == TWO_PHASES.splitlines()

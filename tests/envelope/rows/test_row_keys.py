@@ -1,0 +1,50 @@
+"""Keys that are read past the other columns, compared with those of the records."""
+
+from __future__ import annotations
+
+import pytest
+from librt.strings import BytesWriter
+
+from connector.binlog.events.rows import RowsEvent
+from connector.envelope.key_watch import WatchedTable
+from connector.envelope.published_table import PublishedTable
+from connector.envelope.rows.row_keys import RowKeys
+from connector.envelope.schemas.table_schema import TableSchema
+from connector.errors import ConnectorError
+from tests.golden.golden import GoldenLog, logs, with_inner_events
+
+
+def written_keys(rows: RowsEvent, schema: TableSchema) -> list[list[bytes]]:
+    """Return the keys of the images of each row, as they are written."""
+    table = PublishedTable(rows.table_map, schema, "topic", WatchedTable())
+    images = table.images(rows)
+    out = BytesWriter()
+    found: list[list[bytes]] = []
+    while images.next_row():
+        keys: list[bytes] = []
+        for present in (rows.before_columns_present, rows.after_columns_present):
+            if present is not None:
+                out.truncate(0)
+                images.put(out)
+                key = images.key(out)
+                if key is not None and key not in keys:
+                    keys.append(key)
+        found.append(keys)
+    return found
+
+
+@pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
+def test_keys_are_those_of_the_records(log: GoldenLog) -> None:
+    for event in with_inner_events(log.events()):
+        rows = event.body
+        if not isinstance(rows, RowsEvent) or not rows.table_map.columns:
+            continue
+        try:
+            schema = TableSchema.from_table_map(rows.table_map, "here")
+            expected = written_keys(rows, schema)
+        except ConnectorError:
+            # Such rows have no record to compare with.
+            continue
+        keys = RowKeys(rows, schema)
+        assert [keys.of(row) for row in rows.split()] == expected
+        assert [keys.of(row) for row in rows.split(1)] == expected[1:]

@@ -1,0 +1,16 @@
+"""How long the stories are that could go on for ever: simulations, replays, kills.
+
+`make test` runs the short form of each, `make test-all` (TESTS=all) the full one.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+FULL: Final = os.environ.get("TESTS") == "all"
+
+
+def length(*, short: int, full: int) -> int:
+    """Return how many rounds a story has in this run."""
+    return full if FULL else short

@@ -1,0 +1,60 @@
+"""Places between two transactions: behind the one, before the other, rising."""
+
+from __future__ import annotations
+
+from connector.contract import Sequence
+from connector.progress.between import BetweenOrder
+from connector.progress.order import TransactionOrder
+
+FILE = "binlog.000007"
+
+
+def taken(between: BetweenOrder, file: str, position: int, count: int = 1) -> Sequence:
+    place = between.take(file, position, count)
+    return Sequence(place.epoch, place.file, place.position, place.event, place.row)
+
+
+def test_what_stands_between_transactions_rises() -> None:
+    order = TransactionOrder()
+    between = BetweenOrder(order, FILE, 4, 0)
+    places = [
+        taken(between, FILE, 4, 3),
+        taken(between, FILE, 4),
+        Sequence(*order.place(FILE, 4), 0, 0),
+        taken(between, FILE, 300, 10**8),
+        taken(between, FILE, 300),
+        Sequence(*order.place(FILE, 300), 0, 0),
+        taken(between, FILE, 500),
+        Sequence(*order.place("binlog.000008", 4), 0, 0),
+    ]
+    assert places == sorted(set(places))
+    assert places[0] == Sequence(1, 7, 3, 0, 0)
+    assert places[4] == Sequence(1, 7, 299, 1, 0)
+
+
+def test_a_restart_at_the_same_place_counts_on() -> None:
+    before = BetweenOrder(TransactionOrder(), FILE, 300, 0)
+    last = taken(before, FILE, 300, 5)
+    again = BetweenOrder(
+        TransactionOrder(epoch=1, file=FILE, position=300),
+        FILE,
+        300,
+        before.count_at(FILE, 300),
+    )
+    assert taken(again, FILE, 300) == Sequence(1, 7, 299, 0, 5) > last
+
+
+def test_the_count_is_of_one_place() -> None:
+    between = BetweenOrder(TransactionOrder(), FILE, 300, 5)
+    assert between.count_at(FILE, 300) == 5
+    assert between.count_at(FILE, 400) == 0
+    taken(between, FILE, 400, 2)
+    assert between.count_at(FILE, 400) == 2
+
+
+def test_another_server_may_have_lower_places() -> None:
+    order = TransactionOrder(epoch=1, file=FILE, position=300, same_server=False)
+    between = BetweenOrder(order, FILE, 300, 0)
+    copied = taken(between, FILE, 300)
+    following = Sequence(*order.place("binlog.000002", 4), 0, 0)
+    assert Sequence(1, 7, 299, 0, 0) < copied < following

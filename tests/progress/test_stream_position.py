@@ -1,0 +1,142 @@
+"""Progress that was read becomes a start point, or a refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from connector.changes.added_columns import AddedColumn, DefaultKind
+from connector.errors import SourceRefused, SourceUnavailable
+from connector.gtid import GtidSet, MariadbGtidSet
+from connector.progress.progress_record import Progress
+from connector.progress.server_identity import ServerIdentity
+from connector.progress.start_point import StartPoint
+from connector.progress.stream_position import StreamPosition, added_columns, start_point
+from tests.errors.texts import says
+
+GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
+
+
+def progress(**facts: Any) -> Progress:
+    values: dict[str, Any] = {
+        "flavour": "mysql",
+        "gtid_set": GTIDS,
+        "file": "binlog.000002",
+        "position": 900,
+        "epoch": 1,
+        "seq": "",
+        "server_uuid": "first",
+        "instance": "a",
+        "host": "there",
+        "pid": 7,
+        "committed_at_ms": 1,
+    }
+    return Progress(**(values | facts))
+
+
+def identity(**facts: Any) -> ServerIdentity:
+    values: dict[str, Any] = {
+        "flavour": "mysql",
+        "version": "8.0.31",
+        "version_number": (8, 0, 31),
+        "server_uuid": "first",
+        "server_id": 1,
+        "gtid": True,
+    }
+    return ServerIdentity(**(values | facts))
+
+
+def refusal(last: Progress, server: ServerIdentity) -> str:
+    with pytest.raises(SourceRefused) as caught:
+        start_point(last, server, "source db:3306")
+    return caught.value.text
+
+
+def test_a_stream_by_gtid_goes_on_by_gtid_also_on_another_server() -> None:
+    point = start_point(progress(), identity(server_uuid="second"), "")
+    # Files and positions are of the first server.
+    assert point == StartPoint("mysql", GtidSet.parse(GTIDS), "", 4)
+
+
+def test_a_stream_goes_on_in_the_file_where_it_stands() -> None:
+    point = start_point(progress(file_created=1_700_000_000), identity(), "")
+    assert point == StartPoint(
+        "mysql", GtidSet.parse(GTIDS), "binlog.000002", 900, file_created=1_700_000_000
+    )
+
+
+def test_a_mariadb_stream_goes_on_by_gtid() -> None:
+    last = progress(flavour="mariadb", gtid_set="0-1-5")
+    point = start_point(last, identity(flavour="mariadb", gtid=True), "")
+    assert point.gtid_set == MariadbGtidSet.parse("0-1-5")
+
+
+def test_a_stream_by_position_goes_on_by_position_also_when_gtids_were_turned_on() -> None:
+    point = start_point(progress(gtid_set=None), identity(gtid=True), "")
+    assert (point.gtid_set, point.file, point.position) == (None, "binlog.000002", 900)
+
+
+def test_a_position_means_nothing_on_another_server() -> None:
+    assert refusal(progress(gtid_set=None), identity(server_uuid="second")) == (
+        "source db:3306: the stream stands at binlog.000002:900 of server first, but this is "
+        "server second, and positions mean nothing on another server: go back to the first, or "
+        'give the pipeline a new name and set source.start = "snapshot"; only with gtid_mode = ON '
+        "from its start on can a stream change the server"
+    )
+
+
+def test_a_stream_by_gtid_needs_gtids() -> None:
+    assert refusal(progress(), identity(gtid=False)) == (
+        "source db:3306: the stream has been read by GTID, but the server's gtid_mode is off: "
+        "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set source.start = "
+        '"position:binlog.000002:900"'
+    )
+    assert refusal(progress(), identity(gtid=False, server_uuid="second")).endswith(
+        'give the pipeline a new name and set source.start = "snapshot"'
+    )
+
+
+def test_another_product_is_another_stream() -> None:
+    assert refusal(progress(), identity(flavour="mariadb")) == (
+        "source db:3306: the stream was read from mysql, this is mariadb: give the pipeline a new "
+        'name and set source.start = "snapshot"'
+    )
+
+
+def standing(**facts: Any) -> StreamPosition:
+    """A stream that goes on in the middle of a file, on the server that committed everything."""
+    server = identity(server_uuid=GTIDS.partition(":")[0])
+    last = progress(server_uuid=server.server_uuid, **facts)
+    return StreamPosition(server, start_point(last, server, ""), last, source="db:3306")
+
+
+def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
+    stream = standing()
+    stream.opened_behind("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    stream.opened_behind("binlog.000003", GtidSet.parse(GTIDS))
+    with pytest.raises(SourceUnavailable) as caught:
+        stream.opened_behind("binlog.000001", GtidSet())
+    assert says(caught.value.text, "failover.doubt_file", address="db:3306", gtids=GTIDS)
+
+
+def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() -> None:
+    waiting = {
+        "xid": "X'61',X'',1",
+        "gtid": f"{GTIDS[:-3]}2",
+        "file": "binlog.000001",
+        "position": 400,
+        "before": None,
+        "held": True,
+        "other_tables": [],
+    }
+    stream = standing(prepared=[waiting])
+    stream.opened_behind("binlog.000001", GtidSet())
+    stream.opened_behind("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    with pytest.raises(SourceUnavailable):
+        stream.opened_behind("binlog.000003", GtidSet.parse(f"{GTIDS[:-1]}4"))
+
+
+def test_added_columns_are_remembered() -> None:
+    last = progress(added_columns={"shop.orders": [["x", "literal", "7"]]})
+    assert added_columns(last) == {"shop.orders": [AddedColumn("x", DefaultKind.LITERAL, "7")]}

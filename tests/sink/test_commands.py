@@ -1,0 +1,45 @@
+"""Requests that travel by Kafka."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.settings.sections import KafkaSettings
+from connector.sink.commands import CommandListener, write_command
+
+if TYPE_CHECKING:
+    from local_stack import KafkaBroker
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_SECONDS = 30.0
+
+
+# Three seconds are less than the client would wait for a request by default.
+@pytest.mark.parametrize("request_timeout_seconds", [3, 30])
+def test_a_pipeline_hears_what_it_is_asked_and_nothing_that_others_are(
+    kafka_broker: KafkaBroker, request_timeout_seconds: float
+) -> None:
+    settings = KafkaSettings(
+        bootstrap_servers=[kafka_broker.endpoint.bootstrap],
+        topic_prefix=f"c{uuid.uuid4().hex[:8]}",
+        request_timeout_seconds=request_timeout_seconds,
+    )
+    write_command(settings, "other", "snapshot", tables=["shop.a"])
+    first = write_command(settings, "pipe", "snapshot", tables=["shop.b"])
+    listener = CommandListener(settings, "pipe", 0)
+    try:
+        heard = [listener.requests.get(timeout=PATIENCE_SECONDS)]
+        second = write_command(settings, "pipe", "replay", table="shop.c")
+        heard.append(listener.requests.get(timeout=PATIENCE_SECONDS))
+    finally:
+        listener.close()
+    for _, request in heard:
+        request.pop("asked_by")
+    assert heard == [
+        (first, {"command": "snapshot", "tables": ["shop.b"]}),
+        (second, {"command": "replay", "table": "shop.c"}),
+    ]

@@ -1,0 +1,29 @@
+"""What is shown of a copy is never less than what was copied."""
+
+from __future__ import annotations
+
+import pytest
+
+from connector.cli.snapshot import _total
+from connector.envelope.key_watch import WatchedTable
+from connector.metrics.figures import CopyFigures
+from connector.settings.sections import SnapshotSettings
+from connector.snapshot.table_copy import TableCopy
+from connector.snapshot.table_state import TableState
+
+
+@pytest.mark.parametrize(
+    ("estimated", "rows", "shown", "eta"),
+    [(300, 100, 300, 20.0), (100, 100, 100, None), (100, 150, 150, None), (0, 50, 50, None)],
+)
+def test_an_estimate_that_is_passed_tells_nothing_of_the_rest(
+    estimated: int, rows: int, shown: int, eta: float | None
+) -> None:
+    state = TableState("shop", "orders", "copying", estimated_rows=estimated)
+    copy = TableCopy(state, WatchedTable(), SnapshotSettings())
+    copy.count_rows(rows, 0, 10.0)
+    per_second = rows / 10
+    assert copy.figures(20.0) == CopyFigures(rows, shown, per_second, eta)
+    assert _total(state) == (estimated if eta is not None else None)
+    state.phase = "complete"
+    assert _total(state) == rows

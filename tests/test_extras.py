@@ -1,0 +1,80 @@
+"""Without the packages of an extra, what needs them names the extra."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# As where these packages are not installed.
+WITHOUT = """
+import sys
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"delta", "deltalake", "py4j", "pyarrow", "pyspark"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Without())
+"""
+
+
+def without_extras(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT + program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_spark_job_names_its_extra() -> None:
+    done = without_extras(
+        "sys.argv = ['stream_jobs', 'x.toml']\n"
+        "from stream_jobs.__main__ import main\nsys.exit(main())"
+    )
+    assert done.returncode == 2, done.stderr
+    assert json.loads(done.stdout) == {
+        "event": "failed",
+        "error": "the job needs more packages (No module named 'py4j'): pip install "
+        "'binlog-connector[spark]'",
+    }
+    assert done.stderr == ""
+
+
+def test_the_demo_names_its_extra() -> None:
+    done = without_extras(
+        "sys.argv = ['binlog-connector', 'demo']\nfrom connector.cli import main\nmain()"
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: the demo needs more packages (No module named 'deltalake'): pip install "
+        "'binlog-connector[demo]'\n"
+    )
+
+
+TO_ARROW = """
+from connector.reader import open_binlog
+from tests.reader.log_files import three_transactions
+open_binlog(three_transactions().data).to_arrow()
+"""
+REFUSED = "connector.errors.ConfigError"
+NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pip install"
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("import connector.reader.spark", f"{NEEDS} 'binlog-connector[spark]'"),
+        (
+            TO_ARROW,
+            f"{REFUSED}: Arrow needs pyarrow: pip install 'binlog-connector[arrow]'",
+        ),
+    ],
+)
+def test_the_library_names_its_extras(program: str, said: str) -> None:
+    done = without_extras(program)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, said)

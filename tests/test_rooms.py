@@ -1,0 +1,80 @@
+"""The rooms of the package: what lies in it, and that no modules know each other in a circle.
+
+import-linter (`make lint`) looks at the order of the rooms; here are modules, with their types.
+"""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "connector"
+LOOSE = {"__init__.py", "__main__.py", "compiled.py", "contract.py"}
+# An event holds its body, and the body of this one holds events: one type that names itself.
+RECURSIVE = ("connector.binlog.events.transaction_payload", "connector.binlog.event")
+
+
+def modules() -> dict[str, Path]:
+    """Return the sources by the names of their modules."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports() -> dict[str, set[str]]:
+    """Return the modules that each module imports, also those under TYPE_CHECKING."""
+    known = modules()
+    graph: dict[str, set[str]] = {}
+    for name, path in known.items():
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                members = {f"{node.module}.{alias.name}" for alias in node.names}
+                found |= members | {node.module}
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+        graph[name] = {other for other in found if other in known and other != name}
+        if path.name == "__init__.py":
+            continue
+        # The module is asked for, not the package that it is in.
+        graph[name] -= {other for other in graph[name] if f"{name}.".startswith(f"{other}.")}
+    return graph
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return modules of which each imports the one before it, the first one twice; or nothing."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle_not_even_for_types() -> None:
+    graph = imports()
+    module, other = RECURSIVE
+    graph[module].remove(other)
+    assert circle(graph) == []
+
+
+def test_no_folders_of_a_room_import_each_other_in_a_circle() -> None:
+    known = modules()
+    folders: dict[str, set[str]] = {}
+    for name, others in imports().items():
+        if name.startswith("connector.reader"):
+            continue  # Its `arrow` folder belongs to the library's classes, which make batches.
+        folder = name if known[name].name == "__init__.py" else name.rpartition(".")[0]
+        for other in others - set(RECURSIVE[1:]):
+            there = other if known[other].name == "__init__.py" else other.rpartition(".")[0]
+            if "connector" not in (folder, there) and folder != there:
+                folders.setdefault(folder, set()).add(there)
+    assert circle(folders) == []
+
+
+def test_nothing_lies_in_the_package_itself_but_its_entry_points_and_its_contracts() -> None:
+    assert {path.name for path in PACKAGE.glob("*.py")} <= LOOSE
