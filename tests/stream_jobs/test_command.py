@@ -165,7 +165,13 @@ def test_a_wrong_configuration_is_told_before_spark_starts_and_the_exit_code_is_
 ) -> None:
     config = write_config(tmp_path, "broker:9092", "shop", 'kind = "sometimes"')
     with Command(config) as command:
-        assert command.line("failed")["error"] == (
-            f"{config}: trigger.kind: Input should be 'processingTime' or 'availableNow'"
+        failed = command.line("failed")
+        assert (failed["code"], failed["error"]) == (
+            "C106",
+            (
+                f"{config}: trigger.kind: Input should be 'processingTime' or 'availableNow'; "
+                "`binlog-connector config stream_job.toml` explains the key"
+            ),
         )
         assert command.end() == 2
+        assert command.errors() == f"error: [C106] {failed['error']}\n"
