@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.binlog.columns.row_plan import describe
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
 
 
-def misfit(rows: RowsEvent) -> str | None:
+def misfit(rows: RowsEvent) -> DecodeError | None:
     """Return why the rows of an event of MariaDB cannot be read; None where they can be.
 
     Of rows without such columns, and of those that are refused already, it is always None.
@@ -42,25 +42,27 @@ def misfit(rows: RowsEvent) -> str | None:
     ]
     if not any(place in plan.old_temporal for places in images for place in places):
         return None
-    image = rows.images()
+    if _fit(plan, rows.images(), images):
+        return None
+    columns = rows.table_map.columns
+    names = [describe(columns[place], place) for place in plan.old_temporal]
+    return DecodeError(log_rows.OLD_FRACTION, columns=names)
+
+
+def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
+    """Return whether the bytes up to the end are rows, each with images of these columns."""
     try:
         while image.offset < image.end:
             for places in images:
-                _require_fit(plan, image, places)
+                if not _skip(plan, image, places):
+                    return False
     except DecodeError:
-        columns = rows.table_map.columns
-        names = " or ".join(describe(columns[place], place) for place in plan.old_temporal)
-        return (
-            f"{names} has digits after the second in MariaDB's old format "
-            "(mysql56_temporal_format=OFF), and the log does not tell how many: rebuild the table "
-            "(SET GLOBAL mysql56_temporal_format = ON; ALTER TABLE ... FORCE) and read from there "
-            "on, or exclude the table"
-        )
-    return None
+        return False
+    return True
 
 
-def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int]) -> None:
-    """Move behind one row image; raise DecodeError where its bytes cannot be one."""
+def _skip(plan: RowPlan, image: PayloadReader, places: list[int]) -> bool:
+    """Move behind one row image; return False, or raise DecodeError, if its bytes are none."""
     count: i64 = len(places)
     nulls = image.take((count + 7) >> 3)
     unused = count & 7
@@ -68,8 +70,7 @@ def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int]) -> None
         last: i64 = image.data[nulls + (count >> 3)]
         ones: i64 = 0xFF
         if last >> unused != ones >> unused:
-            reason = "a null bitmap is not filled up with ones"
-            raise DecodeError(reason)
+            return False
     for number, place in enumerate(places):
         bits: i64 = image.data[nulls + (number >> 3)]
         if bits >> (number & 7) & 1:
@@ -78,3 +79,4 @@ def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int]) -> None
             plan.readers[place].read(image)
         else:
             plan.readers[place].skip(image)
+    return True

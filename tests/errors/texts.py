@@ -28,6 +28,21 @@ def says(said: str, key: str, /, **values: object) -> bool:
     return CAUSES[key].pattern(**values).fullmatch(said) is not None
 
 
-def shown(code: ErrorCode, /, **facts: object) -> str:
-    """Return what a program prints of a code and its facts."""
+def text_of(code: ErrorCode, /, **facts: object) -> str:
+    """Return the text of a code, without the code."""
     return Message(code, facts).text
+
+
+def shown(code: ErrorCode, /, **facts: object) -> str:
+    """Return what a program shows of an error: `str(error)`."""
+    message = Message(code, facts)
+    return with_code(message.shown_code, message.text)
+
+
+def with_code(code: ErrorCode, said: str) -> str:
+    """Return what a program shows of a text with this code, or of the start of one.
+
+    Once every call site gives facts, the code is before the text.
+    """
+    del code
+    return said
