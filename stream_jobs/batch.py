@@ -26,6 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 
 from connector.contract import OP_DELETE
 from connector.errors import mirror
+from connector.errors.message import Message
 from stream_jobs.latest_changes import (
     OP,
     PLACE,
@@ -36,7 +37,7 @@ from stream_jobs.latest_changes import (
     typed_changes,
 )
 from stream_jobs.mirrors import TableRows
-from stream_jobs.problems import Problem, Problems
+from stream_jobs.problems import Problems
 from stream_jobs.records import Place, summarize, typed_records
 from stream_jobs.sequence import HI, LO, PackedSequence
 
@@ -167,7 +168,7 @@ class BatchApplier:
             return TableReport(changes, 0, 0, changes, None)
         keyless = next((part.keyless for part in parts if part.keyless is not None), None)
         if keyless is not None:
-            raise keyless.corrupt(Problem(mirror.NO_KEY, {}))
+            raise keyless.corrupt(Message(mirror.NO_KEY, {}))
         if not table.parses:
             return TableReport(changes, 0, 0, sum(part.rows for part in parts), None)
         topic = parts[0].topic

@@ -28,25 +28,23 @@ from connector.contract import (
     OP_TRUNCATE,
     OP_UPDATE,
 )
-from connector.errors import mirror
-from stream_jobs.problems import Problem
+from connector.errors import MirrorError, mirror
+from connector.errors.message import Message
 from stream_jobs.sequence import PackedSequence, pack_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
-    from connector.errors import MirrorError
-
 # A row of a copy stands in the order of changes, and is applied as an update is.
 ROW_OPS = (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ)
 
 _PROBLEMS = (
-    Problem(mirror.NO_SEQUENCE, {}),
-    Problem(mirror.WRONG_SEQUENCE, {}),
-    Problem(mirror.NO_HEADER, {"header": HEADER_OP}),
-    Problem(mirror.WRONG_OP, {}),
-    Problem(mirror.NO_HEADER, {"header": HEADER_SCHEMA}),
-    Problem(mirror.NO_VALUE, {}),
+    Message(mirror.NO_SEQUENCE, {}),
+    Message(mirror.WRONG_SEQUENCE, {}),
+    Message(mirror.NO_HEADER, {"header": HEADER_OP}),
+    Message(mirror.WRONG_OP, {}),
+    Message(mirror.NO_HEADER, {"header": HEADER_SCHEMA}),
+    Message(mirror.NO_VALUE, {}),
 )
 
 
@@ -101,10 +99,21 @@ class Place:
     offset: int
     seq: PackedSequence | None
 
-    def corrupt(self, problem: Problem) -> MirrorError:
-        """Return the error that names this record."""
-        sequence = None if self.seq is None else self.seq.unpack()
-        return problem.at(self.topic, self.partition, self.offset, sequence)
+    def corrupt(self, why: Message) -> MirrorError:
+        """Return the error that names this record, and why it is refused."""
+        topic, partition, offset = self.topic, self.partition, self.offset
+        if self.seq is None:
+            return MirrorError(
+                mirror.UNPLACED_RECORD, topic=topic, partition=partition, offset=offset, why=why
+            )
+        return MirrorError(
+            mirror.RECORD,
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            seq=self.seq.unpack(),
+            why=why,
+        )
 
 
 @dataclass(frozen=True, slots=True)

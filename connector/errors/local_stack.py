@@ -139,7 +139,7 @@ NO_LDD = ErrorCode(
     "the libraries of {program} cannot be checked without ldd",
     "install libc-bin",
     end=End.FAILED,
-    cause="ldd lists the libraries that a program needs. It is not on the PATH.",
+    cause="The program ldd lists the libraries that a program needs. It is not on the PATH.",
     example={"program": _MYSQLD},
 )
 NO_DATA = ErrorCode(

@@ -6,8 +6,6 @@ from connector.errors.code import End, ErrorCode
 
 _CONFIGURATION = End.CONFIGURATION
 _LISTS = "`{reference}` lists the keys"
-_EXPLAINS = "`{reference}` explains the key"
-_KEY = "{path}: {key}: "
 _REFERENCE: dict[str, object] = {"reference": "binlog-connector config"}
 _FILE: dict[str, object] = {"path": "connector.toml", **_REFERENCE}
 _MISTYPED = "A key that does not exist is an error, because it may be one that is mistyped."
@@ -60,8 +58,8 @@ MISSING = ErrorCode(
 )
 WRONG_VALUE = ErrorCode(
     "C106",
-    _KEY + "{said}",
-    _EXPLAINS,
+    "{path}: {key}: {said}",
+    "`{reference}` explains the key",
     end=_CONFIGURATION,
     cause="The value has another type than the key, or is out of its range.",
     example={
@@ -127,132 +125,114 @@ READABLE_BY_ALL = ErrorCode(
     example={"path": "connector.toml", "keys": ["source.password"]},
 )
 
+UNFIT_VALUE = ErrorCode(
+    "C120",
+    "{path}: {key}: {why}",
+    "`{reference}` explains the key",
+    end=_CONFIGURATION,
+    frame=True,
+    cause="A check of the product refuses the value. The code that is shown is that of the check.",
+    example={**_FILE, "key": "source", "why": "give either password or password_file, not both"},
+)
 PORT = ErrorCode(
     "C121",
-    _KEY + "a port is a number from 1 to 65535",
-    _EXPLAINS,
+    "a port is a number from 1 to 65535",
     end=_CONFIGURATION,
     cause=_FORM,
-    example={**_FILE, "key": "source.failover_hosts.0"},
 )
 ADDRESS = ErrorCode(
     "C122",
-    _KEY + "give HOST or HOST:PORT, an IPv6 address in brackets",
-    _EXPLAINS,
+    "give HOST or HOST:PORT, an IPv6 address in brackets",
     end=_CONFIGURATION,
     cause=_FORM,
-    example={**_FILE, "key": "kafka.bootstrap_servers.0"},
 )
 LISTEN = ErrorCode(
     "C123",
-    _KEY + "give HOST:PORT to listen on, such as 127.0.0.1:9400",
-    _EXPLAINS,
+    "give HOST:PORT to listen on, such as 127.0.0.1:9400",
     end=_CONFIGURATION,
     cause=_FORM,
-    example={**_FILE, "key": "metrics.listen"},
 )
 NAME = ErrorCode(
     "C124",
-    _KEY + "a name has ASCII letters, digits, dots, _ and - alone",
-    _EXPLAINS,
+    "a name has ASCII letters, digits, dots, _ and - alone",
     end=_CONFIGURATION,
     cause="The name of a pipeline is part of names in Kafka, which have no other characters.",
-    example={**_FILE, "key": "name"},
 )
 PREFIX = ErrorCode(
     "C125",
-    _KEY + "a prefix has ASCII letters, digits, _ and - alone",
-    _EXPLAINS,
+    "a prefix has ASCII letters, digits, _ and - alone",
     end=_CONFIGURATION,
     cause="A prefix begins the names of topics. A dot separates it from the rest.",
-    example={**_FILE, "key": "kafka.topic_prefix"},
 )
 TABLE = ErrorCode(
     "C126",
-    _KEY + '"{value}" does not name a table: write DATABASE.TABLE, * for any name',
-    _EXPLAINS,
+    '"{value}" does not name a table: write DATABASE.TABLE, * for any name',
     end=_CONFIGURATION,
     cause="A table is named together with its database.",
-    example={**_FILE, "key": "source.tables.0", "value": ".orders"},
+    example={"value": ".orders"},
 )
 DATABASE = ErrorCode(
     "C127",
-    _KEY
-    + '"{value}" does not name a table: write DATABASE.TABLE, * for any name (did you mean '
-    + '"{value}.*"?)',
-    _EXPLAINS,
+    '"{value}" does not name a table: write DATABASE.TABLE, * for any name (did you mean '
+    '"{value}.*"?)',
     end=_CONFIGURATION,
     cause="A table is named together with its database.",
-    example={**_FILE, "key": "source.tables.0", "value": "erp"},
+    example={"value": "erp"},
 )
 START = ErrorCode(
     "C130",
-    _KEY
-    + '"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or timestamp:TIME',
-    _EXPLAINS,
+    '"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or timestamp:TIME',
     end=_CONFIGURATION,
     cause="A new pipeline begins with a copy of the tables, or at a position in the log.",
-    example={**_FILE, "key": "source.start", "value": "now"},
+    example={"value": "now"},
 )
 SIMILAR_START = ErrorCode(
     "C131",
-    _KEY
-    + '"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or timestamp:TIME '
-    + '(did you mean "{meant}"?)',
-    _EXPLAINS,
+    '"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or timestamp:TIME '
+    '(did you mean "{meant}"?)',
     end=_CONFIGURATION,
     cause="A new pipeline begins with a copy of the tables, or at a position in the log.",
-    example={**_FILE, "key": "source.start", "value": "snapoot", "meant": "snapshot"},
+    example={"value": "snapoot", "meant": "snapshot"},
 )
 START_GTID = ErrorCode(
     "C132",
-    _KEY
-    + '"{value}" is not gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or '
-    + "gtid:0-1-77",
-    _EXPLAINS,
+    '"{value}" is not gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or '
+    "gtid:0-1-77",
     end=_CONFIGURATION,
     cause="The set of GTIDs after which the pipeline begins is missing.",
-    example={**_FILE, "key": "source.start", "value": "gtid"},
+    example={"value": "gtid"},
 )
 START_POSITION = ErrorCode(
     "C133",
-    _KEY + '"{value}" is not position:FILE:POS, such as position:binlog.000042:4',
-    _EXPLAINS,
+    '"{value}" is not position:FILE:POS, such as position:binlog.000042:4',
     end=_CONFIGURATION,
     cause="A position is the name of a log file and the byte where an event begins.",
-    example={**_FILE, "key": "source.start", "value": "position:42"},
+    example={"value": "position:42"},
 )
 START_TIME = ErrorCode(
     "C134",
-    _KEY + '"{value}" is not timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z',
-    _EXPLAINS,
+    '"{value}" is not timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z',
     end=_CONFIGURATION,
     cause="The time is written as ISO 8601 says.",
-    example={**_FILE, "key": "source.start", "value": "timestamp:noon"},
+    example={"value": "timestamp:noon"},
 )
 TWO_PASSWORDS = ErrorCode(
     "C140",
-    _KEY + "give either password or password_file, not both",
-    _EXPLAINS,
+    "give either password or password_file, not both",
     end=_CONFIGURATION,
     cause="It would not be clear which of the two passwords is meant.",
-    example={**_FILE, "key": "source"},
 )
 TWO_SASL_PASSWORDS = ErrorCode(
     "C141",
-    _KEY + "give either sasl_password or sasl_password_file, not both",
-    _EXPLAINS,
+    "give either sasl_password or sasl_password_file, not both",
     end=_CONFIGURATION,
     cause="It would not be clear which of the two passwords is meant.",
-    example={**_FILE, "key": "kafka"},
 )
 LOGIN = ErrorCode(
     "C142",
-    _KEY
-    + "security_protocol {protocol} takes sasl_mechanism, sasl_username, and sasl_password or "
-    + "sasl_password_file",
-    _EXPLAINS,
+    "security_protocol {protocol} takes sasl_mechanism, sasl_username, and sasl_password or "
+    "sasl_password_file",
     end=_CONFIGURATION,
     cause="A login at Kafka needs all of these settings.",
-    example={**_FILE, "key": "kafka", "protocol": "SASL_SSL"},
+    example={"protocol": "SASL_SSL"},
 )

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from connector.errors import ConfigError
 from connector.errors import settings as codes
+from connector.errors.message import Message
 from connector.settings.nearest import nearest
 
 if TYPE_CHECKING:
@@ -32,10 +33,9 @@ class UnfitValueError(ValueError):
     """A check of ours refuses a value; where it stands is known later."""
 
     def __init__(self, code: ErrorCode, **facts: object) -> None:
-        """Give the facts of `code` besides the file, the key and the reference."""
-        super().__init__(code, facts)
-        self.code = code
-        self.facts = facts
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        self.message = Message(code, facts)
+        super().__init__(self.message)
 
 
 class FileSettings(BaseSettings):
@@ -138,7 +138,7 @@ class FileSettings(BaseSettings):
             return ConfigError(codes.SIMILAR_KEY, meant=meant, **facts)
         unfit = found.get("ctx", {}).get("error")
         if isinstance(unfit, UnfitValueError):
-            return ConfigError(unfit.code, **unfit.facts, **facts)
+            return ConfigError(codes.UNFIT_VALUE, why=unfit.message, **facts)
         return ConfigError(codes.WRONG_VALUE, said=found["msg"], **facts)
 
     @classmethod

@@ -132,9 +132,9 @@ def test_a_failure_is_the_last_line_and_the_exit_code_is_1(kafka: Kafka, tmp_pat
     ) as command:
         failed = command.line("failed")
         assert ": the header cdc.op is not c, u, d, r or t; " in failed["error"]
-        assert failed["code"] == "M204"
+        assert failed["code"] == "M206"
         assert command.end() == 1
-        assert command.errors().endswith(f"error: [M204] {failed['error']}\n")
+        assert command.errors().endswith(f"error: [M206] {failed['error']}\n")
 
 
 @pytest.mark.spark
