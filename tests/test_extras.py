@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import local_demo
+from connector.errors import arguments, local_demo
 from tests.errors.texts import shown
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +68,7 @@ from connector.reader import open_binlog
 from tests.reader.log_files import three_transactions
 open_binlog(three_transactions().data).to_arrow()
 """
-REFUSED = "connector.errors.ConfigError"
+REFUSED = "connector.errors.kinds.ConfigError"
 NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pip install"
 
 
@@ -78,7 +78,7 @@ NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pi
         ("import connector.reader.spark", f"{NEEDS} 'binlog-connector[spark]'"),
         (
             TO_ARROW,
-            f"{REFUSED}: Arrow needs pyarrow: pip install 'binlog-connector[arrow]'",
+            f"{REFUSED}: {shown(arguments.NO_PYARROW)}",
         ),
     ],
 )

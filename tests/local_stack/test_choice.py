@@ -150,6 +150,7 @@ def test_a_container_without_an_engine_says_what_to_do(
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     with pytest.raises(LocalStackError) as caught:
         source_server(SourceChoice(container=True), tmp_path).start()
+    assert caught.value.code is local_stack.NO_ENGINE
     text = caught.value.text
     assert text.startswith("no Docker engine answers: ")
     assert text.endswith(

@@ -163,6 +163,7 @@ def test_a_jar_without_a_server_is_named(tmp_path: Path) -> None:
         archive.writestr("README", "no server")
     with pytest.raises(LocalStackError) as caught:
         unpack_tarball_of_jar(path, "server.tar.gz", tmp_path)
+    assert caught.value.code is local_files.NO_MEMBER
     assert caught.value.text == (f"{path}: has no server.tar.gz; delete the file to fetch it again")
 
 

@@ -77,6 +77,7 @@ def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
     config.write_text(MINIMAL.replace("[kafka]", f'password_file = "{absent}"\n[kafka]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(config).source.read_password()
+    assert caught.value.code is codes.PASSWORD_FILE
     assert caught.value.text == (
         f"source.password_file {absent}: No such file or directory; name a file that this user may "
         "read"
@@ -85,6 +86,9 @@ def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
 
 def test_an_unknown_key_is_named(config: Path) -> None:
     config.write_text(MINIMAL.replace("server_id", "sever_id"))
+    with pytest.raises(ConfigError) as caught:
+        load_settings(config)
+    assert caught.value.code is codes.SEVERAL
     assert message_of(config) == (
         "FILE: 2 settings are wrong:\n"
         "  [C105] FILE: source.server_id is required; give it there, or set "
@@ -202,6 +206,9 @@ def test_a_start_that_does_not_exist_is_answered_by_those_that_do(
 ) -> None:
     config.write_text(in_section("[source]", f'start = "{start}"'))
     hint = "" if meant is None else f' (did you mean "{meant}"?)'
+    with pytest.raises(ConfigError) as caught:
+        load_settings(config)
+    assert caught.value.code is (codes.START if meant is None else codes.SIMILAR_START)
     assert message_of(config) == (
         f'FILE: source.start: "{start}" is not snapshot, earliest, latest, gtid:SET, '
         f"position:FILE:POS or timestamp:TIME{hint}; `binlog-connector config` explains the key"
@@ -253,6 +260,9 @@ def test_a_name_without_a_database_or_a_table_is_refused(
     config: Path, key: str, name: str, hint: str
 ) -> None:
     config.write_text(in_section("[source]", f'{key} = ["{name}"]'))
+    with pytest.raises(ConfigError) as caught:
+        load_settings(config)
+    assert caught.value.code is (codes.DATABASE if hint else codes.TABLE)
     assert message_of(config) == (
         f'FILE: source.{key}.0: "{name}" does not name a table: write DATABASE.TABLE, * for any '
         f"name{hint}; `binlog-connector config` explains the key"

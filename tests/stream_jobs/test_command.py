@@ -143,7 +143,9 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     options = '[kafka.options]\n"request.timeout.ms" = "500"\n"default.api.timeout.ms" = "600"\n'
     config.write_text(config.read_text(encoding="utf-8") + options, encoding="utf-8")
     with Command(config) as command:
-        assert command.line("failed")["error"] == (
+        failed = command.line("failed")
+        assert failed["code"] == mirror.KAFKA_FAILED.code
+        assert failed["error"] == (
             "Kafka at 127.0.0.1:1: TimeoutException: Timed out waiting for a node assignment. "
             "Call: listTopics.; check kafka.bootstrap_servers and kafka.options, and that the "
             "brokers answer"

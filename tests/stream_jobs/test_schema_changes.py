@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from connector.errors import mirror
 from stream_jobs.mirror import Mirror
 from stream_jobs.schema_registry import SchemaRegistry
+from tests.errors.texts import text_of
 from tests.stream_jobs.source import SourceTable, column
 
 if TYPE_CHECKING:
@@ -81,8 +83,8 @@ def test_a_step_that_died_behind_the_new_column_is_finished_by_the_next_run(
     with monkeypatch.context() as patched:
         # The column is there when its default is written.
         patched.setattr(Mirror, "_is_below", staticmethod(lambda _bound: 1 / 0))
-        assert job.error() == (
-            "ZeroDivisionError: division by zero; what Spark wrote to standard error has more"
+        assert job.error() == text_of(
+            mirror.SPARK_FAILED, kind="ZeroDivisionError", said="division by zero"
         )
     assert job.rows("items") == [(1, "old", None)]
     job.apply()
