@@ -25,7 +25,7 @@ from pyspark import StorageLevel, inheritable_thread_target
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 
 from connector.contract import OP_DELETE
-from connector.errors import mirror
+from connector.errors import mirror_records
 from connector.errors.message import Message
 from stream_jobs.latest_changes import (
     OP,
@@ -168,7 +168,7 @@ class BatchApplier:
             return TableReport(changes, 0, 0, changes, None)
         keyless = next((part.keyless for part in parts if part.keyless is not None), None)
         if keyless is not None:
-            raise keyless.corrupt(Message(mirror.NO_KEY, {}))
+            raise keyless.corrupt(Message(mirror_records.NO_KEY, {}))
         if not table.parses:
             return TableReport(changes, 0, 0, sum(part.rows for part in parts), None)
         topic = parts[0].topic

@@ -28,7 +28,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from pyspark.sql.window import Window
 
 from connector.contract import OP_DELETE
-from connector.errors import mirror
+from connector.errors import mirror_records
 from stream_jobs.column_types import ColumnType, type_text
 from stream_jobs.records import ROW_OPS
 from stream_jobs.sequence import HI, LO
@@ -134,13 +134,13 @@ def _parsed(
     found = [
         F.when(
             F.col(f"{_JSON}.{_CORRUPT}").isNotNull(),
-            problems.add(mirror.NOT_JSON, schema=schema.schema_id),
+            problems.add(mirror_records.NOT_JSON, schema=schema.schema_id),
         ),
         F.when(
             F.when(is_delete, F.col(f"{_JSON}.before").isNull()).otherwise(
                 F.col(f"{_JSON}.after").isNull()
             ),
-            problems.add(mirror.NO_IMAGE),
+            problems.add(mirror_records.NO_IMAGE),
         ),
         *(
             _problem(column, image[column["name"]], is_delete, schema, zero_dates, problems)
@@ -202,18 +202,18 @@ def _problem(
     problem = F.when(F.lit(False), 0)
     if is_key or not column["nullable"]:
         problem = problem.when(
-            concerned & parsed.isNull(), problems.add(mirror.NO_COLUMN, column=name)
+            concerned & parsed.isNull(), problems.add(mirror_records.NO_COLUMN, column=name)
         )
     if column_type.form is not None:
         problem = problem.when(
             concerned & ~column_type.has_form(parsed),
-            problems.add(mirror.WRONG_FORM, column=name, type=type_text(column)),
+            problems.add(mirror_records.WRONG_FORM, column=name, type=type_text(column)),
         )
     unfit = concerned & parsed.isNotNull() & column_type.store(parsed).isNull()
     if not column_type.is_date:
-        wrong = problems.add(mirror.WRONG_VALUE, column=name, type=type_text(column))
+        wrong = problems.add(mirror_records.WRONG_VALUE, column=name, type=type_text(column))
         return problem.when(unfit, wrong)
     if zero_dates == "null" and not is_key:
         return problem
-    zero = mirror.ZERO_KEY if is_key else mirror.ZERO_DATE
+    zero = mirror_records.ZERO_KEY if is_key else mirror_records.ZERO_DATE
     return problem.when(unfit, problems.add(zero, column=name))

@@ -28,7 +28,7 @@ from connector.contract import (
     OP_TRUNCATE,
     OP_UPDATE,
 )
-from connector.errors import MirrorError, mirror
+from connector.errors import MirrorError, mirror_records
 from connector.errors.message import Message
 from stream_jobs.sequence import PackedSequence, pack_columns
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 ROW_OPS = (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ)
 
 _PROBLEMS = (
-    Message(mirror.NO_SEQUENCE, {}),
-    Message(mirror.WRONG_SEQUENCE, {}),
-    Message(mirror.NO_HEADER, {"header": HEADER_OP}),
-    Message(mirror.WRONG_OP, {}),
-    Message(mirror.NO_HEADER, {"header": HEADER_SCHEMA}),
-    Message(mirror.NO_VALUE, {}),
+    Message(mirror_records.NO_SEQUENCE, {}),
+    Message(mirror_records.WRONG_SEQUENCE, {}),
+    Message(mirror_records.NO_HEADER, {"header": HEADER_OP}),
+    Message(mirror_records.WRONG_OP, {}),
+    Message(mirror_records.NO_HEADER, {"header": HEADER_SCHEMA}),
+    Message(mirror_records.NO_VALUE, {}),
 )
 
 
@@ -104,10 +104,14 @@ class Place:
         topic, partition, offset = self.topic, self.partition, self.offset
         if self.seq is None:
             return MirrorError(
-                mirror.UNPLACED_RECORD, topic=topic, partition=partition, offset=offset, why=why
+                mirror_records.UNPLACED_RECORD,
+                topic=topic,
+                partition=partition,
+                offset=offset,
+                why=why,
             )
         return MirrorError(
-            mirror.RECORD,
+            mirror_records.RECORD,
             topic=topic,
             partition=partition,
             offset=offset,

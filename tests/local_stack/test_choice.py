@@ -88,10 +88,8 @@ def test_a_server_of_the_user_is_not_killed_nor_restarted() -> None:
         with pytest.raises(LocalStackError) as caught:
             refused()
         assert caught.value.code is code
-    assert caught.value.text == (
-        "db.example:3306 is a server of your own and its process id is not known; use a private "
-        "server for that"
-    )
+        assert caught.value.text.startswith("db.example:3306 is a server of your own and ")
+        assert caught.value.text.endswith("; use a private server for that")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from connector.errors import mirror
+from connector.errors import mirror_records
 from stream_jobs.latest_changes import PROBLEM, SUPERSEDED, ParsedAs, typed_changes
 from stream_jobs.problems import Problems
 from stream_jobs.sequence import PackedSequence
@@ -141,7 +141,7 @@ def test_dates_that_spark_cannot_hold_stop_the_job_or_become_null_by_setting(
         assert job.rows("dates") == [(1, dt.date(2024, 2, 29), None), (2, None, None)]
         return
     last = job.run()[-1]
-    assert last["code"] == mirror.ZERO_DATE.code
+    assert last["code"] == mirror_records.ZERO_DATE.code
     assert (
         " holds a zero, partial or impossible date, which Spark's types cannot; set "
         'mirror.zero_dates = "null" to store NULL for such values; the batch was not marked'
@@ -150,7 +150,7 @@ def test_dates_that_spark_cannot_hold_stop_the_job_or_become_null_by_setting(
     key.insert({"day": "0000-00-00"})
     job.delete_checkpoint()
     errors = {job.run(mirror={"zero_dates": "null"})[-1]["code"]}
-    assert errors == {mirror.ZERO_KEY.code}
+    assert errors == {mirror_records.ZERO_KEY.code}
 
 
 WRONG: list[tuple[SchemaColumn, Any, str]] = [
