@@ -126,7 +126,7 @@ def test_a_zero_date_as_the_default_of_an_added_column_stops_the_job(
 def test_a_record_that_is_no_schema_stops_the_job(kafka: Kafka, job: Job) -> None:
     table = items(kafka)
     with kafka.transaction():
-        kafka.send(f"{kafka.prefix}.schema", b"k", b'{"database": "shop"}', {})
+        kafka.send(f"{kafka.prefix}.schema", b"k", b'{"database": "shop"}', {}, 0)
     table.insert({"id": 1, "name": "old"})
     assert job.error() == (
         f"{kafka.prefix}.schema: a record is not a schema record: KeyError; use a job and a "
