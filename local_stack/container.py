@@ -19,7 +19,7 @@ from docker import from_env  # type: ignore[import-untyped]
 from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.endpoint import Endpoint
 from local_stack.managed_server import HOST, START_SECONDS, free_port
 from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
@@ -54,8 +54,7 @@ class ContainerServer(ABC):
     def endpoint(self) -> Endpoint:
         """Where the server answers; raises LocalStackError before the first start."""
         if self._endpoint is None:
-            reason = f"the container of {self.image} was not started yet; start it first"
-            raise LocalStackError(reason)
+            raise LocalStackError(local_stack.CONTAINER_NOT_STARTED, image=self.image)
         return self._endpoint
 
     @property
@@ -81,8 +80,9 @@ class ContainerServer(ABC):
                 port = self.endpoint.port
                 self._wrapped().start()
         except DockerException as error:
-            reason = f"{self.image}: Docker cannot start it: {error}"
-            raise LocalStackError(reason) from error
+            raise LocalStackError(
+                local_stack.CONTAINER_REFUSED, image=self.image, said=error
+            ) from error
         self._endpoint = self._wait(port)
         return self._endpoint
 
@@ -124,8 +124,7 @@ class ContainerServer(ABC):
 
     def _wrapped(self) -> Any:
         if self._container is None:
-            reason = f"the container of {self.image} is not running; start it first"
-            raise LocalStackError(reason)
+            raise LocalStackError(local_stack.CONTAINER_NOT_RUNNING, image=self.image)
         return self._container.get_wrapped_container()
 
     def _wait(self, port: int) -> Endpoint:
@@ -139,9 +138,8 @@ class ContainerServer(ABC):
             if wrapped.status in ("exited", "dead"):
                 break
             time.sleep(LOOK_SECONDS)
-        log = wrapped.logs(tail=TAIL_LINES).decode(errors="replace")
-        reason = f"{self.image} did not start in its container. The end of its log:\n{log}"
-        raise LocalStackError(reason)
+        tail = wrapped.logs(tail=TAIL_LINES).decode(errors="replace")
+        raise LocalStackError(local_stack.CONTAINER_SILENT, image=self.image, tail=tail)
 
 
 class MysqlContainer(ContainerServer):
@@ -189,8 +187,4 @@ def require_engine() -> None:
         with contextlib.closing(from_env()) as client:
             client.ping()
     except DockerException as error:
-        reason = (
-            f"no Docker engine answers: {error}; start Docker, "
-            "or use a private server or the address of a server of your own"
-        )
-        raise LocalStackError(reason) from error
+        raise LocalStackError(local_stack.NO_ENGINE, said=error) from error

@@ -1,5 +1,6 @@
 """What can go wrong: kinds of errors, and a catalogue of codes with the templates of texts."""
 
+from connector.errors.fields import fields
 from connector.errors.kinds import (
     ConfigError,
     ConnectorError,
@@ -9,9 +10,11 @@ from connector.errors.kinds import (
     LocalStackError,
     LogRefused,
     LogTruncated,
+    MirrorError,
     ProtocolError,
     RecordTooLarge,
     RolledBack,
+    SchemaUnfollowed,
     SinkRefused,
     SinkUnavailable,
     SourceRefused,
@@ -32,9 +35,11 @@ __all__ = [
     "LocalStackError",
     "LogRefused",
     "LogTruncated",
+    "MirrorError",
     "ProtocolError",
     "RecordTooLarge",
     "RolledBack",
+    "SchemaUnfollowed",
     "SinkRefused",
     "SinkUnavailable",
     "SourceRefused",
@@ -44,4 +49,5 @@ __all__ = [
     "TransientError",
     "TruncatedPayload",
     "UnsupportedChange",
+    "fields",
 ]
