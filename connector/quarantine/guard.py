@@ -38,13 +38,6 @@ STOP: Final = "stop"
 FENCE_KEY: Final = "fence-key"
 FENCE_TABLE: Final = "fence-table"
 
-# Of a table that is fenced, what says that rows are gone has to wait its turn.
-_EMPTY_TABLE: Final = (
-    StatementKind.TRUNCATE,
-    StatementKind.DROP_TABLE,
-    StatementKind.RENAME_TABLE,
-)
-
 
 @final
 class Guard:
@@ -97,12 +90,15 @@ class Guard:
         """Write what DDL means to consumers, unless it would overtake what is kept back."""
         fences = self._fences
         if fences.any and not change.resync:
-            if change.kind in _EMPTY_TABLE and fences.of(change.database, change.table):
+            kind = change.kind
+            if kind is StatementKind.DROP_DATABASE:
+                if self._drop_tables(change, now_us):
+                    return
+            elif kind.empties_tables and fences.of(change.database, change.table):
+                # What says that rows of a fenced table are gone has to wait its turn.
                 self._keep_statement(change, GONE, "it follows what is kept back", now_us)
                 return
-            if change.kind is StatementKind.DROP_DATABASE and self._drop_tables(change, now_us):
-                return
-            if change.kind in _EMPTY_TABLE or change.kind is StatementKind.CREATE_TABLE:
+            elif kind.empties_tables or kind is StatementKind.CREATE_TABLE:
                 # What rows it has from here on comes as events.
                 fences.exempt(change.database, change.table)
         self._encoder.statement(change, now_us)

@@ -18,7 +18,6 @@ from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, GTID_LIST, 
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver
-from connector.changes.statement import StatementKind
 from connector.errors import UnsupportedChange
 from connector.gtid import MariadbGtidSet
 
@@ -37,14 +36,6 @@ if TYPE_CHECKING:
     from connector.quarantine.guard import Guard
     from connector.records.record_batch import BatchingTarget
     from connector.wire.event_source import EventSource
-
-# Statements behind which a name has no table.
-_ENDINGS: Final = (
-    StatementKind.DROP_TABLE,
-    StatementKind.DROP_DATABASE,
-    StatementKind.RENAME_TABLE,
-)
-
 
 # A transaction is told of that has so many records, or so many bytes of them.
 LARGE_RECORDS: Final = 100_000
@@ -259,7 +250,7 @@ class DeliveryStream(ChangeReceiver):
             self._guard.statement(change, self._now_us)
         if change.resync:
             self.resyncs.append((change.database, change.table, change.resync))
-        elif change.kind in _ENDINGS:
+        elif change.kind.ends_tables:
             # What was to be copied is gone.
             self.resyncs[:] = [
                 resync
