@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.columns.bitmap import bitmap_length
 from connector.binlog.columns.row_plan import describe
+from connector.binlog.columns.values import ABSENT
 from connector.errors import DecodeError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.columns.row_plan import RowPlan
+    from connector.binlog.columns.values import Value
     from connector.binlog.events.rows import RowsEvent
     from connector.codec.payload import PayloadReader
 
@@ -40,13 +43,14 @@ def misfit(rows: RowsEvent) -> str | None:
         for present in (rows.before_columns_present, rows.after_columns_present)
         if present is not None
     ]
-    if not any(place in plan.old_temporal for places in images for place in places):
+    old = frozenset(plan.old_temporal)
+    if not any(place in old for places in images for place in places):
         return None
     image = rows.images()
     try:
         while image.offset < image.end:
             for places in images:
-                _require_fit(plan, image, places)
+                _require_fit(plan, image, places, old)
     except DecodeError:
         columns = rows.table_map.columns
         names = " or ".join(describe(columns[place], place) for place in plan.old_temporal)
@@ -59,22 +63,20 @@ def misfit(rows: RowsEvent) -> str | None:
     return None
 
 
-def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int]) -> None:
-    """Move behind one row image; raise DecodeError where its bytes cannot be one."""
+def _require_fit(
+    plan: RowPlan, image: PayloadReader, places: list[int], old: frozenset[int]
+) -> None:
+    """Move to the end of one row image; raise DecodeError if its bytes cannot be one."""
     count: i64 = len(places)
-    nulls = image.take((count + 7) >> 3)
+    length = bitmap_length(count)
+    nulls = image.take(length)
     unused = count & 7
     if unused:
-        last: i64 = image.data[nulls + (count >> 3)]
+        last: i64 = image.data[nulls + length - 1]
         ones: i64 = 0xFF
         if last >> unused != ones >> unused:
             reason = "a null bitmap is not filled up with ones"
             raise DecodeError(reason)
-    for number, place in enumerate(places):
-        bits: i64 = image.data[nulls + (number >> 3)]
-        if bits >> (number & 7) & 1:
-            continue
-        if place in plan.old_temporal:
-            plan.readers[place].read(image)
-        else:
-            plan.readers[place].skip(image)
+    image.offset = nulls
+    values: list[Value] = [ABSENT] * len(plan.readers)
+    plan.read_chosen(image, places, plan.readers, old, values)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import pyarrow as pa
 
+from connector.binlog.columns.bitmap import bitmap_length, is_set
 from connector.binlog.columns.json_diffs import JsonDiffsReader
 from connector.binlog.columns.json_patch import with_diffs_applied
 from connector.binlog.columns.row_plan import describe
@@ -35,7 +36,7 @@ class _Layout:
     def __init__(self, places: list[int], columns: list[ArrayBuilder], names: list[str]) -> None:
         self.places = places
         self.columns = [columns[place] for place in places]
-        self.nulls_length: i64 = (len(places) + 7) // 8
+        self.nulls_length = bitmap_length(len(places))
         absent = sorted(set(range(len(columns))).difference(places))
         self.absent = [columns[place] for place in absent]
         self.absent_names = [names[place].encode() for place in absent]
@@ -179,7 +180,7 @@ class TableRows:
             nulls = images.take(layout.nulls_length)
             number = 0
             for column in layout.columns:
-                bits: i64 = data[nulls + (number >> 3)]
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
                 if bits >> (number & 7) & 1:
                     column.append_null(row)
                 else:
@@ -198,10 +199,9 @@ class TableRows:
             nulls = images.take(layout.nulls_length)
             number = 0
             for place in layout.places:
-                bits: i64 = data[nulls + (number >> 3)]
                 column = layout.columns[number]
                 reader = readers[place]
-                if bits >> (number & 7) & 1:
+                if is_set(data, nulls, number):
                     column.append_null(self.count)
                 elif isinstance(reader, JsonDiffsReader):
                     _append_document(column, before[place], reader.read(images))
