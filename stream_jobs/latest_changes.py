@@ -97,11 +97,8 @@ def literal(column: SchemaColumn, value: object) -> Column:
     return column_type.store(F.from_json(F.lit(text), schema)["value"])
 
 
-def _parsed(
-    latest: DataFrame, target: TableSchema, parse: ParsedAs, zero_dates: ZeroDates
-) -> DataFrame:
-    schema = parse.schema
-    is_delete = F.col("op") == OP_DELETE
+def _image(schema: TableSchema, is_delete: Column) -> dict[str, Column]:
+    """Return each column as the record has it: of a delete the key before, else the row after."""
     image = {
         column["name"]: F.col(f"{_JSON}.after").getField(column["name"])
         for column in schema.columns
@@ -109,7 +106,15 @@ def _parsed(
     for name in schema.key:
         before = F.col(f"{_JSON}.before").getField(name)
         image[name] = F.when(is_delete, before).otherwise(image[name])
+    return image
 
+
+def _parsed(
+    latest: DataFrame, target: TableSchema, parse: ParsedAs, zero_dates: ZeroDates
+) -> DataFrame:
+    schema = parse.schema
+    is_delete = F.col("op") == OP_DELETE
+    image = _image(schema, is_delete)
     values: list[Column] = []
     for column in target.columns:
         name = column["name"]
