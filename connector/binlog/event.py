@@ -264,7 +264,7 @@ class Event:
         self._bodies = None
         self._reader = None
 
-    def error(self, reason: DecodeError | str) -> EventError:
+    def error(self, reason: DecodeError) -> EventError:
         """Return what to raise where this event cannot be read."""
         return EventError(self.file or UNNAMED_LOG, self.position, self.name, reason)
 

@@ -23,7 +23,7 @@ from connector.binlog.events.load import (
     ExecLoadEvent,
 )
 from connector.binlog.events.statement import ExecuteLoadQueryEvent
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_events
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
@@ -76,8 +76,7 @@ class LoadedFiles:
         _, blocks = self._require(key)
         self._bytes += len(block)
         if self._bytes > self._bytes_max:
-            reason = f"the files of LOAD DATA that are open have more than {self._bytes_max} bytes"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.LOADED_TOO_MUCH, limit=self._bytes_max)
         blocks.append(block)
 
     def _require(
@@ -85,8 +84,7 @@ class LoadedFiles:
     ) -> tuple[CreateFileEvent | BeginLoadQueryEvent, list[bytes]]:
         opened = self._open.get(key)
         if opened is None:
-            reason = f"no event began the LOAD DATA file {key[1]} of server {key[0]}"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.LOAD_NOT_BEGUN, file=key[1], server=key[0])
         return opened
 
     def _forget(self, key: tuple[int, int]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from connector.binlog.columns.bitmap import bitmap_length
 from connector.binlog.columns.row_plan import describe
 from connector.binlog.columns.values import ABSENT
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
 
 
-def misfit(rows: RowsEvent) -> str | None:
+def misfit(rows: RowsEvent) -> DecodeError | None:
     """Return why the rows of an event of MariaDB cannot be read; None where they can be.
 
     Of rows without such columns, and of those that are refused already, it is always None.
@@ -46,27 +46,27 @@ def misfit(rows: RowsEvent) -> str | None:
     old = frozenset(plan.old_temporal)
     if not any(place in old for places in images for place in places):
         return None
-    image = rows.images()
+    if _fit(plan, rows.images(), images, old):
+        return None
+    columns = rows.table_map.columns
+    names = [describe(columns[place], place) for place in plan.old_temporal]
+    return DecodeError(log_rows.OLD_FRACTION, columns=names)
+
+
+def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]], old: frozenset[int]) -> bool:
+    """Return whether the bytes up to the end are rows, each with images of these columns."""
     try:
         while image.offset < image.end:
             for places in images:
-                _require_fit(plan, image, places, old)
+                if not _skip(plan, image, places, old):
+                    return False
     except DecodeError:
-        columns = rows.table_map.columns
-        names = " or ".join(describe(columns[place], place) for place in plan.old_temporal)
-        return (
-            f"{names} has digits after the second in MariaDB's old format "
-            "(mysql56_temporal_format=OFF), and the log does not tell how many: rebuild the table "
-            "(SET GLOBAL mysql56_temporal_format = ON; ALTER TABLE ... FORCE) and read from there "
-            "on, or exclude the table"
-        )
-    return None
+        return False
+    return True
 
 
-def _require_fit(
-    plan: RowPlan, image: PayloadReader, places: list[int], old: frozenset[int]
-) -> None:
-    """Move to the end of one row image; raise DecodeError if its bytes cannot be one."""
+def _skip(plan: RowPlan, image: PayloadReader, places: list[int], old: frozenset[int]) -> bool:
+    """Move to the end of a row image; return False, or raise DecodeError, if its bytes are none."""
     count: i64 = len(places)
     length = bitmap_length(count)
     nulls = image.take(length)
@@ -75,8 +75,8 @@ def _require_fit(
         last: i64 = image.data[nulls + length - 1]
         ones: i64 = 0xFF
         if last >> unused != ones >> unused:
-            reason = "a null bitmap is not filled up with ones"
-            raise DecodeError(reason)
+            return False
     image.offset = nulls
     values: list[Value] = [ABSENT] * len(plan.readers)
     plan.read_chosen(image, places, plan.readers, old, values)
+    return True

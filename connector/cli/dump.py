@@ -221,4 +221,4 @@ def _create(path: Path) -> BinaryIO:
 
 def _report(gap: Gap) -> None:
     errors.print("gap:", style="bold yellow", end=" ")
-    errors.print(str(gap), markup=False)
+    errors.print(str(gap.error), markup=False)

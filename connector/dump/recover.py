@@ -16,12 +16,13 @@ from connector.binlog.framing.event_types import event_name
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.binlog.framing.version import SIZE_END, SIZE_OFFSET, TYPE_OFFSET, detect_version
 from connector.dump.event_search import EventSearch
-from connector.errors import EventError, LogTruncated
+from connector.errors import DecodeError, EventError, LogTruncated, log_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
+    from connector.errors import ConnectorError
 
 # Of the first event, to tell the format by.
 _FIRST_EVENT_BYTES = 21
@@ -36,13 +37,18 @@ class Gap:
     file: str
     start: int
     end: int  # where the next event starts, or the file ends
-    reason: str
+    why: ConnectorError
 
-    def __str__(self) -> str:
-        """Return what is missing, and why."""
-        return (
-            f"{self.file}: nothing could be read from {self.start} to {self.end} "
-            f"({self.end - self.start} bytes): {self.reason}"
+    @property
+    def error(self) -> DecodeError:
+        """What is missing, and why."""
+        return DecodeError(
+            log_files.GAP,
+            file=self.file,
+            start=self.start,
+            end=self.end,
+            size=self.end - self.start,
+            why=self.why,
         )
 
 
@@ -82,15 +88,16 @@ class LogRecovery:
                 following = self._search.first_behind(position)
                 if following == self._search.end or position == FIRST_POSITION:
                     raise
-                reason = f"an event of {error.needed} bytes does not fit in there"
-                yield Gap(self._file, position, following, reason)
+                why = DecodeError(log_files.GAP_TOO_SHORT, size=error.needed)
+                yield Gap(self._file, position, following, why)
                 decoder = self._decoder_behind_gap(following)
             except EventError as error:
                 if position == FIRST_POSITION:
                     # Without it all that follows would be gaps.
                     raise
                 following = self._behind(position)
-                yield Gap(self._file, position, following, f"{error.event_name}: {error.reason}")
+                why = DecodeError(log_files.GAP_EVENT, event=error.event_name, why=error.reason)
+                yield Gap(self._file, position, following, why)
                 decoder = self._decoder_behind_gap(following)
             else:
                 if isinstance(event.body, FormatDescriptionEvent):
@@ -109,9 +116,13 @@ class LogRecovery:
             return
         log_pos = event.header.log_pos
         if log_pos not in (0, event.next_position % _WRAP):
-            reason = f"its header says that it ends at {log_pos}, not at {event.next_position}"
             name = event_name(event.header.type_code)
-            raise EventError(self._file, event.position, name, reason)
+            raise EventError(
+                self._file,
+                event.position,
+                name,
+                DecodeError(log_files.END_DIFFERS, said=log_pos, found=event.next_position),
+            )
 
     def _describe(self, event: Event, body: FormatDescriptionEvent) -> None:
         self._description = event.data
@@ -147,8 +158,12 @@ class LogRecovery:
             raise LogTruncated(self._file, position, length, len(header))
         size = int.from_bytes(header[_SIZE], "little")
         if size < length:
-            reason = f"its header says {size} bytes, less than the {length} of a header"
-            raise EventError(self._file, position, event_name(header[TYPE_OFFSET]), reason)
+            raise EventError(
+                self._file,
+                position,
+                event_name(header[TYPE_OFFSET]),
+                DecodeError(log_files.SIZE_BELOW_HEADER, size=size, header=length),
+            )
         left = self._search.end - position
         if size > left:
             raise LogTruncated(self._file, position, size, left)

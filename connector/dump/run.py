@@ -150,5 +150,5 @@ def _now_us() -> int:
 
 def _gap_of(error: DecodeError, event: Event) -> Gap:
     """Return the gap that an event leaves whose rows cannot be read."""
-    reason = str(error.reason if isinstance(error, EventError) else error)
-    return Gap(event.file, event.position, event.next_position, reason)
+    why = error.reason if isinstance(error, EventError) else error
+    return Gap(event.file, event.position, event.next_position, why)

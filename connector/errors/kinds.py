@@ -56,8 +56,8 @@ class ConnectorError(Exception):
 
     @property
     def code(self) -> ErrorCode:
-        """What went wrong, as the catalogue has it."""
-        return self.message.code
+        """What went wrong, as the catalogue has it; in a frame, what went wrong inside of it."""
+        return self.message.shown_code
 
     @property
     def text(self) -> str:
@@ -264,12 +264,8 @@ class EventError(DecodeError):
     Its code is that of the error inside.
     """
 
-    def __init__(
-        self, file: str, position: int, event_name: str, reason: ConnectorError | str
-    ) -> None:
+    def __init__(self, file: str, position: int, event_name: str, reason: ConnectorError) -> None:
         """State that `reason` came of the event at byte `position` of `file`."""
-        if isinstance(reason, str):
-            reason = DecodeError(reason)
         super().__init__(
             log.EVENT_DAMAGED, file=file, position=position, event=event_name, why=reason
         )
@@ -277,11 +273,6 @@ class EventError(DecodeError):
         self.position = position
         self.event_name = event_name
         self.reason = reason
-
-    @property
-    def code(self) -> ErrorCode:
-        """What went wrong inside of the event."""
-        return self.reason.code
 
 
 class LogTruncated(DecodeError):

@@ -19,7 +19,7 @@ from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.columns.values import EnumIndex, Geometry
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_undo
 
 if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
@@ -158,8 +158,4 @@ def _require_plain_json(text: str) -> None:
 
 
 def _refuse(number: str) -> None:
-    reason = (
-        f"a JSON document holds a DECIMAL of {len(number)} characters, which its text does not "
-        "bring back: undo this transaction by hand"
-    )
-    raise DecodeError(reason)
+    raise DecodeError(log_undo.JSON_DECIMAL, length=len(number))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, arguments
 from connector.reader.transactions import Transaction, row_changes_of, transactions_of
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ class BinlogReader:
         try:
             from connector.reader.arrow.batches import arrow_batches  # noqa: PLC0415 # an optional extra
         except ImportError as error:
-            reason = "Arrow needs pyarrow: pip install 'binlog-connector[arrow]'"
-            raise ConfigError(reason) from error
+            raise ConfigError(arguments.NO_PYARROW) from error
         return arrow_batches(
             self.transactions(), tables, batch_rows=batch_rows, dates_as_text=dates_as_text
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from mypy_extensions import mypyc_attr
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,8 +77,9 @@ def column_names(
     table = f"{table_map.schema}.{table_map.table}"
     given = None if schemas is None else schemas.get(table)
     if given is not None and len(given) != len(columns):
-        reason = f"schemas has {len(given)} columns of {table}, but the log has {len(columns)}"
-        raise ConfigError(reason)
+        raise ConfigError(
+            arguments.SCHEMAS_COLUMNS, given=len(given), table=table, count=len(columns)
+        )
     return [
         column.name
         if column.name is not None

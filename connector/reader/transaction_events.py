@@ -9,7 +9,7 @@ from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
-from connector.errors import ConfigError
+from connector.errors import ConfigError, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,11 +86,7 @@ class TransactionEvents:
             return event
         event = self._next()
         if event is None and self._passed_over:
-            reason = (
-                f"{self.file}:{self.position}: the events of this transaction were passed over: "
-                "read them before the next transaction is asked for"
-            )
-            raise ConfigError(reason)
+            raise ConfigError(arguments.PASSED_OVER, file=self.file, position=self.position)
         return event
 
     def pass_over(self) -> None:

@@ -30,6 +30,7 @@ from connector.errors import (
     SourceUnavailable,
     TransactionOutlasted,
     UnsupportedChange,
+    log,
 )
 from connector.metrics.figures import SILENT_SECONDS
 from connector.run.assembly import assemble
@@ -127,8 +128,7 @@ class Pipeline:
             self._sink.abandon()
             self._look_for_successor(error)
             if isinstance(error, EventError):
-                reason = f"{error}. Nothing from this transaction was published"
-                raise DecodeError(reason) from error
+                raise DecodeError(log.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
             # Without an answer, it was not the transaction that took so long.
             if (

@@ -219,13 +219,16 @@ def test_a_timestamp_is_read_as_the_standard_library_does(seconds: int) -> None:
         (
             column(T.DECIMAL),
             "",
-            "DECIMAL as before 5.0 cannot be read from rows: rebuild the table, or exclude it",
+            (
+                "DECIMAL of servers before 5.0 cannot be read from rows; rebuild the table, or "
+                "exclude it"
+            ),
         ),
-        (column(T.NULL), "", "values of this type are not supported: exclude the table"),
+        (column(T.NULL), "", "values of this type are not supported; exclude the table"),
         (
             column(T.BLOB_COMPRESSED, 1),
             "0110",
-            "compression method 1 is not known: upgrade the connector",
+            "compression method 1 is not known; upgrade the connector",
         ),
         (
             column(T.BLOB_COMPRESSED, 1),
@@ -311,7 +314,7 @@ def test_a_column_without_a_name_is_called_by_its_place() -> None:
     with pytest.raises(DecodeError) as caught:
         RowPlan([nameless])
     assert caught.value.text == (
-        "column 1 (NULL): values of this type are not supported: exclude the table"
+        "column 1 (NULL): values of this type are not supported; exclude the table"
     )
 
 

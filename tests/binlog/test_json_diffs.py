@@ -80,7 +80,7 @@ def test_a_changed_column_may_be_null() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ("02" + "00", "value options 0x2 are not known: upgrade the connector"),
+        ("02" + "00", "value options 0x2 are not known; upgrade the connector"),
         ("01", "need 1 bytes at offset 1, but the payload ends at 1"),
         (
             "01" + "01" + "00" + "01000000" + "03",

@@ -51,10 +51,10 @@ from connector.changes.statement import StatementKind
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import RowsChange, StatementChange
 from connector.changes.xa import PreparedGroup
-from connector.errors import ProtocolError, RolledBack, TransientError, UnsupportedChange
+from connector.errors import ProtocolError, RolledBack, TransientError, UnsupportedChange, log
 from connector.gtid import Gtid, MariadbGtid
 from tests.changes.received import Change, changes_of
-from tests.errors.texts import text
+from tests.errors.texts import text, text_of
 
 SOURCE = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 CODES: dict[type, EventType] = {
@@ -205,7 +205,7 @@ def test_rows_that_were_handed_on_and_rolled_back_are_to_be_taken_back() -> None
     with pytest.raises(RolledBack) as caught:
         receive(gtid(), query("BEGIN"), rows(), query("ROLLBACK"))
     assert caught.value.transaction_id == f"{SOURCE}:5"
-    assert caught.value.text == text("stream.undone", transaction=f"{SOURCE}:5")
+    assert caught.value.text == text_of(log.ROLLED_BACK, transaction=f"{SOURCE}:5")
 
 
 def test_a_group_that_is_known_to_be_rolled_back_is_left_out() -> None:

@@ -17,10 +17,11 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.version import detect_version
 from connector.dump.recover import Gap, LogRecovery
-from connector.errors import EventError, LogTruncated
+from connector.errors import EventError, LogTruncated, log_files, log_rows, log_values
 from tests.binlog.log_bytes import event, format_description, start_v3, v1_event
 from tests.binlog.source_log import MAGIC, split
 from tests.dump.command import dump, dumped_json
+from tests.errors.texts import with_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,13 +92,13 @@ def test_a_gap_says_where_it_is_and_why() -> None:
     data = log_of(*TEXTS)
     _, second, third = places_of(recovered(data))[1:]
     (gap,) = (e for e in recovered(changed(data, second + 9, bytes(4))) if isinstance(e, Gap))
-    assert str(gap) == (
+    assert gap.error.text == (
         f"{NAME}: nothing could be read from {second} to {third} ({third - second} bytes): "
         "QUERY_EVENT: its header says 0 bytes, less than the 19 of a header"
     )
     damaged = changed(data, second + 9, (10_000).to_bytes(4, "little"))
     (gap,) = (e for e in recovered(damaged) if isinstance(e, Gap))
-    assert gap.reason == "an event of 10000 bytes does not fit in there"
+    assert gap.why.text == "an event of 10000 bytes does not fit in there"
 
 
 def test_the_last_event_of_a_damaged_log_may_be_the_gap() -> None:
@@ -161,7 +162,7 @@ def test_a_log_of_format_v1_is_read_behind_damage() -> None:
 def test_a_log_whose_first_event_is_damaged_is_not_recovered(place: int) -> None:
     log = bytearray(log_of(*TEXTS, checksum=True))
     log[place] ^= 0xFF
-    with pytest.raises((EventError, LogTruncated), match=rf"^{NAME}:4: "):
+    with pytest.raises((EventError, LogTruncated), match=rf"{NAME}:4: "):
         recovered(bytes(log))
 
 
@@ -248,13 +249,18 @@ def test_rows_whose_table_map_is_lost_are_reported_and_not_guessed(
     done = dump("--format", "json", "--recover", path)
     name = NAME if packed else path.name
     assert done.code == 3
-    assert done.errors == (
-        f"gap: {name}: nothing could be read from {table_map} to {rows} ({rows - table_map} "
-        f"bytes): an event of 2147483647 bytes does not fit in there\n"
-        f"gap: {name}: nothing could be read from {rows} to {commit} ({commit - rows} bytes): "
-        f"{events[number + 1]['type']}: no TABLE_MAP_EVENT of this statement describes table id "
-        f"{table_id}\n"
+    first = with_code(
+        log_files.GAP_TOO_SHORT,
+        f"{name}: nothing could be read from {table_map} to {rows} ({rows - table_map} bytes): an "
+        "event of 2147483647 bytes does not fit in there",
     )
+    second = with_code(
+        log_rows.NO_TABLE_MAP,
+        f"{name}: nothing could be read from {rows} to {commit} ({commit - rows} bytes): "
+        f"{events[number + 1]['type']}: no TABLE_MAP_EVENT of this statement describes table id "
+        f"{table_id}",
+    )
+    assert done.errors == f"gap: {first}\ngap: {second}\n"
     expected = events[:number] + events[number + 2 :]
     assert [e["log_pos"] for e in done.objects] == [e["log_pos"] for e in expected]
     # Without --recover the first gap is the end.
@@ -270,7 +276,10 @@ def test_standard_input_is_recovered_from_a_position(shop: Shop) -> None:
     done = dump(*wish, "-", stdin=data)
     assert done.code == 3
     assert [e["log_pos"] for e in done.objects] == [4, start, after, events[-1]["log_pos"]]
-    assert done.errors.startswith(f"gap: stdin: nothing could be read from {damaged} to {after} ")
+    said = with_code(
+        log_files.SIZE_BELOW_HEADER, f"stdin: nothing could be read from {damaged} to {after} "
+    )
+    assert done.errors.startswith(f"gap: {said}")
 
 
 @pytest.mark.server
@@ -322,9 +331,11 @@ def test_rows_that_cannot_be_read_are_a_gap_of_their_own(
     assert (strict.code, f"{log.name}:{place}: cannot decode" in strict.errors) == (3, True)
     done = dump("--recover", *wish)
     assert done.code == 3
-    assert done.errors.startswith(
-        f"gap: {log.name}: nothing could be read from {place} to {end} ({end - place} bytes): "
+    said = with_code(
+        log_values.NOT_FINITE,
+        f"{log.name}: nothing could be read from {place} to {end} ({end - place} bytes): ",
     )
+    assert done.errors.startswith(f"gap: {said}")
     assert "Xid" in done.output or "XID_EVENT" in done.output
     # No half of the event is shown.
     assert f"# at {place}\n" not in done.output

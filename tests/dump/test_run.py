@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
+from connector.errors import arguments as wrong
+from connector.errors import log, log_files
 from tests.dump.command import dump, dumped_json, start_dump
 from tests.dump.shop import SHOP
+from tests.errors.texts import shown, with_code
 
 if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
     from tests.dump.shop import Shop
 
 pytestmark = pytest.mark.server
@@ -31,7 +35,6 @@ OF_THE_LOG = {
 }  # fmt: skip
 LIKE = "it looks like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7"
 GTIDS = {"GTID_LOG_EVENT", "GTID_EVENT"}
-NO_TYPE = "no event type has this name, such as WRITE_ROWS_EVENT"
 NAMED = "give it as DATABASE.TABLE; * stands for any name"
 FORMS = "MySQL's look like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5, MariaDB's like 0-1-5,1-2-7"
 
@@ -283,8 +286,15 @@ def test_a_file_that_ends_inside_an_event_says_where_the_last_complete_one_does(
     done = dump("--format", "json", path)
     assert done.code == 2
     assert done.errors == (
-        f"error: binlog.000001:{last}: the file ends inside an event: need {events[-1]['size']} "
-        f"bytes, but 20 are left; every event before {last} is complete\n"
+        "error: "
+        + shown(
+            log.FILE_ENDS,
+            file="binlog.000001",
+            position=last,
+            needed=events[-1]["size"],
+            found=20,
+        )
+        + "\n"
     )
     assert [event["log_pos"] for event in done.objects] == [e["log_pos"] for e in events[:-1]]
 
@@ -304,7 +314,8 @@ def test_a_corrupt_event_ends_a_dump_behind_everything_before_it(
     path.write_bytes(flip(shop.first.read_bytes(), place + 30))
     done = dump("--format", "json", path)
     assert done.code == 3
-    assert done.errors.startswith(f"error: binlog.000001:{place}: cannot decode ")
+    said = with_code(log_files.CHECKSUM_DIFFERS, f"binlog.000001:{place}: cannot decode ")
+    assert done.errors.startswith(f"error: {said}")
     assert done.errors.endswith(
         f"; compare with `mysqlbinlog --start-position={place} binlog.000001`\n"
     )
@@ -321,35 +332,28 @@ def test_files_behind_one_that_fails_are_not_read(shop: Shop, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (b"", "not a binary log: there is nothing in it"),
-        (
-            b"\xfdbin" + bytes(512),
-            "encrypted (binlog_encryption=ON): read it from the server, which decrypts it",
-        ),
-    ],
+    ("data", "code"), [(b"", log_files.EMPTY), (b"\xfdbin" + bytes(512), log_files.ENCRYPTED)]
 )
-def test_what_is_no_readable_log_is_refused_by_name(tmp_path: Path, data: bytes, said: str) -> None:
+def test_what_is_no_readable_log_is_refused_by_name(
+    tmp_path: Path, data: bytes, code: ErrorCode
+) -> None:
     path = tmp_path / "binlog.000001"
     path.write_bytes(data)
     done = dump(path)
-    assert (done.code, done.errors) == (4, f"error: binlog.000001: {said}\n")
+    assert (done.code, done.errors) == (4, f"error: {shown(code, file='binlog.000001')}\n")
 
 
 @pytest.mark.parametrize("recover", [(), ("--recover",)])
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[str, ...]) -> None:
     done = dump(*recover, tmp_path / "absent")
-    assert (done.code, done.errors) == (
-        1,
-        f"error: {tmp_path / 'absent'}: No such file or directory\n",
-    )
+    said = shown(wrong.UNREADABLE, path=tmp_path / "absent", why="No such file or directory")
+    assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
     done = dump(tmp_path)
-    said = f"error: {tmp_path}: Is a directory: name the logs in it\n"
-    assert (done.code, done.errors) == (1, said)
+    said = shown(wrong.FOLDER, path=tmp_path, why="Is a directory")
+    assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 @pytest.mark.parametrize(
@@ -375,9 +379,9 @@ def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
             "--password-env ABSENT_PASSWORD: the environment has no such variable",
         ),
         (["--type", "NONSENSE", "x"],
-         f"--type NONSENSE: {NO_TYPE}"),
+         shown(wrong.NO_EVENT_TYPE, pattern="NONSENSE")),
         (["--type", "WRTE_ROWS", "x"],
-         f"--type WRTE_ROWS: {NO_TYPE} (did you mean WRITE_ROWS?)"),
+         shown(wrong.OTHER_EVENT_TYPE, pattern="WRTE_ROWS", meant="WRITE_ROWS")),
         (["--table", "orders", "x"],
          f"--table orders: {NAMED} (did you mean orders.*?)"),
         (["--table", "orders.", "x"], f"--table orders.: {NAMED}"),

@@ -18,9 +18,10 @@ from connector.binlog.columns.column_types import ColumnType as T
 from connector.binlog.columns.row_plan import RowPlan
 from connector.binlog.columns.values import EnumIndex, Geometry
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_arrow
 from connector.reader.arrow.arrow_types import array_builder, arrow_type
-from connector.reader.arrow.builder import NoArrowForm
+from connector.reader.arrow.builder import NoArrowForm, VariableWidthBuilder
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from connector.binlog.columns.values import Value
@@ -91,11 +92,9 @@ def as_arrow(kind: pa.DataType, value: Value) -> Any:
     """What pyarrow takes for a value; raises NoArrowForm where it has nothing for it."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         if isinstance(value, EnumIndex):
-            reason = f"its value {value.index} has no label"
-            raise NoArrowForm(reason)
+            raise NoArrowForm(log_arrow.NO_LABEL, value=value.index)
         if not isinstance(value, str):
-            reason = "its value is not text of its character set"
-            raise NoArrowForm(reason)
+            raise NoArrowForm(log_arrow.NOT_TEXT)
     elif pa.types.is_decimal(kind):
         return Decimal(str(value))
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -115,8 +114,7 @@ def moment(kind: pa.DataType, text: str) -> date | datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        reason = f"Arrow has no date {text}: ask for dates as text"
-        raise NoArrowForm(reason) from None
+        raise NoArrowForm(log_arrow.NO_DATE, value=text) from None
     if pa.types.is_date(kind):
         return found.date()
     return found if kind.tz is None else found.replace(tzinfo=UTC)
@@ -167,3 +165,23 @@ def test_bytes_become_what_their_values_become(
         array = builder.finish(len(rows))
         array.validate(full=True)
         assert array.equals(pa.array(rows, type=kind))
+
+
+def test_a_type_of_no_released_server_is_an_error() -> None:
+    with pytest.raises(DecodeError) as caught:
+        arrow_type(column(T.NULL), dates_as_text=False)
+    assert caught.value.text == text_of(log_arrow.NO_TYPE, type="type 6")
+
+
+def test_an_array_of_strings_holds_2_gib() -> None:
+    of = column(T.VARCHAR, 9, collation=UTF8MB4)
+    (reader,) = RowPlan([of]).readers
+    builder = array_builder(pa.string(), of, reader)
+    assert isinstance(builder, VariableWidthBuilder)
+    half = bytes(2**30)
+    builder.append_bytes(half)
+    with pytest.raises(NoArrowForm) as caught:
+        builder.append_bytes(half)
+    assert caught.value.text == (
+        "its values in one batch take more than 2 GiB; ask for fewer batch_rows"
+    )

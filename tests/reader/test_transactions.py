@@ -87,7 +87,7 @@ def test_rows_that_were_passed_over_are_not_taken_for_none() -> None:
             list(transaction.row_changes())
         assert raised.value.text == (
             f"binlog.000007:{transaction.position}: the events of this transaction were passed "
-            "over: read them before the next transaction is asked for"
+            "over; read them before the next transaction is asked for"
         )
 
 
@@ -181,7 +181,10 @@ def test_names_may_be_given_for_a_log_without_them(nameless: bytes) -> None:
 def test_names_for_another_number_of_columns_are_refused(nameless: bytes) -> None:
     with open_binlog(nameless) as log, pytest.raises(ConfigError) as raised:
         list(log.row_changes(schemas={"db.t": ["id"]}))
-    assert raised.value.text == "schemas has 1 columns of db.t, but the log has 2"
+    assert raised.value.text == (
+        "schemas has 1 columns of db.t, but the log has 2; give the columns that the table had "
+        "when its rows were written"
+    )
 
 
 def test_the_rows_of_a_compressed_transaction_are_there(shared_binlogs: Path) -> None:

@@ -32,7 +32,7 @@ from connector.binlog.columns import (
 from connector.binlog.columns.bitmap import bitmap_length, is_set, set_places
 from connector.binlog.columns.column_types import ColumnType, column_type_name
 from connector.binlog.columns.values import ABSENT, Value
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,8 +137,7 @@ class RowPlan:
         """
         options = image.read_lenenc()
         if options > _PARTIAL_JSON:
-            reason = f"value options {options:#x} are not known: upgrade the connector"
-            raise DecodeError(reason)
+            raise DecodeError(log_rows.VALUE_OPTIONS, options=options)
         readers = self.readers
         if options == _PARTIAL_JSON:
             # One bit for each JSON column of the table, also of those that the image leaves out.
@@ -192,8 +191,7 @@ class RowPlan:
                         readers[place].skip(image)
                 number += 1
         except DecodeError as error:
-            reason = f"{describe(self._columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
+            raise in_column(self._columns[place], place, error) from error
 
     def read_named_image(
         self, image: PayloadReader, places: list[int], names: list[str]
@@ -217,8 +215,7 @@ class RowPlan:
                     values[names[place]] = readers[place].read(image)
                 number += 1
         except DecodeError as error:
-            reason = f"{describe(self._columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
+            raise in_column(self._columns[place], place, error) from error
         return values
 
     def _read_image(
@@ -238,8 +235,7 @@ class RowPlan:
                     values[place] = readers[place].read(image)
                 number += 1
         except DecodeError as error:
-            reason = f"{describe(self._columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
+            raise in_column(self._columns[place], place, error) from error
         return values
 
 
@@ -257,18 +253,27 @@ _STEPS_MAX = 64
 def _reader(column: Column, place: int) -> ColumnReader:
     choose = _READERS.get(column.real_type)
     if choose is None:
-        reason = (
-            f"{describe(column, place)}: values of this type are not supported: exclude the table"
-        )
-        raise DecodeError(reason)
+        raise in_column(column, place, DecodeError(log_rows.TYPE_NOT_READ))
     try:
         return choose(column)
     except DecodeError as error:
-        reason = f"{describe(column, place)}: {error}"
-        raise DecodeError(reason) from error
+        raise in_column(column, place, error) from error
 
 
 def describe(column: Column, place: int) -> str:
     """Return how messages call a column: its name, or its place, and its type."""
-    name = column.name if column.name is not None else str(place + 1)
-    return f"column {name} ({column_type_name(column.real_type)})"
+    return f"column {_name(column, place)} ({column_type_name(column.real_type)})"
+
+
+def in_column(column: Column, place: int, error: DecodeError) -> DecodeError:
+    """Return the error with its column, which is at `place` of the table."""
+    return DecodeError(
+        log_rows.COLUMN,
+        column=_name(column, place),
+        type=column_type_name(column.real_type),
+        why=error,
+    )
+
+
+def _name(column: Column, place: int) -> str:
+    return column.name if column.name is not None else str(place + 1)

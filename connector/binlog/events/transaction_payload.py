@@ -29,7 +29,7 @@ from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import HEADER_LENGTH
 from connector.binlog.framing.version import SIZE_END, SIZE_OFFSET
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError
+from connector.errors import DecodeError, EventError, log, log_payloads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,16 +104,13 @@ class TransactionPayloadEvent:
                 continue
             fields[number] = value.read_lenenc()
             if value.remaining:
-                reason = f"field {number} of the payload's header is longer than its value"
-                raise DecodeError(reason)
+                raise DecodeError(log_payloads.PAYLOAD_FIELD, number=number)
         if _PAYLOAD_SIZE not in fields or _COMPRESSION_TYPE not in fields:
-            reason = "the payload's header lacks its size or its compression"
-            raise DecodeError(reason)
+            raise DecodeError(log_payloads.PAYLOAD_INCOMPLETE)
         size = fields[_PAYLOAD_SIZE]
         remaining: int = body.remaining
         if size != remaining:
-            reason = f"the payload has {remaining} bytes, but its header says {size}"
-            raise DecodeError(reason)
+            raise DecodeError(log_payloads.PAYLOAD_SIZE, found=remaining, size=size)
         compression = _compression_type(fields[_COMPRESSION_TYPE])
         # Not stated when the events are not compressed.
         uncompressed_size = fields.get(_UNCOMPRESSED_SIZE, size)
@@ -155,11 +152,16 @@ class TransactionPayloadEvent:
                 yield decoder.open(data, number)
         except EventError:
             raise
-        except (DecodeError, zstandard.ZstdError) as error:
-            reason = f"behind event {number} inside: {error}"
-            raise EventError(
-                self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, reason
-            ) from error
+        except DecodeError as error:
+            raise self._unreadable(number, error) from error
+        except zstandard.ZstdError as error:
+            damage = DecodeError(log_payloads.NOT_UNPACKED, why=error)
+            raise self._unreadable(number, damage) from error
+
+    def _unreadable(self, number: int, error: DecodeError) -> EventError:
+        """Return what to raise for `error` after so many events inside."""
+        why = DecodeError(log_payloads.AFTER_INSIDE, number=number, why=error)
+        return EventError(self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, why)
 
     def _split(self) -> Iterator[bytes]:
         """Yield the bytes of each event, by the sizes in their headers."""
@@ -168,8 +170,7 @@ class TransactionPayloadEvent:
         while unpacked.left:
             yield unpacked.next_event()
         if source.read(1):
-            reason = f"more comes out than the {self.uncompressed_size} bytes that it says"
-            raise DecodeError(reason)
+            raise DecodeError(log_payloads.PAYLOAD_LONGER, size=self.uncompressed_size)
 
     def _open(self) -> _Source:
         payload = memoryview(self._data)[self._start : self._start + self.payload_size]
@@ -224,10 +225,9 @@ class _Unpacked:
 
     def _check(self, size: int) -> None:
         if not HEADER_LENGTH <= size <= self.left:
-            reason = (
-                f"the next event says it has {size} bytes, but {self.left} of {self._size} are left"
+            raise DecodeError(
+                log_payloads.PAYLOAD_EVENT_SIZE, size=size, left=self.left, whole=self._size
             )
-            raise DecodeError(reason)
 
     def _read(self, length: i64) -> bytes:
         """Return the next bytes, of as many blocks as they lie in."""
@@ -238,8 +238,7 @@ class _Unpacked:
                 self._block = self._source.read(min(STEP_LENGTH, self.left))
                 self._at = 0
                 if not self._block:
-                    reason = f"the payload ends {length} bytes too soon"
-                    raise DecodeError(reason)
+                    raise DecodeError(log_payloads.PAYLOAD_SHORTER, missing=length)
             piece = self._block[self._at : self._at + length]
             pieces.append(piece)
             self._at += len(piece)
@@ -251,5 +250,4 @@ def _compression_type(code: int) -> CompressionType:
     try:
         return CompressionType(code)
     except ValueError:
-        reason = f"compression type {code} is not known: upgrade the connector"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.VALUE_UNKNOWN, field="compression type", value=code) from None
