@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.event import EventBodies
-from connector.binlog.event_bodies import BODIES
+from connector.binlog.event import EventBodies, TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.heartbeat import is_heartbeat
 from connector.binlog.events.partial_row_data import PartialRowDataEvent, RowsEventAssembler
+from connector.binlog.events.plain_body import BODIES
 from connector.binlog.events.statement import QUERY_HEADER_LENGTH
 from connector.binlog.events.transaction import GtidEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import TransactionPayload
 from connector.binlog.framing.event_types import (
     GTID_LOG,
     HEARTBEAT_LOG,
@@ -166,7 +166,7 @@ class BodyDecoder(EventBodies):
             )
             return PayloadDecoder(bodies, self._log.header_length, file, position, next_position)
 
-        return TransactionPayloadEvent.decode(body, file, position, new_decoder)
+        return TransactionPayloadEvent(TransactionPayload.decode(body), file, position, new_decoder)
 
 
 def _require_end(body: PayloadReader) -> None:

@@ -13,9 +13,11 @@
         ├── SourceRefused              the server said no: credentials, grants, settings, purged log
         ├── SinkRefused                Kafka said no: credentials, rights, sizes
         │   └── RecordTooLarge         a record is above the limit; it was not sent
-        ├── Fenced                     another instance with the same name took over
+        ├── Superseded                 another instance with the same name took over
         ├── UnsupportedChange          a change that this version cannot carry without loss
         ├── LocalStackError            a private server cannot be fetched or started
+        ├── MirrorError                the Spark job cannot keep the mirror equal to the source
+        │   └── SchemaUnfollowed       a table changed in a way that its mirror cannot follow
         └── DecodeError                bytes that are not what they claim to be
             ├── TruncatedPayload       a payload ends before a field does
             ├── ProtocolError          the conversation with the server broke its rules
@@ -201,7 +203,7 @@ class RecordTooLarge(SinkRefused):
     """A record is larger than Kafka is told to take; nothing of it was sent."""
 
 
-class Fenced(DefiniteError):
+class Superseded(DefiniteError):
     """Another instance with the same name has taken over the stream."""
 
 
@@ -237,6 +239,14 @@ class UnsupportedChange(DefiniteError):
 
 class LocalStackError(DefiniteError):
     """A private server of the local stack cannot be fetched, started or reached."""
+
+
+class MirrorError(DefiniteError):
+    """The Spark job cannot apply a batch; nothing of it is marked as applied."""
+
+
+class SchemaUnfollowed(MirrorError):
+    """A table changed in a way that its mirror cannot follow, unless it is empty."""
 
 
 class DecodeError(DefiniteError):

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import RowsKind
+from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.errors import DecodeError, UnsupportedChange, log_undo
-from connector.flashback.sql_values import literal, matches, quoted_name, raw_columns
+from connector.flashback.sql_values import literal, matches, raw_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ class TableUndo:
         full_name = f"{table_map.schema}.{table_map.table}"
         if any(column.name is None for column in table_map.columns):
             raise DecodeError(log_undo.NO_NAMES, table=full_name)
-        self._name = f"{quoted_name(table_map.schema)}.{quoted_name(table_map.table)}"
+        self._name = quoted_name(table_map.schema, table_map.table)
         self._columns = table_map.columns
         self._assigned = [
             place
@@ -134,4 +135,4 @@ def _column_name(column: Column) -> str:
 
 
 def _quoted(column: Column) -> str:
-    return quoted_name(_column_name(column))
+    return quoted_identifier(_column_name(column))

@@ -15,7 +15,7 @@ from connector.errors import ConfigError, DecodeError, EventError, arguments, lo
 from connector.reader.arrow.arrow_types import array_builder, arrow_type
 from connector.reader.arrow.builder import ArrayBuilder, NoArrowForm, VariableWidthBuilder
 from connector.reader.arrow.change_columns import CHANGE, CHANGE_NAMES, ChangeColumns
-from connector.reader.row_change import column_names
+from connector.reader.transactions.row_change import column_names
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
