@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
 # Docker's client has no types of its own, and two names are not worth a package of stubs.
 from docker import from_env  # type: ignore[import-untyped]
@@ -20,20 +20,19 @@ from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 
 from connector.errors import LocalStackError, local_stack
-from local_stack.endpoint import Endpoint
+from local_stack.endpoint import Endpoint, Server
 from local_stack.managed_server import HOST, START_SECONDS, free_port
 from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
 from local_stack.sql_server import ADMINISTRATOR, ADMINISTRATOR_PASSWORD, option, server_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
 LOOK_SECONDS = 0.2
 TAIL_LINES = 20
 
 
-class ContainerServer(ABC):
+class ContainerServer(Server):
     """A server in a container of ours, made at the first start and removed by the stop."""
 
     def __init__(self, image: str) -> None:
@@ -101,18 +100,6 @@ class ContainerServer(ABC):
         """Stop the server and start it on the same port and data."""
         self._wrapped().stop()
         return self.start()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def _make(self, port: int) -> DockerContainer:
         container = DockerContainer(self.image)

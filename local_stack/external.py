@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pymysql
 
 from connector.errors import LocalStackError, local_stack
-from local_stack.endpoint import CONNECT_SECONDS, Endpoint, connect
+from local_stack.endpoint import CONNECT_SECONDS, Endpoint, Server, connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
 PASSWORD_VARIABLE = "BINLOG_CONNECTOR_SOURCE__PASSWORD"  # noqa: S105 - the name of a variable
 DEFAULT_PORT = 3306
 DEFAULT_USER = "root"
 
 
-class ExternalServer:
+class ExternalServer(Server):
     """A MySQL or MariaDB of the user's: looked at, never started or stopped."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Stand for the server at `endpoint`."""
-        self.endpoint = endpoint
+        self._endpoint = endpoint
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The address that the user gave."""
+        return self._endpoint
 
     @property
     def pid(self) -> int:
@@ -57,18 +61,6 @@ class ExternalServer:
     def restart(self) -> Endpoint:
         """Refuse; raises LocalStackError."""
         raise LocalStackError(local_stack.OWN_RESTART, address=self.endpoint.bootstrap)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def parse_address(address: str, environment: Mapping[str, str] = os.environ) -> Endpoint:

@@ -11,15 +11,15 @@ import platform
 import random
 import socket
 import time
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Self
+from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from connector.errors import LocalStackError, local_stack
+from local_stack.endpoint import Server
 from local_stack.process import GuardedProcess, log_tail
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from local_stack.endpoint import Endpoint
 
@@ -32,7 +32,7 @@ PORTS = range(20000, 32000)
 PORT_ATTEMPTS = 3
 
 
-class ManagedServer(ABC):
+class ManagedServer(Server):
     """A server process of ours, with everything that it writes in one folder."""
 
     # What the server calls itself in messages.
@@ -122,18 +122,6 @@ class ManagedServer(ABC):
         """Stop the server where it runs, and start it on the same port and data."""
         self.stop()
         return self.start()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def _serve(self, port: int) -> Endpoint | None:
         """Return the endpoint, or None if the port was taken by another process."""

@@ -103,6 +103,18 @@ def literal(column: SchemaColumn, value: object) -> Column:
     return column_type.store(F.from_json(F.lit(text), schema)["value"])
 
 
+def _image(schema: TableSchema, is_delete: Column) -> dict[str, Column]:
+    """Return each column as the record has it: of a delete the key before, else the row after."""
+    image = {
+        column["name"]: F.col(f"{_JSON}.after").getField(column["name"])
+        for column in schema.columns
+    }
+    for name in schema.key:
+        before = F.col(f"{_JSON}.before").getField(name)
+        image[name] = F.when(is_delete, before).otherwise(image[name])
+    return image
+
+
 def _parsed(
     latest: DataFrame,
     target: TableSchema,
@@ -112,14 +124,7 @@ def _parsed(
 ) -> DataFrame:
     schema = parse.schema
     is_delete = F.col("op") == OP_DELETE
-    image = {
-        column["name"]: F.col(f"{_JSON}.after").getField(column["name"])
-        for column in schema.columns
-    }
-    for name in schema.key:
-        before = F.col(f"{_JSON}.before").getField(name)
-        image[name] = F.when(is_delete, before).otherwise(image[name])
-
+    image = _image(schema, is_delete)
     values: list[Column] = []
     for column in target.columns:
         name = column["name"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "connector"
-LOOSE = {"__init__.py", "__main__.py", "compiled.py", "contract.py"}
+LOOSE = {"__init__.py", "__main__.py", "compiled.py"}
 
 
 def modules() -> dict[str, Path]:

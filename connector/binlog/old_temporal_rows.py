@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.columns.bitmap import bitmap_length
 from connector.binlog.columns.row_plan import describe
+from connector.binlog.columns.values import ABSENT
 from connector.errors import DecodeError, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.columns.row_plan import RowPlan
+    from connector.binlog.columns.values import Value
     from connector.binlog.events.rows import RowsEvent
     from connector.codec.payload import PayloadReader
 
@@ -40,43 +43,40 @@ def misfit(rows: RowsEvent) -> DecodeError | None:
         for present in (rows.before_columns_present, rows.after_columns_present)
         if present is not None
     ]
-    if not any(index in plan.old_temporal for indexes in images for index in indexes):
+    old = frozenset(plan.old_temporal)
+    if not any(index in old for indexes in images for index in indexes):
         return None
-    if _fit(plan, rows.images(), images):
+    if _fit(plan, rows.images(), images, old):
         return None
     columns = rows.table_map.columns
     names = [describe(columns[index], index) for index in plan.old_temporal]
     return DecodeError(log_rows.OLD_FRACTION, columns=names)
 
 
-def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
+def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]], old: frozenset[int]) -> bool:
     """Return whether the bytes up to the end are rows, each with images of these columns."""
     try:
         while image.offset < image.end:
             for indexes in images:
-                if not _skip(plan, image, indexes):
+                if not _skip(plan, image, indexes, old):
                     return False
     except DecodeError:
         return False
     return True
 
 
-def _skip(plan: RowPlan, image: PayloadReader, indexes: list[int]) -> bool:
-    """Move behind one row image; return False, or raise DecodeError, if its bytes are none."""
+def _skip(plan: RowPlan, image: PayloadReader, indexes: list[int], old: frozenset[int]) -> bool:
+    """Move to the end of a row image; return False, or raise DecodeError, if its bytes are none."""
     count: i64 = len(indexes)
-    nulls = image.take((count + 7) >> 3)
+    length = bitmap_length(count)
+    nulls = image.take(length)
     unused = count & 7
     if unused:
-        last: i64 = image.data[nulls + (count >> 3)]
+        last: i64 = image.data[nulls + length - 1]
         ones: i64 = 0xFF
         if last >> unused != ones >> unused:
             return False
-    for number, index in enumerate(indexes):
-        bits: i64 = image.data[nulls + (number >> 3)]
-        if bits >> (number & 7) & 1:
-            continue
-        if index in plan.old_temporal:
-            plan.readers[index].read(image)
-        else:
-            plan.readers[index].skip(image)
+    image.offset = nulls
+    values: list[Value] = [ABSENT] * len(plan.readers)
+    plan.read_chosen(image, indexes, plan.readers, old, values)
     return True

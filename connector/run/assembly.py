@@ -28,6 +28,7 @@ from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from connector.quarantine.keeper import QuarantineKeeper
+    from connector.records.record import RecordTarget
     from connector.run.attendant import Attendant
     from connector.run.peers import Peers
     from connector.settings.sections import Settings
@@ -73,33 +74,14 @@ def assemble(
     standing = StreamPosition(
         identity, point, last, source=source.address, first_epoch=recovered.first_epoch
     )
-    prefix = settings.kafka.topic_prefix
-    options = EnvelopeOptions(
-        prefix=prefix,
-        connector=identity.flavour,
-        version=version("binlog-connector"),
-        tombstones=settings.kafka.tombstones,
-    )
+    options = _envelope_options(settings, identity.flavour)
     transactions = None
     if settings.delivery.transaction_records:
-        transactions = TransactionRecords(prefix, target)
-    encoder = RecordEncoder(
-        options,
-        standing.order,
-        transactions or target,
-        recovered.schemas,
-        awaited_columns(last) if last is not None else {},
-    )
+        transactions = TransactionRecords(settings.kafka.topic_prefix, target)
     wanted = WantedCopies()
     notices = Notices(wanted)
-    encoder.anchored = AnchoredTables(
-        source.definitions(),
-        settings.name,
-        notices,
-        mariadb=mariadb,
-        schemas=recovered.schemas if last is not None else {},
-        changed=last.changed_tables if last is not None else (),
-    )
+    encoder = _record_encoder(options, standing, transactions or target, recovered)
+    encoder.anchored = _anchored_tables(settings, recovered, source, notices)
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
@@ -129,14 +111,59 @@ def assemble(
         quarantine.lift,
         wanted,
     )
+    attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies)
+    return PipelineParts(delivery, quarantine, copies, attendants)
+
+
+def _attendants(
+    settings: Settings,
+    peers: Peers,
+    target: RecordTarget,
+    standing: StreamPosition,
+    tables: TableFilter,
+    quarantine: QuarantineKeeper,
+    copies: Copies,
+) -> tuple[Attendant, ...]:
     attendants: list[Attendant] = [quarantine, copies]
-    if settings.delivery.heartbeat_interval_seconds:
-        interval = settings.delivery.heartbeat_interval_seconds
-        attendants.append(Heartbeat(prefix, interval, target, clock))
+    interval = settings.delivery.heartbeat_interval_seconds
+    if interval:
+        prefix = settings.kafka.topic_prefix
+        attendants.append(Heartbeat(prefix, interval, target, peers.clock))
     # The last: it opens a connection, and nothing that may fail follows.
     commands = Commands(
         peers.listen(settings.kafka, settings.name, standing.commands_offset),
         standing,
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
-    return PipelineParts(delivery, quarantine, copies, (*attendants, commands))
+    return (*attendants, commands)
+
+
+def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:
+    return EnvelopeOptions(
+        prefix=settings.kafka.topic_prefix,
+        connector=flavour,
+        version=version("binlog-connector"),
+        tombstones=settings.kafka.tombstones,
+    )
+
+
+def _record_encoder(
+    options: EnvelopeOptions, standing: StreamPosition, target: RecordTarget, recovered: Recovered
+) -> RecordEncoder:
+    last = recovered.progress
+    awaited = awaited_columns(last) if last is not None else {}
+    return RecordEncoder(options, standing.order, target, recovered.schemas, awaited)
+
+
+def _anchored_tables(
+    settings: Settings, recovered: Recovered, source: CheckedSource, notices: Notices
+) -> AnchoredTables:
+    last = recovered.progress
+    return AnchoredTables(
+        source.definitions(),
+        settings.name,
+        notices,
+        mariadb=source.identity.flavour == "mariadb",
+        schemas=recovered.schemas if last is not None else {},
+        changed=last.changed_tables if last is not None else (),
+    )

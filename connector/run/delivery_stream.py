@@ -18,7 +18,6 @@ from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, GTID_LIST, 
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver
-from connector.changes.statement import StatementKind
 from connector.changes.stream_listener import StreamListener
 from connector.errors import UnsupportedChange
 from connector.gtid import MariadbGtidSet
@@ -39,13 +38,6 @@ if TYPE_CHECKING:
     from connector.quarantine.core.guard import Guard
     from connector.records.record_batch import BatchingTarget
     from connector.wire.event_source import EventSource
-
-# Statements behind which a name has no table.
-_ENDINGS: Final = (
-    StatementKind.DROP_TABLE,
-    StatementKind.DROP_DATABASE,
-    StatementKind.RENAME_TABLE,
-)
 
 # A transaction is told of that has so many records, or so many bytes of them.
 LARGE_RECORDS: Final = 100_000
@@ -244,7 +236,7 @@ class DeliveryStream(ChangeReceiver):
             self._guard.statement(change, self._now_us)
         if change.resync:
             listener.resync_wanted(change.database, change.table, change.resync)
-        elif change.kind in _ENDINGS:
+        elif change.kind.ends_tables:
             listener.table_ended(change.database, change.table)
 
     def committed(self, committed: Committed) -> None:

@@ -27,8 +27,6 @@ _BUSY_PATIENCE_SECONDS = 0.005
 _IDLE_PATIENCE_SECONDS = 0.2
 _REPORT_SECONDS = 30.0
 _MS = 1000
-# Statements behind which a name has no table, unless another statement follows.
-_ENDINGS = frozenset({StatementKind.DROP_TABLE, StatementKind.RENAME_TABLE})
 
 
 class Copies:
@@ -167,7 +165,8 @@ class Copies:
             if kind is StatementKind.DROP_DATABASE:
                 gone = [state for state in self._states.values() if state.database == database]
                 watch.published -= {name for name in watch.published if name[0] == database}
-            elif kind in _ENDINGS:
+            elif kind.ends_tables:
+                watch.published.discard((database, table))
                 gone = [
                     state
                     for state in self._states.values()
@@ -177,8 +176,6 @@ class Copies:
                 gone = []
                 if kind is StatementKind.CREATE_TABLE and self._keeps_new_tables:
                     self._keep_new(database, table)
-            if kind in _ENDINGS:
-                watch.published.discard((database, table))
             for state in gone:
                 if state.under_way:
                     self._log.info("the copy ends: the table is gone", table=state.name)

@@ -24,7 +24,6 @@ from connector.source.tables.selected_table import SelectedTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
     from typing import Self
 
     from connector.settings.sections import Settings
@@ -114,12 +113,7 @@ class StateWatch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _error(self, error: KafkaError | OSError) -> Exception:

@@ -33,7 +33,6 @@ from local_stack.process import log_tail
 from local_stack.spark import spark_jars
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
     from local_stack.demo.options import DemoOptions
@@ -59,12 +58,7 @@ class Stage:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def start_source(self) -> None:

@@ -25,7 +25,6 @@ from connector.errors import LocalStackError, local_demo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
     from typing import Self
 
     from connector.contract import ProgressRecord
@@ -81,12 +80,7 @@ class TopicReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for consumer in (self._progress, self._rows, self._uncommitted):
             consumer.close()
 

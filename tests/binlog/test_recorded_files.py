@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from connector.binlog.event import Event
-    from connector.binlog.events.rows import Row
+    from connector.binlog.events.row_reader import Row
 
     DecodeFile = Callable[[str], Iterator[Event]]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
-    from connector.binlog.events.rows import Row
+    from connector.binlog.events.row_reader import Row
 
 pytestmark = pytest.mark.server
 

@@ -6,14 +6,14 @@
     partial image   value_options lenenc │ [1: bitmap of the JSON columns that are changes] │
                     row image
 
-Bit n of a bitmap is bit n % 8 of byte n / 8, the lowest bit first.
+`bitmap` has the order of the bits.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.columns import (
     bits,
@@ -29,6 +29,7 @@ from connector.binlog.columns import (
     temporal,
     vector,
 )
+from connector.binlog.columns.bitmap import bitmap_length, is_set, set_indexes
 from connector.binlog.columns.column_types import ColumnType, column_type_name
 from connector.binlog.columns.values import ABSENT, Value
 from connector.errors import DecodeError, log_rows
@@ -110,11 +111,7 @@ class RowPlan:
         """Return the indexes of the columns whose bit is set."""
         indexes = self._steps.get(columns_present)
         if indexes is None:
-            indexes = [
-                index
-                for index in range(len(self.readers))
-                if columns_present[index >> 3] >> (index & 7) & 1
-            ]
+            indexes = set_indexes(columns_present, len(self.readers))
             if len(self._steps) < _STEPS_MAX:
                 self._steps[columns_present] = indexes
         return indexes
@@ -144,7 +141,9 @@ class RowPlan:
         readers = self.readers
         if options == _PARTIAL_JSON:
             # One bit for each JSON column of the table, also of those that the image leaves out.
-            partial = int.from_bytes(image.read_bytes((len(self._json_indexes) + 7) // 8), "little")
+            partial = int.from_bytes(
+                image.read_bytes(bitmap_length(len(self._json_indexes))), "little"
+            )
             readers = readers.copy()
             for number, index in enumerate(self._json_indexes):
                 if partial >> number & 1:
@@ -156,14 +155,43 @@ class RowPlan:
 
         Raises DecodeError that names the column.
         """
-        self._skip_image(image, indexes, self.readers)
+        self.read_chosen(image, indexes, self.readers, _NONE, _NO_VALUES)
 
     def skip_partial_image(self, image: PayloadReader, indexes: list[int]) -> None:
         """Move behind an after image of a PARTIAL_UPDATE_ROWS_EVENT.
 
         Raises DecodeError that names the column.
         """
-        self._skip_image(image, indexes, self.partial_readers(image))
+        self.read_chosen(image, indexes, self.partial_readers(image), _NONE, _NO_VALUES)
+
+    def read_chosen(
+        self,
+        image: PayloadReader,
+        indexes: list[int],
+        readers: list[ColumnReader],
+        chosen: frozenset[int],
+        values: list[Value],
+    ) -> None:
+        """Read the `chosen` columns of one row image into `values`, and skip the others.
+
+        A column that is NULL or that the image leaves out stays as it is in `values`. Raises
+        DecodeError that names the column.
+        """
+        data = image.data
+        nulls = image.take(bitmap_length(len(indexes)))
+        reads = len(chosen) > 0
+        number: i64 = 0  # of the columns that the image holds
+        index = 0
+        try:
+            for index in indexes:
+                if not is_set(data, nulls, number):
+                    if reads and index in chosen:
+                        values[index] = readers[index].read(image)
+                    else:
+                        readers[index].skip(image)
+                number += 1
+        except DecodeError as error:
+            raise in_column(self._columns[index], index, error) from error
 
     def read_named_image(
         self, image: PayloadReader, indexes: list[int], names: list[str]
@@ -174,13 +202,13 @@ class RowPlan:
         """
         readers = self.readers
         data = image.data
-        nulls = image.take((len(indexes) + 7) >> 3)
+        nulls = image.take(bitmap_length(len(indexes)))
         values: dict[str, Value] = {}
         number: i64 = 0  # of the columns that the image holds
         index = 0
         try:
             for index in indexes:
-                bits: i64 = data[nulls + (number >> 3)]
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
                 if bits >> (number & 7) & 1:
                     values[names[index]] = None
                 else:
@@ -194,13 +222,13 @@ class RowPlan:
         self, image: PayloadReader, indexes: list[int], readers: list[ColumnReader]
     ) -> list[Value]:
         data = image.data
-        nulls = image.take((len(indexes) + 7) >> 3)
+        nulls = image.take(bitmap_length(len(indexes)))
         values: list[Value] = [ABSENT] * len(readers)
         number: i64 = 0  # of the columns that the image holds
         index = 0
         try:
             for index in indexes:
-                bits: i64 = data[nulls + (number >> 3)]
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
                 if bits >> (number & 7) & 1:
                     values[index] = None
                 else:
@@ -210,25 +238,13 @@ class RowPlan:
             raise in_column(self._columns[index], index, error) from error
         return values
 
-    def _skip_image(
-        self, image: PayloadReader, indexes: list[int], readers: list[ColumnReader]
-    ) -> None:
-        data = image.data
-        nulls = image.take((len(indexes) + 7) >> 3)
-        number: i64 = 0  # of the columns that the image holds
-        index = 0
-        try:
-            for index in indexes:
-                bits: i64 = data[nulls + (number >> 3)]
-                if not bits >> (number & 7) & 1:
-                    readers[index].skip(image)
-                number += 1
-        except DecodeError as error:
-            raise in_column(self._columns[index], index, error) from error
-
 
 # The one value option: binlog_row_value_options=PARTIAL_JSON.
 _PARTIAL_JSON = 1
+
+# What `read_chosen` takes to skip an image.
+_NONE: Final[frozenset[int]] = frozenset()
+_NO_VALUES: Final[list[Value]] = []
 
 # Bitmaps that one plan remembers; with binlog_row_image=MINIMAL there may be many.
 _STEPS_MAX = 64

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 
 from connector.contract import SEQ_ROW_DIGITS
 from connector.envelope.event_encoder import US_PER_MS
-from connector.envelope.rows.row_keys import key_columns
 from connector.errors import RecordTooLarge, UnsupportedChange
-from connector.quarantine.core.fence_setter import KEYS_MAX
-from connector.quarantine.core.fences import Fence
+from connector.quarantine.core.fence_setter import FenceSetter, OriginOfCopy
 from connector.quarantine.core.guard import FENCE_KEY, STOP
 
 if TYPE_CHECKING:
@@ -37,6 +35,7 @@ class CopiedRows:
         """Keep back what cannot be carried, unless `policy` is to stop."""
         self._policy = policy
         self._fences = fences
+        self._fencing = FenceSetter(fences, of_keys=policy == FENCE_KEY)
         self._store = store
 
     def fenced_keys(self, schema: TableSchema) -> set[bytes]:
@@ -51,7 +50,7 @@ class CopiedRows:
             raise _fenced(schema, whole.reason)
         if fenced is None:
             return set()
-        if next(iter(fenced.keys.values())).key_columns != key_columns(schema):
+        if self._fencing.has_other_key(schema):
             raise _fenced(schema, "its key was changed while changes of some keys are kept back")
         return set(fenced.keys)
 
@@ -70,32 +69,18 @@ class CopiedRows:
         """
         # As a replay numbers what is kept; the others of this place are not in the quarantine.
         seq = str(sequence)[:-SEQ_ROW_DIGITS] + "0" * SEQ_ROW_DIGITS
-        now_ms = now_us // US_PER_MS
+        origin = OriginOfCopy(place, seq)
         for row in refused:
             if self._policy == STOP:
                 kind = RecordTooLarge if row.is_too_large else UnsupportedChange
                 raise kind(row.error)
-            fenced = self._fences.of(schema.database, schema.table)
-            is_key = self._policy == FENCE_KEY and row.key is not None
-            if fenced is not None and len(fenced.keys) >= KEYS_MAX:
-                is_key = False
-            whole = None if fenced is None else fenced.whole
-            fence = whole or Fence(
-                schema.database,
-                schema.table,
-                row.key.decode() if row.key is not None and is_key else None,
-                key_columns(schema) if is_key else [],
-                f"{place.file}:{place.position}",
-                seq,
-                now_ms,
-                row.error,
-            )
-            self._store.copied(schema, row, fence.key, place, seq, now_us)
-            if fence is not whole:
-                self._fences.set(fence, now_ms)
-            fence.rows += 1
-            self._fences.change(fence)
-        self._fences.flush(now_ms)
+            if row.key is not None and self._fencing.can_fence_keys(schema):
+                self._store.copied(schema, row, row.key.decode(), place, seq, now_us)
+                self._fencing.keys(origin, schema, [row.key], row.error, now_us)
+            else:
+                self._store.copied(schema, row, None, place, seq, now_us)
+                self._fencing.table(origin, schema.database, schema.table, row.error, now_us)
+        self._fences.flush(now_us // US_PER_MS)
         fenced = self._fences.of(schema.database, schema.table)
         if fenced is not None and fenced.whole is not None:
             raise _fenced(schema, fenced.whole.reason)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from connector.binlog.columns.bitmap import bitmap_length, is_set
 from connector.binlog.columns.row_plan import describe
 from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
@@ -75,11 +76,11 @@ def _row(row: RowsEvent) -> Iterator[str]:
 def _image(
     row: RowsEvent, image: PayloadReader, places: list[int], readers: list[ColumnReader]
 ) -> Iterator[str]:
-    nulls = image.read_bytes((len(places) + 7) // 8)
+    nulls = image.take(bitmap_length(len(places)))
     for number, place in enumerate(places):
         column = row.table_map.columns[place]
         name = describe(column, place)
-        if nulls[number >> 3] >> (number & 7) & 1:
+        if is_set(image.data, nulls, number):
             yield f"      {name}: NULL"
             continue
         start = image.offset

@@ -1,4 +1,8 @@
-"""Changes that are kept back set fences, and are counted by those that they meet."""
+"""What is kept back sets fences, and is counted by those that it meets.
+
+Changes of the log and rows of copies set the same fences by the same rules; they differ in where
+they stand in the order, which their `Origin` tells.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.transaction import RowsChange, StatementChange
+    from connector.envelope.copied.selected_chunk import CopyPlace
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.quarantine.core.fences import Fences
@@ -20,48 +25,93 @@ if TYPE_CHECKING:
 KEYS_MAX: Final = 10_000
 
 
+class Origin:
+    """Where in the order stands what is kept back."""
+
+    def place(self) -> str:
+        """Return the place in the log, as `file:position`."""
+        raise NotImplementedError
+
+    def sequence(self) -> str:
+        """Return the sequence, as in the header of a record."""
+        raise NotImplementedError
+
+
+@final
+class OriginOfChange(Origin):
+    """The place of row `number` of a change, or of a statement."""
+
+    def __init__(
+        self, encoder: RecordEncoder, change: RowsChange | StatementChange, number: i64
+    ) -> None:
+        """Let `encoder` tell the sequence."""
+        self._encoder = encoder
+        self._change = change
+        self._number: i64 = number
+
+    def place(self) -> str:
+        """Return the place of the event."""
+        event = self._change.event
+        return f"{event.file}:{event.position}"
+
+    def sequence(self) -> str:
+        """Return the sequence of the row."""
+        change = self._change
+        return str(self._encoder.sequence(change.transaction, change.event_number, self._number))
+
+
+@final
+class OriginOfCopy(Origin):
+    """The place at which the rows of a copy stand."""
+
+    def __init__(self, place: CopyPlace, sequence: str) -> None:
+        """State both."""
+        self._place = place
+        self._sequence = sequence
+
+    def place(self) -> str:
+        """Return the place between two transactions."""
+        return f"{self._place.file}:{self._place.position}"
+
+    def sequence(self) -> str:
+        """Return the sequence."""
+        return self._sequence
+
+
 @final
 class FenceSetter:
-    """Sets the fences of one stream, at the places of its changes."""
+    """Sets the fences of one stream, and of its copies."""
 
-    def __init__(self, fences: Fences, encoder: RecordEncoder) -> None:
-        """Add to `fences`; `encoder` knows the places."""
+    def __init__(self, fences: Fences, *, of_keys: bool) -> None:
+        """Add to `fences`; with `of_keys` keys alone are fenced where that can be."""
         self._fences = fences
-        self._encoder = encoder
+        self._of_keys = of_keys
 
-    def rest(self, change: RowsChange, first: i64, reason: str, now_us: i64) -> None:
-        """Fence the table of an event of which all rows from number `first` on are kept back."""
-        table_map = change.rows.table_map
-        fence = self._set(
-            change, first, table_map.schema, table_map.table, None, [], reason, now_us
-        )
-        self.count(fence)
+    def can_fence_keys(self, schema: TableSchema) -> bool:
+        """Return whether a key of the table may be fenced, not the whole table."""
+        if not self._of_keys:
+            return False
+        fenced = self._fences.of(schema.database, schema.table)
+        return fenced is None or (fenced.whole is None and len(fenced.keys) < KEYS_MAX)
 
-    def statement(self, change: StatementChange, reason: str, now_us: i64) -> None:
-        """Fence the table of a statement that is kept back."""
-        fenced = self._fences.of(change.database, change.table)
+    def table(self, origin: Origin, database: str, table: str, reason: str, now_us: i64) -> None:
+        """Fence a whole table, unless it is, and count what is kept back."""
+        fenced = self._fences.of(database, table)
         fence = None if fenced is None else fenced.whole
         if fence is None:
-            fence = self._set(change, 0, change.database, change.table, None, [], reason, now_us)
+            fence = self._set(origin, database, table, None, [], reason, now_us)
         self.count(fence)
 
     def keys(
-        self,
-        change: RowsChange,
-        number: i64,
-        schema: TableSchema,
-        keys: list[bytes],
-        reason: str,
-        now_us: i64,
+        self, origin: Origin, schema: TableSchema, keys: list[bytes], reason: str, now_us: i64
     ) -> None:
-        """Fence all keys of row `number`, which is kept back."""
+        """Fence all keys of a row that is kept back, unless they are, and count the row."""
         for key in keys:
             fenced = self._fences.of(schema.database, schema.table)
             fence = None if fenced is None else fenced.keys.get(key)
             if fence is None:
                 fence = self._set(
-                    change,
-                    number,
+                    origin,
                     schema.database,
                     schema.table,
                     key.decode(),
@@ -86,25 +136,16 @@ class FenceSetter:
                     return fence
         return None
 
-    def has_many_keys(self, schema: TableSchema) -> bool:
-        """Return whether no more keys of a table may be fenced."""
+    def has_other_key(self, schema: TableSchema) -> bool:
+        """Return whether keys of the table were fenced by another key than it has now."""
         fenced = self._fences.of(schema.database, schema.table)
-        return fenced is not None and len(fenced.keys) >= KEYS_MAX
-
-    def unlike(self, schema: TableSchema) -> str:
-        """Return why keys cannot be compared with those that are fenced; "" where they can."""
-        fenced = self._fences.of(schema.database, schema.table)
-        if fenced is None:
-            return ""
-        fence = next(iter(fenced.keys.values()))
-        if fence.key_columns == key_columns(schema):
-            return ""
-        return f"the key of {schema.name} was changed while changes of some keys are kept back"
+        if fenced is None or not fenced.keys:
+            return False
+        return next(iter(fenced.keys.values())).key_columns != key_columns(schema)
 
     def _set(
         self,
-        change: RowsChange | StatementChange,
-        number: i64,
+        origin: Origin,
         database: str,
         table: str,
         key: str | None,
@@ -112,17 +153,9 @@ class FenceSetter:
         reason: str,
         now_us: i64,
     ) -> Fence:
-        """Set a fence from row `number` of a change on."""
         now_ms = now_us // US_PER_MS
         fence = Fence(
-            database,
-            table,
-            key,
-            columns,
-            f"{change.event.file}:{change.event.position}",
-            str(self._encoder.sequence(change.transaction, change.event_number, number)),
-            now_ms,
-            reason,
+            database, table, key, columns, origin.place(), origin.sequence(), now_ms, reason
         )
         self._fences.set(fence, now_ms)
         return fence

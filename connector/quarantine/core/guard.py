@@ -19,7 +19,7 @@ from connector.changes.transaction import StatementChange
 from connector.envelope.rows.row_keys import RowKeys
 from connector.errors import EventError, RecordTooLarge, UnsupportedChange
 from connector.quarantine.core.advice import reason_of
-from connector.quarantine.core.fence_setter import FenceSetter
+from connector.quarantine.core.fence_setter import FenceSetter, OriginOfChange
 from connector.quarantine.core.fences import ALL_TABLES
 from connector.quarantine.core.record import GONE, STATEMENT
 
@@ -38,13 +38,6 @@ STOP: Final = "stop"
 FENCE_KEY: Final = "fence-key"
 FENCE_TABLE: Final = "fence-table"
 
-# Of a table that is fenced, what says that rows are gone has to wait its turn.
-_EMPTY_TABLE: Final = (
-    StatementKind.TRUNCATE,
-    StatementKind.DROP_TABLE,
-    StatementKind.RENAME_TABLE,
-)
-
 
 @final
 class Guard:
@@ -57,7 +50,7 @@ class Guard:
         self._policy = policy
         self._encoder = encoder
         self._fences = fences
-        self._fencing = FenceSetter(fences, encoder)
+        self._fencing = FenceSetter(fences, of_keys=policy == FENCE_KEY)
         self._store = store
 
     def rows(self, change: RowsChange, now_us: i64) -> None:
@@ -97,12 +90,15 @@ class Guard:
         """Write what DDL means to consumers, unless it would overtake what is kept back."""
         fences = self._fences
         if fences.any and not change.resync:
-            if change.kind in _EMPTY_TABLE and fences.of(change.database, change.table):
+            kind = change.kind
+            if kind is StatementKind.DROP_DATABASE:
+                if self._drop_tables(change, now_us):
+                    return
+            elif kind.empties_tables and fences.of(change.database, change.table):
+                # What says that rows of a fenced table are gone has to wait its turn.
                 self._keep_statement(change, GONE, "it follows what is kept back", now_us)
                 return
-            if change.kind is StatementKind.DROP_DATABASE and self._drop_tables(change, now_us):
-                return
-            if change.kind in _EMPTY_TABLE or change.kind is StatementKind.CREATE_TABLE:
+            elif kind.empties_tables or kind is StatementKind.CREATE_TABLE:
                 # What rows it has from here on comes as events.
                 fences.exempt(change.database, change.table)
         self._encoder.statement(change, now_us)
@@ -159,9 +155,11 @@ class Guard:
             self._keep_from(change, [], first, error, now_us)
             return
         schema = table.schema
-        other_key = self._fencing.unlike(schema)
-        if other_key:
-            self._keep_rest(change, [], first, other_key, now_us)
+        if self._fencing.has_other_key(schema):
+            reason = (
+                f"the key of {schema.name} was changed while changes of some keys are kept back"
+            )
+            self._keep_rest(change, [], first, reason, now_us)
             return
         kept: list[QuarantinedRow] = []
         reason = ""
@@ -175,22 +173,20 @@ class Guard:
             followed = self._fencing.followed(schema, row_keys)
             if followed is not None:
                 reason = reason or followed.reason
-                self._fencing.keys(change, number, schema, row_keys, followed.reason, now_us)
+                origin = OriginOfChange(self._encoder, change, number)
+                self._fencing.keys(origin, schema, row_keys, followed.reason, now_us)
                 kept.append(_kept(number, row_keys, None))
             else:
                 try:
                     self._encoder.row(table, row, number)
                 except (UnsupportedChange, EventError, RecordTooLarge) as error:
-                    if (
-                        self._policy != FENCE_KEY
-                        or not row_keys
-                        or self._fencing.has_many_keys(schema)
-                    ):
+                    if not row_keys or not self._fencing.can_fence_keys(schema):
                         self._keep_from(change, kept, number, error, now_us)
                         return
                     why = reason_of(error, schema.database, schema.table)
                     reason = reason or why
-                    self._fencing.keys(change, number, schema, row_keys, why, now_us)
+                    origin = OriginOfChange(self._encoder, change, number)
+                    self._fencing.keys(origin, schema, row_keys, why, now_us)
                     kept.append(_kept(number, row_keys, why))
             number += 1
         if kept:
@@ -212,12 +208,15 @@ class Guard:
         self, change: RowsChange, kept: list[QuarantinedRow], first: i64, reason: str, now_us: i64
     ) -> None:
         """Keep back rows of an event, all from number `first` on, and what follows of the table."""
-        self._fencing.rest(change, first, reason, now_us)
+        table_map = change.rows.table_map
+        origin = OriginOfChange(self._encoder, change, first)
+        self._fencing.table(origin, table_map.schema, table_map.table, reason, now_us)
         self._store.rows(change, kept, first, reason, self._schema_id(change), now_us)
 
     def _keep_statement(self, change: StatementChange, kind: str, reason: str, now_us: i64) -> None:
         """Keep back a statement on a table, and all that follows of the table."""
-        self._fencing.statement(change, reason, now_us)
+        origin = OriginOfChange(self._encoder, change, 0)
+        self._fencing.table(origin, change.database, change.table, reason, now_us)
         self._store.statement(change, kind, reason, now_us)
 
     def _drop_tables(self, change: StatementChange, now_us: i64) -> bool:

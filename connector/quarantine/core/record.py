@@ -24,7 +24,7 @@ from connector.binlog.payload_decoder import PayloadDecoder
 from connector.binlog.table_maps import TableMaps
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
-from connector.codec.payload import PayloadReader
+from connector.codec.payload import PayloadReader, encode_lenenc
 from connector.errors import DecodeError, RecordTooLarge
 from connector.gtid import Gtid, MariadbGtid
 
@@ -221,18 +221,12 @@ def _whole(event: Event, rows: RowsEvent) -> bytes:
             event.data[5:HEADER_LENGTH],
             rows.table_map.table_id.to_bytes(6, "little"),
             rows.flags.to_bytes(2, "little"),
-            _lenenc(count),
+            encode_lenenc(count),
             rows.before_columns_present or b"",
             rows.after_columns_present or b"",
             images.data[images.offset : images.end],
         )
     )
-
-
-def _lenenc(number: int) -> bytes:
-    if number < 251:  # noqa: PLR2004 - of MySQL's numbers, those of one byte
-        return bytes((number,))
-    return b"\xfc" + number.to_bytes(2, "little")
 
 
 def fields(**values: Any) -> QuarantineRecord:

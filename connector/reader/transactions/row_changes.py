@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from connector.binlog.columns.row_plan import RowPlan
     from connector.binlog.columns.values import Value
     from connector.binlog.event import Event
-    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.row_reader import Row
+    from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.rows_head import RowsKind
     from connector.binlog.events.table_map import TableMapEvent
     from connector.codec.payload import PayloadReader

@@ -16,7 +16,7 @@ from tests.binlog.source_log import SourceLog
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.binlog.events.rows import Row
+    from connector.binlog.events.row_reader import Row
 
 pytestmark = pytest.mark.server
 
