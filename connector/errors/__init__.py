@@ -1,5 +1,6 @@
 """What can go wrong: kinds of errors, and a catalogue of codes with the templates of texts."""
 
+from connector.errors.fields import fields
 from connector.errors.kinds import (
     ConfigError,
     ConnectorError,
@@ -12,6 +13,7 @@ from connector.errors.kinds import (
     LogTruncated,
     ProtocolError,
     RecordTooLarge,
+    RequestRefused,
     RolledBack,
     SinkRefused,
     SinkUnavailable,
@@ -35,6 +37,7 @@ __all__ = [
     "LogTruncated",
     "ProtocolError",
     "RecordTooLarge",
+    "RequestRefused",
     "RolledBack",
     "SinkRefused",
     "SinkUnavailable",
@@ -44,4 +47,5 @@ __all__ = [
     "TransientError",
     "TruncatedPayload",
     "UnsupportedChange",
+    "fields",
 ]

@@ -15,6 +15,7 @@
         │   └── RecordTooLarge         a record is above the limit; it was not sent
         ├── Fenced                     another instance with the same name took over
         ├── UnsupportedChange          a change that this version cannot carry without loss
+        ├── RequestRefused             a request to a running pipeline is not as it should be
         ├── LocalStackError            a private server cannot be fetched or started
         └── DecodeError                bytes that are not what they claim to be
             ├── TruncatedPayload       a payload ends before a field does
@@ -56,8 +57,8 @@ class ConnectorError(Exception):
 
     @property
     def code(self) -> ErrorCode:
-        """What went wrong, as the catalogue has it."""
-        return self.message.code
+        """What went wrong, as the catalogue has it; in a frame, what went wrong inside of it."""
+        return self.message.shown_code
 
     @property
     def text(self) -> str:
@@ -73,7 +74,7 @@ class ConnectorError(Exception):
         return _restored, (type(self),), self.__dict__
 
     def in_words(self, words: Words) -> Self:
-        """Return the same error in the words of a configuration or of a URL."""
+        """Return the same error in other words."""
         copy = _restored(type(self))
         copy.__dict__.update(self.__dict__, message=self.message.in_words(words))
         return copy.with_traceback(self.__traceback__)
@@ -209,9 +210,7 @@ class UnsupportedChange(DefiniteError):
     """The source changed something that this version cannot carry without loss.
 
     `database` and `table` say what was changed if that is known, `table` None if more than one;
-    `event` has the bytes of the event that did it. `kept_back` says the same for a change that goes
-    into quarantine and cannot be written again, so that its table has to be copied. `passable` says
-    that a pipeline may continue after its transaction once what it changed was repaired.
+    `event` has the bytes of the event that did it.
     """
 
     def __init__(
@@ -222,8 +221,6 @@ class UnsupportedChange(DefiniteError):
         database: str | None = None,
         table: str | None = None,
         event: bytes | None = None,
-        kept_back: str = "",
-        passable: bool = False,
         **facts: object,
     ) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
@@ -231,8 +228,10 @@ class UnsupportedChange(DefiniteError):
         self.database = database
         self.table = table
         self.event = event
-        self.kept_back = kept_back
-        self.passable = passable
+
+
+class RequestRefused(DefiniteError):
+    """A request to a running pipeline is not as it should be."""
 
 
 class LocalStackError(DefiniteError):
