@@ -22,7 +22,7 @@ from connector.binlog.events.rows_head import RowsKind
 from connector.binlog.framing.header import EventHeader
 from connector.changes.transaction import RowsChange
 from connector.codec.payload import PayloadReader
-from connector.errors import TransientError
+from connector.errors import TransientError, table_statements
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -202,8 +202,6 @@ class RowSpool:
 
 
 def _unusable(error: OSError) -> TransientError:
-    reason = (
-        f"{tempfile.gettempdir()}: rows of an open transaction cannot be kept: "
-        f"{error.strerror or error}: make room there, or let TMPDIR name another folder"
+    return TransientError(
+        table_statements.NO_ROOM, directory=tempfile.gettempdir(), why=error.strerror or str(error)
     )
-    return TransientError(reason)

@@ -1,6 +1,6 @@
 """What can go wrong: kinds of errors, and a catalogue of codes with the templates of texts."""
 
-from connector.errors.fields import fields
+from connector.errors.fields import fields, line
 from connector.errors.kinds import (
     ConfigError,
     ConnectorError,
@@ -48,4 +48,5 @@ __all__ = [
     "TruncatedPayload",
     "UnsupportedChange",
     "fields",
+    "line",
 ]

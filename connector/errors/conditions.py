@@ -40,9 +40,7 @@ ARGUMENT_OF_TABLE = ErrorCode(
 )
 NOT_ONE = _condition("R211", "is not one expression: look at its operators and parentheses")
 TWO_WAYS = _condition("R212", "can be read in two ways: put parentheses around its parts")
-LENGTH = _condition(
-    "R213", "has {length} characters, of {limit} at most", length=5000, limit=4096
-)
+LENGTH = _condition("R213", "has {length} characters, of {limit} at most", length=5000, limit=4096)
 BACKSLASH = _condition("R214", "holds a backslash: write X'5C' instead")
 CONTROL = _condition("R215", "holds a control character")
 QUOTES = _condition("R216", "cannot be read: look at its quotes")

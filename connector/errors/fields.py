@@ -1,14 +1,23 @@
-"""An error as fields of a line of JSON."""
+"""What went wrong, as fields of a line of the log."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.errors.message import Message
+
 if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
     from connector.errors.kinds import ConnectorError
-    from connector.errors.message import Message
 
 
 def fields(error: ConnectorError | Message) -> dict[str, str]:
     """Return the text of an error, and its code."""
-    return {"error": error.text, "code": error.code.code}
+    code = error.code if not isinstance(error, Message) else error.shown_code
+    return {"error": error.text, "code": code.code}
+
+
+def line(code: ErrorCode, **facts: object) -> dict[str, str]:
+    """Return a line that nothing is raised for: its text, and its code."""
+    message = Message(code, facts)
+    return {"event": message.text, "code": code.code}

@@ -65,6 +65,24 @@ OPEN_TRANSACTION = ErrorCode(
     example={"topic": "shop.progress", "end": 42},
 )
 
+NO_ANSWER_IN_TIME = ErrorCode(
+    "K106",
+    "no answer within {seconds:g} seconds",
+    end=End.RETRIED,
+    cause=(
+        "A broker did not answer a commit or an abort. Whether it was done is read from Kafka at "
+        "the next start."
+    ),
+    example={"seconds": 60.0},
+)
+NOT_ACKNOWLEDGED = ErrorCode(
+    "K107",
+    "batches were not acknowledged within {seconds:g} seconds",
+    end=End.RETRIED,
+    cause="Kafka did not take records in time. They are read again from the source.",
+    example={"seconds": 60.0},
+)
+
 TOPIC_RIGHTS = ErrorCode(
     "K111",
     "kafka {servers}: cannot {doing}: the user lacks rights on it",
