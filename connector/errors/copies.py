@@ -114,11 +114,27 @@ KEY_CHANGED = ErrorCode(
     cause="Keys that are kept back cannot be compared with keys of other columns.",
     example=_TABLE,
 )
-INTERRUPTED = ErrorCode(
-    "R331",
-    "reading of table {table} was interrupted: {why}",
+NOT_LOCKED = ErrorCode(
+    "R321",
+    "table {table} could not be locked in time, because a transaction uses it",
     end=End.LOGGED,
-    frame=True,
-    cause="Reading is tried again after a pause, from the last row that was written.",
-    example={**_TABLE, "why": "the server closed the connection"},
+    cause=(
+        "A table without a key is read at once, from one place of the log. It is locked for a "
+        "moment to find this place. The copy tries again."
+    ),
+    example=_TABLE,
+)
+THREADS_RUNNING = ErrorCode(
+    "R331",
+    "{running} running threads, above {snapshot.threads_running_max}",
+    end=End.LOGGED,
+    cause="Copies pause while the source is busy with other things.",
+    example={"running": 40},
+)
+PAUSE_WANTED = ErrorCode(
+    "R332",
+    "{snapshot.pause_query} returns {value:g}",
+    end=End.LOGGED,
+    cause="Copies pause while the first column of the query is above 0.",
+    example={"value": 1.0},
 )

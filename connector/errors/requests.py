@@ -50,10 +50,3 @@ TABLES_NOT_PAIRS = ErrorCode(
     "R118", "tables is not a list of pairs of names", end=End.LOGGED, cause=_ANYBODY
 )
 UNKNOWN_COMMAND = ErrorCode("R119", "its command is not known", end=End.LOGGED, cause=_ANYBODY)
-CANNOT_BE_READ = ErrorCode(
-    "R121",
-    "kafka {servers}: requests cannot be read: {why}",
-    end=End.LOGGED,
-    cause="The topic of requests is read beside the stream. Reading it is tried again.",
-    example={"servers": "kafka-1:9092", "why": "KafkaTimeoutError"},
-)

@@ -95,11 +95,3 @@ NO_LOG = ErrorCode(
     cause="A copy must know where the log stands. The server writes no log.",
     example={"place": "source db1:3306"},
 )
-NEAR_PURGE = ErrorCode(
-    "S831",
-    "the source will soon drop log files that were not read",
-    "keep logs longer: {setting}",
-    end=End.LOGGED,
-    cause="The stream is far behind, and the server drops log files by their age or size.",
-    example={"setting": "binlog_expire_logs_seconds, or expire_logs_days"},
-)

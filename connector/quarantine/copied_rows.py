@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from connector.contract import SEQ_ROW_DIGITS
 from connector.envelope.event_encoder import US_PER_MS
 from connector.envelope.rows.row_keys import key_columns
-from connector.errors import RecordTooLarge, UnsupportedChange
+from connector.errors import UnsupportedChange, copies
 from connector.quarantine.fence_setter import KEYS_MAX
 from connector.quarantine.fences import Fence
 from connector.quarantine.guard import FENCE_KEY, STOP
@@ -52,7 +52,7 @@ class CopiedRows:
         if fenced is None:
             return set()
         if next(iter(fenced.keys.values())).key_columns != key_columns(schema):
-            raise _fenced(schema, "its key was changed while changes of some keys are kept back")
+            raise TableFenced(copies.KEY_CHANGED, table=schema.name)
         return set(fenced.keys)
 
     def keep(
@@ -73,8 +73,7 @@ class CopiedRows:
         now_ms = now_us // US_PER_MS
         for row in refused:
             if self._policy == STOP:
-                kind = RecordTooLarge if row.is_too_large else UnsupportedChange
-                raise kind(row.error)
+                raise row.error
             fenced = self._fences.of(schema.database, schema.table)
             is_key = self._policy == FENCE_KEY and row.key is not None
             if fenced is not None and len(fenced.keys) >= KEYS_MAX:
@@ -88,7 +87,7 @@ class CopiedRows:
                 f"{place.file}:{place.position}",
                 seq,
                 now_ms,
-                row.error,
+                str(row.error),
             )
             self._store.copied(schema, row, fence.key, place, seq, now_us)
             if fence is not whole:
@@ -102,7 +101,4 @@ class CopiedRows:
 
 
 def _fenced(schema: TableSchema, reason: str) -> TableFenced:
-    return TableFenced(
-        f"copy of table {schema.name}: the whole table is kept back ({reason}): once the cause is "
-        f"gone, `binlog-connector snapshot CONFIG {schema.name}` copies it anew and lifts the fence"
-    )
+    return TableFenced(copies.WHOLE_TABLE_FENCED, table=schema.name, why=reason)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.envelope.event_encoder import US_PER_MS
 from connector.envelope.rows.row_keys import key_columns
+from connector.errors import UnsupportedChange, quarantine
 from connector.quarantine.fences import Fence
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class FenceSetter:
         fence = next(iter(fenced.keys.values()))
         if fence.key_columns == key_columns(schema):
             return ""
-        return f"the key of {schema.name} was changed while changes of some keys are kept back"
+        return str(UnsupportedChange(quarantine.KEY_CHANGED, table=schema.name))
 
     def _set(
         self,

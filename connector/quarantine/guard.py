@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import StatementChange
 from connector.envelope.rows.row_keys import RowKeys
-from connector.errors import EventError, RecordTooLarge, UnsupportedChange
+from connector.errors import EventError, RecordTooLarge, UnsupportedChange, quarantine
 from connector.quarantine.advice import reason_of
 from connector.quarantine.fence_setter import FenceSetter
 from connector.quarantine.fences import ALL_TABLES
@@ -98,7 +98,8 @@ class Guard:
         fences = self._fences
         if fences.any and not change.resync:
             if change.kind in _EMPTY_TABLE and fences.of(change.database, change.table):
-                self._keep_statement(change, GONE, "it follows what is kept back", now_us)
+                follows = str(UnsupportedChange(quarantine.FOLLOWS))
+                self._keep_statement(change, GONE, follows, now_us)
                 return
             if change.kind is StatementKind.DROP_DATABASE and self._drop_tables(change, now_us):
                 return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.binlog.framing.event_types import event_name
+from connector.errors import line, stream_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,7 @@ class Notices:
         skipped = self._delivery.skipped_events
         for event in skipped:
             self._log.warning(
-                "skipped an event of an unknown type, which its server flagged as ignorable",
+                **line(stream_order.IGNORED_EVENT),
                 type=event_name(event.header.type_code),
                 file=event.file,
                 position=event.position,

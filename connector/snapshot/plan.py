@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.changes.table_filter import SYSTEM_DATABASES
-from connector.errors import ConfigError
+from connector.errors import ConfigError, table_rows
 from connector.snapshot.condition import Condition
 from connector.snapshot.jobs import PlanJob, Planned
 from connector.snapshot.keyset import can_be_paged
@@ -61,8 +61,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
         try:
             condition = where_of(table, job.where)
         except ConfigError as error:
-            reason = f"copy of table {table.name}: {error}"
-            raise ConfigError(reason) from error
+            raise ConfigError(table_rows.IN_COPY, table=table.name, why=error) from error
     (statistics,) = session.query(
         _STATISTICS.format(database=sql_text(job.database), table=sql_text(job.table))
     ) or ({},)
