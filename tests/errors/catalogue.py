@@ -16,19 +16,19 @@ from connector.errors.code import ErrorCode
 ROOT = Path(__file__).parents[2]
 _PRODUCT = ("connector", "stream_jobs", "local_stack")
 _PACKAGE = "connector.errors"
-_CODELESS = ("errors", "kinds", "code", "message", "words")
 
 
 def _codes() -> dict[str, dict[str, ErrorCode]]:
     modules: dict[str, dict[str, ErrorCode]] = {}
     for found in pkgutil.iter_modules(errors.__path__):
-        if found.name not in _CODELESS:
-            module = importlib.import_module(f"{_PACKAGE}.{found.name}")
-            modules[found.name] = {
-                name: value
-                for name, value in vars(module).items()
-                if isinstance(value, ErrorCode) and not name.startswith("_")
-            }
+        module = importlib.import_module(f"{_PACKAGE}.{found.name}")
+        codes = {
+            name: value
+            for name, value in vars(module).items()
+            if isinstance(value, ErrorCode) and not name.startswith("_")
+        }
+        if codes:
+            modules[found.name] = codes
     return modules
 
 

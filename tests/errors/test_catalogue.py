@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
-from connector.config import Settings
 from connector.errors.message import Message
 from connector.errors.words import Words
+from connector.settings.sections import Settings
 from tests.errors.catalogue import CODES, MODULES, ROOT, names_of, uses
 from tests.errors.strings import strings_of
 

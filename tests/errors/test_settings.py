@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, pipeline_settings
 from connector.metrics.figures import Figures
 from connector.metrics.server import serving
 from connector.settings.loader import load_settings
 from connector.settings.sections import KafkaSettings, TlsSettings
 from connector.sink.connection import client_settings
 from connector.source.server.tls import context_of
-from tests.errors.texts import says, text
+from tests.errors.texts import says, text, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,8 +59,8 @@ def test_a_pattern_that_a_value_does_not_meet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["ssl_ca", "ssl_certificate", "ssl_key"])
 def test_a_file_that_the_client_of_kafka_could_not_read(tmp_path: Path, key: str) -> None:
     path = tmp_path / "absent.pem"
-    assert unusable(key, path) == text(
-        "config.kafka_file", key=key, path=path, why="No such file or directory"
+    assert unusable(key, path) == text_of(
+        pipeline_settings.KAFKA_FILE, key=key, path=path, why="No such file or directory"
     )
 
 
@@ -68,7 +68,9 @@ def test_a_file_that_the_client_of_kafka_could_not_read(tmp_path: Path, key: str
 def test_a_file_that_is_no_certificate(tmp_path: Path, key: str) -> None:
     path = tmp_path / "wrong.pem"
     path.write_text("not PEM")
-    assert says(unusable(key, path), "config.kafka_file", key=key, path=path)
+    said = unusable(key, path)
+    assert said.startswith(f"kafka.{key} {path}: ")
+    assert said.endswith("; name a PEM file that this user may read")
 
 
 def unusable(key: str, path: Path) -> str:
@@ -100,6 +102,6 @@ def test_an_address_that_somebody_listens_on() -> None:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ConfigError) as caught, serving(Figures("shop"), listen):
             pass
-    assert caught.value.text == text(
-        "metrics.listen", listen=listen, why="[Errno 98] Address already in use"
+    assert caught.value.text == text_of(
+        pipeline_settings.METRICS_LISTEN, listen=listen, why="[Errno 98] Address already in use"
     )

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.framing.event_types import EventType
+from connector.errors import kafka
 from local_stack import KafkaBroker, MysqlServer
-from tests.errors.texts import says
+from tests.errors.texts import shown
 from tests.integration.conftest import new_stream
 from tests.integration.harness import wait_until
 from tests.integration.packet_proxy import TYPE_OFFSET, PacketProxy
@@ -101,8 +102,8 @@ def test_a_broker_that_is_gone_is_told_while_the_stream_is_idle(
             assert status == 503
             assert said.startswith("not ready\nthe source answers\nKafka has not answered for ")
             assert said.endswith("\nthe stream is open\n")
-            kafka = said.splitlines()[2].partition(" s: ")[2]
-            assert says(kafka, "kafka.no_answer", servers=broker.endpoint.bootstrap)
+            away_by = said.splitlines()[2].partition(" s: ")[2]
+            assert away_by == shown(kafka.NO_ANSWER, servers=broker.endpoint.bootstrap)
             assert asked(port, "/healthz")[0] == 200
             broker.start()
             wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
@@ -183,8 +184,13 @@ def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
             holds.append(True)
             connector.wait_for('"event": "interrupted"')
             lost, dead = errors_of(connector)
-            assert says(lost, "stream.quiet", place=f"source 127.0.0.1:{proxy.port}")
-            assert says(dead, "stream.dead", place=f"source 127.0.0.1:{proxy.port}")
+            silent = f"source 127.0.0.1:{proxy.port}: silent for "
+            assert lost.startswith(silent)
+            assert lost.endswith(" seconds: no heartbeat comes")
+            assert dead.startswith(silent)
+            assert dead.endswith(
+                " seconds, although it answers another session: the connection is dead"
+            )
             holds.clear()
             wait_until(
                 lambda: connector.output().count('"event": "streaming"') == 2, connector.output

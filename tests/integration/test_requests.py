@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaProducer
 
-from tests.errors.texts import text
+from connector.errors import conditions, table_rows
+from connector.errors.message import Message
+from tests.errors.texts import shown
 from tests.integration.harness import wait_until
 from tests.integration.test_snapshot import refusal, run_snapshot, states
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.kafka
 PATIENCE_SECONDS = 30.0
 UNION = "1=0) UNION ALL SELECT 777, (SELECT v FROM {}.notfollowed) -- "
 FOR_UPDATE = "1=1) FOR UPDATE -- "
-CLOSES = "closes a parenthesis that is not open"
+CLOSES = Message(conditions.CLOSES, {})
 
 
 def send(stream: Stream, *values: object) -> None:
@@ -69,15 +71,15 @@ def test_sql_that_is_put_into_a_request_is_not_run(either_stream: Stream) -> Non
         )
         wait_until(lambda: len(states(stream)) == 4, connector.output)
         errors = [state["error"] for state in states(stream).values()]
-        sleeps = "calls SLEEP, which is none of the functions that it may"
-        other = f"names another table than {followed}"
+        sleeps = Message(conditions.FUNCTION, {"word": "SLEEP"})
+        other = Message(conditions.OTHER_TABLE, {"table": followed})
         assert errors == [
-            text("copy.condition", table=followed, why=why)
+            shown(table_rows.IN_COPY, table=followed, why=why)
             for why in (CLOSES, CLOSES, sleeps, other)
         ]
         for where in (UNION.format(stream.database), FOR_UPDATE):
             done = run_snapshot(connector.config, followed, "--where", where)
-            expected = f"error: {text('snapshot.condition', why=CLOSES)}\n"
+            expected = f"error: {shown(conditions.ARGUMENT, why=CLOSES)}\n"
             assert (done.returncode, done.stderr) == (2, expected)
         assert stream.changes() == []
         assert run_snapshot(connector.config, followed, "--where", "v = 'one'").returncode == 0

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import SourceRefused, SourceUnavailable, stream_places
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.progress_record import Progress
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
 from connector.progress.stream_position import StreamPosition, added_columns, start_point
-from tests.errors.texts import says
+from tests.errors.texts import text_of
 
 GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
 
@@ -117,7 +117,9 @@ def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
     stream.opened_behind("binlog.000003", GtidSet.parse(GTIDS))
     with pytest.raises(SourceUnavailable) as caught:
         stream.opened_behind("binlog.000001", GtidSet())
-    assert says(caught.value.text, "failover.doubt_file", address="db:3306", gtids=GTIDS)
+    assert caught.value.text == text_of(
+        stream_places.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
+    )
 
 
 def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() -> None:
