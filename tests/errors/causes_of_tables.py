@@ -106,36 +106,6 @@ QUARANTINE = Group(
             End.CONFIGURATION,
         ),
         Cause(
-            "replay.whole",
-            "{table}: key {key}: {rows} stay: the whole table is fenced",
-            ": replay it without a key",
-        ),
-        Cause(
-            "replay.other_key",
-            "{table}: key {key}: {rows} stay: a change of it also belongs to another key that is "
-            "fenced",
-            ": replay the whole table",
-        ),
-        Cause(
-            "replay.statement",
-            "{table}: {rows} stay: which rows a statement changed is not in the log, so it cannot "
-            "be written again",
-            _COPY_ANEW,
-        ),
-        Cause(
-            "replay.copied",
-            "{table}: {rows} stay: it keeps back a row that a copy has read, of which the log has "
-            "no change",
-            ": once the row can be carried, `binlog-connector snapshot CONFIG {table}` copies the "
-            "table anew and lifts the fence",
-        ),
-        Cause(
-            "replay.missing",
-            "{table}: {rows} stay: {missing} of the changes that it keeps back are not in the "
-            "quarantine",
-            _COPY_ANEW,
-        ),
-        Cause(
             "replay.waits",
             "no pipeline {pipeline} has taken the request up",
             ": it is kept for a week, and done when one runs (binlog-connector run CONFIG)",

@@ -105,6 +105,12 @@ def kept_out(servers: str, code: ErrorCode, **facts: object) -> str:
     return shown(kafka_network.WAY, servers=servers, why=Message(code, facts))
 
 
+def unreached(address: str) -> Message:
+    """Return what is said of an address that a broker gave."""
+    why = Message(kafka_network.NO_CONNECTION, {"why": "Connection refused"})
+    return Message(kafka_network.AT_ADVERTISED, {"address": address, "why": why})
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One way to be kept out of Kafka."""
@@ -190,7 +196,7 @@ CASES = {
         lambda _: {},
         kafka_network.ADVERTISED,
         1,
-        lambda doors: {"addresses": f"{doors.lost}: cannot connect: Connection refused"},
+        lambda doors: {"addresses": [unreached(doors.lost)]},
     ),
 }
 

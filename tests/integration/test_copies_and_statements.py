@@ -184,7 +184,7 @@ def test_a_request_ends_when_its_table_is_dropped(stream: Stream) -> None:
         stream.execute("DROP TABLE orders")
         _, said = asked.communicate(timeout=60)
         assert asked.returncode == 3
-        assert said == f"error: {text('snapshot.ended', table=f'{stream.database}.orders')}\n"
+        assert said == f"error: {stream.database}.orders: {shown(copies.ENDED)}\n"
         assert connector.terminate() == 0
 
 
@@ -195,7 +195,7 @@ def test_some_rows_of_a_table_without_a_key_cannot_be_copied(stream: Stream) -> 
         connector.wait_for("streaming")
         done = run_snapshot(config, f"{stream.database}.log", "--where", "n = 1")
         table = f"{stream.database}.log"
-        expected = f"error: {table}: {text('copy.where', table=table)}\n"
+        expected = f"error: {table}: {shown(copies.NO_KEY, table=table)}\n"
         assert (done.returncode, done.stderr) == (3, expected)
         assert stream.changes() == []
         assert connector.terminate() == 0

@@ -80,7 +80,7 @@ def test_a_stream_by_position_goes_on_by_position_also_when_gtids_were_turned_on
 def test_a_position_means_nothing_on_another_server() -> None:
     assert refusal(progress(gtid_set=None), identity(server_uuid="second")) == (
         "source db:3306: the stream stands at binlog.000002:900 of server first, but this is "
-        "server second, and positions mean nothing on another server: go back to the first, or "
+        "server second, and positions mean nothing on another server; go back to the first, or "
         'give the pipeline a new name and set source.start = "snapshot"; only with gtid_mode = ON '
         "from its start on can a stream change the server"
     )
@@ -88,7 +88,7 @@ def test_a_position_means_nothing_on_another_server() -> None:
 
 def test_a_stream_by_gtid_needs_gtids() -> None:
     assert refusal(progress(), identity(gtid=False)) == (
-        "source db:3306: the stream has been read by GTID, but the server's gtid_mode is off: "
+        "source db:3306: the stream has been read by GTID, but the server's gtid_mode is off; "
         "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set source.start = "
         '"position:binlog.000002:900"'
     )
@@ -99,7 +99,7 @@ def test_a_stream_by_gtid_needs_gtids() -> None:
 
 def test_another_product_is_another_stream() -> None:
     assert refusal(progress(), identity(flavour="mariadb")) == (
-        "source db:3306: the stream was read from mysql, this is mariadb: give the pipeline a new "
+        "source db:3306: the stream was read from mysql, this is mariadb; give the pipeline a new "
         'name and set source.start = "snapshot"'
     )
 

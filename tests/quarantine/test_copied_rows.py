@@ -12,6 +12,7 @@ from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import RecordTooLarge, UnsupportedChange, copies, quarantine, table_rows
 from connector.errors import kafka as kafka_codes
 from connector.quarantine.copied_rows import TableFenced
+from connector.quarantine.fence_setter import FenceSetter
 from tests.errors.texts import shown, text_of
 from tests.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantined
 
@@ -53,6 +54,9 @@ def test_rows_of_keys_that_are_kept_back_are_left_out(kafka: Kafka, log: Log) ->
     with pytest.raises(TableFenced, match="its key was changed while") as caught:
         run.copied_rows.fenced_keys(schema("bigint"))
     assert caught.value.code is copies.KEY_CHANGED
+    setter = FenceSetter(run.fences, run.encoder)
+    assert setter.unlike(schema()) == ""
+    assert setter.unlike(schema("bigint")) == shown(quarantine.KEY_CHANGED, table="shop.t")
 
 
 def test_of_a_table_that_is_kept_back_nothing_is_copied(kafka: Kafka, log: Log) -> None:

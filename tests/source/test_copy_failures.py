@@ -19,10 +19,11 @@ from connector.errors import (
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.copy_request import _require_readable
 from connector.snapshot.copy_scheduler import CopyScheduler
-from connector.snapshot.jobs import Failed, PassJob, PassReady, PlanJob, TableChanged
+from connector.snapshot.jobs import Failed, PassBusy, PassJob, PassReady, PlanJob, TableChanged
 from connector.snapshot.reader_pool import ReaderPool
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import TableState
+from connector.snapshot.throttle import Throttle
 from connector.snapshot.watermark import LogPosition
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.select_session import SelectSession
@@ -121,6 +122,40 @@ def test_a_table_that_changes_again_and_again() -> None:
     assert failed == [
         text_of(copies.CHANGES, table="shop.t", why="it has other columns, or another key")
     ]
+
+
+def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, table: str) -> None:
+    database, _, name = table.partition(".")
+    source.execute(f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e")
+    with (
+        SelectSession(source.settings()) as session,
+        SelectSession(source.settings()) as writer,
+    ):
+        described = SelectedTable.describe(session, database, name)
+        writer.query(f"LOCK TABLES {described.quoted_name} WRITE")
+        readers = ReaderPool(source.settings(), SnapshotSettings(), session.identity)
+        try:
+            job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
+            readers.submit(job)
+            assert isinstance(readers.results.get(timeout=20), PassReady)
+            readers.go_on()
+            result = readers.results.get(timeout=20)
+        finally:
+            readers.close()
+    assert isinstance(result, PassBusy)
+    assert result.error.text == text_of(copies.NOT_LOCKED, table=table)
+
+
+def test_a_source_that_is_busy_is_told(source: Source) -> None:
+    with SelectSession(source.settings()) as session:
+        paused = Throttle(SnapshotSettings(pause_query="SELECT 7"))._busy(session)
+        assert paused is not None
+        assert paused.text == text_of(copies.PAUSE_WANTED, value=7.0)
+        at_rest = Throttle(SnapshotSettings.model_construct(threads_running_max=-1))
+        running = at_rest._busy(session)
+    assert running is not None
+    assert running.code is copies.THREADS_RUNNING
+    assert running.text == text_of(copies.THREADS_RUNNING, running=running.facts["running"])
 
 
 def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
