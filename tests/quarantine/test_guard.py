@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connector.errors import UnsupportedChange, quarantine, table_rows, table_statements
+from connector.errors import UnsupportedChange, quarantine, table_rows
 from connector.quarantine.keeper import QuarantineKeeper
 from connector.system.clock import CLOCK
 from tests.errors.texts import shown, text_of
@@ -236,15 +236,3 @@ def test_a_table_whose_fence_was_lifted_goes_on(kafka: Kafka, log: Log) -> None:
     run.deliver()
     assert ids(kafka) == [2]
     assert kafka.last_values("p.fences", "shop/") == {}
-
-
-def test_a_statement_that_is_refused_tells_the_place_after_it(kafka: Kafka, log: Log) -> None:
-    log.statement("UPDATE t SET text = 'x'")
-    run = Run(kafka, log, "stop")
-    with pytest.raises(UnsupportedChange) as caught:
-        run.deliver()
-    passed = run.stream.passing(caught.value)
-    assert passed.code is table_statements.STATEMENT
-    assert passed.text == text_of(
-        table_statements.CONTINUE_BY_GTID, why=caught.value, start=f"gtid:{SOURCE}:1"
-    )

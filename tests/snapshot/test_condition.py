@@ -80,7 +80,7 @@ OTHER = Message(conditions.OTHER, {})
         ("SLEEP(5)", Message(conditions.FUNCTION, {"word": "SLEEP"})),
         ("id = Get_Lock('a', 9)", Message(conditions.FUNCTION, {"word": "Get_Lock"})),
         ("LOAD_FILE('/etc/passwd')", Message(conditions.FUNCTION, {"word": "LOAD_FILE"})),
-        ("v = `sleep`(5)", "calls `sleep`, which is none of the functions that it may"),
+        ("v = `sleep`(5)", Message(conditions.FUNCTION, {"word": "`sleep`"})),
         ("sys.lower(v)", OTHER),
         ("shop.orders.lower(v)", OTHER),
         ("v = USER()", Message(conditions.FUNCTION, {"word": "USER"})),
