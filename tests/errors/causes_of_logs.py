@@ -1,4 +1,4 @@
-"""What comes of a log: the stream itself, changes that cannot be carried, XA."""
+"""What comes of a log: the stream itself, and XA."""
 
 from __future__ import annotations
 
@@ -8,23 +8,6 @@ _GARBLED = (
     ": bytes were lost, or something between here and the server changed them: look at proxies, or "
     "set source.tls.mode to required"
 )
-_START = "give the pipeline a new name and set source.start"
-_CONTINUE = f"continue behind it: {_START}"
-_NOTHING = ". Nothing from this transaction was published"
-_ROW_FORMAT = (
-    ": a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, take the "
-    f"right to change it from the application, repair the rows it touched, and {_CONTINUE}"
-    f"{_NOTHING}"
-)
-
-
-def _refused(key: str, what: str, fix: str, end: End = End.DEFINITE) -> Cause:
-    return Cause(
-        key,
-        f"{{event}}: {what} cannot be carried without loss (transaction {{transaction}})",
-        fix,
-        end,
-    )
 
 
 def _broken(key: str, what: str) -> Cause:
@@ -60,17 +43,9 @@ STREAM = Group(
     ),
 )
 
-DAMAGE = Group(
-    "Events that cannot be read",
-    "`event` is FILE:POSITION in the source's log. docs/coverage.md lists what is read.",
-    (),
-)
-
 STATEMENTS = Group(
-    "Changes that are logged as statements, DDL, XA",
-    "With `quarantine.policy` fence-key or fence-table, a statement whose table or database is "
-    "known goes to quarantine instead. DDL that changes rows without row events is no failure: the "
-    "table is copied anew (docs/schemas.md).",
+    "XA",
+    "What is told at a start.",
     (
         Cause(
             "xa.prepared",
@@ -82,4 +57,4 @@ STATEMENTS = Group(
     ),
 )
 
-LOGS = (STREAM, DAMAGE, STATEMENTS)
+LOGS = (STREAM, STATEMENTS)

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from tests.errors.cause import Cause, End, Group
 
-_START = "give the pipeline a new name and set source.start"
-_COPY_ANEW = (
-    ": `binlog-connector snapshot CONFIG {table}` copies the table anew and lifts the fence"
-)
-_CORRECT = ": correct it, or exclude the table"
-_SELECT = ": GRANT SELECT ON {grant} TO the account of source.user"
-_FULL = ": SET GLOBAL binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), and continue"
-
 ROWS = Group(
     "Rows and schemas",
     "With `quarantine.policy` fence-key or fence-table, such changes go to quarantine instead.",
@@ -70,10 +62,6 @@ COPIES = Group(
     ),
 )
 
-_KEPT_BACK = (
-    "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, `binlog-connector "
-    "snapshot CONFIG {table}` copies the table anew and lifts the fence"
-)
 
 QUARANTINE = Group(
     "Quarantine",
