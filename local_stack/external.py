@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, urlsplit
 
 import pymysql
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.endpoint import CONNECT_SECONDS, Endpoint, connect
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ExternalServer:
     @property
     def pid(self) -> int:
         """Unknown; raises LocalStackError."""
-        self._refuse("has a process id that is not known")
+        raise LocalStackError(local_stack.OWN_PID, address=self.endpoint.bootstrap)
 
     def start(self) -> Endpoint:
         """Return the endpoint after a login; raises LocalStackError when that fails."""
@@ -38,11 +38,13 @@ class ExternalServer:
             connect(self.endpoint, read_timeout_seconds=CONNECT_SECONDS).close()
         except pymysql.err.MySQLError as error:
             said = error.args[-1] if error.args else error
-            reason = (
-                f"{self.endpoint.bootstrap}: cannot log in as {self.endpoint.user!r}: {said}; "
-                f"check that the server runs, the address and the password ({PASSWORD_VARIABLE})"
-            )
-            raise LocalStackError(reason) from error
+            raise LocalStackError(
+                local_stack.LOGIN,
+                address=self.endpoint.bootstrap,
+                user=self.endpoint.user,
+                said=said,
+                variable=PASSWORD_VARIABLE,
+            ) from error
         return self.endpoint
 
     def stop(self) -> None:
@@ -50,11 +52,11 @@ class ExternalServer:
 
     def kill(self) -> None:
         """Refuse; raises LocalStackError."""
-        self._refuse("cannot be killed")
+        raise LocalStackError(local_stack.OWN_KILL, address=self.endpoint.bootstrap)
 
     def restart(self) -> Endpoint:
         """Refuse; raises LocalStackError."""
-        self._refuse("cannot be restarted")
+        raise LocalStackError(local_stack.OWN_RESTART, address=self.endpoint.bootstrap)
 
     def __enter__(self) -> Self:
         self.start()
@@ -68,13 +70,6 @@ class ExternalServer:
     ) -> None:
         self.stop()
 
-    def _refuse(self, what: str) -> NoReturn:
-        reason = (
-            f"{self.endpoint.bootstrap} is a server of your own and {what}; "
-            "use a private server for that"
-        )
-        raise LocalStackError(reason)
-
 
 def parse_address(address: str, environment: Mapping[str, str] = os.environ) -> Endpoint:
     """Read `[USER[:PASSWORD]@]HOST[:PORT]`; a password that it lacks is taken from the environment.
@@ -85,18 +80,12 @@ def parse_address(address: str, environment: Mapping[str, str] = os.environ) -> 
         parts = urlsplit(f"//{address}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise _no_address() from None
+        raise LocalStackError(local_stack.NO_ADDRESS) from None
     if not host or parts.path or parts.query or parts.fragment:
-        raise _no_address()
+        raise LocalStackError(local_stack.NO_ADDRESS)
     user = unquote(parts.username or DEFAULT_USER)
     if parts.password is None:
         password = environment.get(PASSWORD_VARIABLE, "")
     else:
         password = unquote(parts.password)
     return Endpoint(host, port or DEFAULT_PORT, user, password)
-
-
-def _no_address() -> LocalStackError:
-    # The text may hold a password: it is not repeated.
-    form = "[USER[:PASSWORD]@]HOST[:PORT]"
-    return LocalStackError(f"the address of the server is not of the form {form}")

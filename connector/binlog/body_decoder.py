@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from connector.binlog.event import EventBodies
-from connector.binlog.event_bodies import BODIES
+from connector.binlog.event import EventBodies, TransactionPayloadEvent
 from connector.binlog.events.compressed import decompress_rows
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.heartbeat import is_heartbeat
 from connector.binlog.events.partial_row_data import PartialRowDataEvent, RowsEventAssembler
+from connector.binlog.events.plain_body import BODIES
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_head import DUMMY_TABLE_ID, STMT_END_F, UPDATE, RowsHead, RowsKind
 from connector.binlog.events.statement import QUERY_HEADER_LENGTH
 from connector.binlog.events.transaction import GtidEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import TransactionPayload
 from connector.binlog.framing.checksum import (
     CHECKSUM_LENGTH,
     ChecksumAlgorithm,
@@ -45,7 +45,7 @@ from connector.binlog.old_temporal_rows import misfit
 from connector.binlog.payload_decoder import PayloadDecoder
 from connector.binlog.table_maps import TableMaps
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_events, log_payloads, log_rows
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -194,11 +194,7 @@ class BodyDecoder(EventBodies):
         if header.ignorable:
             self._ignored_events[type_code] += 1
             return IgnorableEvent.decode(body)
-        reason = (
-            "this type is not known and not flagged as ignorable: upgrade the connector; "
-            f"first bytes {body.data[:_SHOWN_BYTES].hex(' ')}"
-        )
-        raise DecodeError(reason)
+        raise DecodeError(log_events.TYPE_UNKNOWN, first=body.data[:_SHOWN_BYTES].hex(" "))
 
     def _open_rows(self, event: Event, type_code: i64, body: PayloadReader) -> None:
         """Read the head of a rows event, and find its table map while it is there."""
@@ -219,8 +215,7 @@ class BodyDecoder(EventBodies):
         if table_map is None or table_map.table_id != head.table_id:
             table_map = self._more_table_maps.get(head.table_id)
             if table_map is None and head.table_id != DUMMY_TABLE_ID:
-                reason = f"no TABLE_MAP_EVENT of this statement describes table id {head.table_id}"
-                raise DecodeError(reason)
+                raise DecodeError(log_rows.NO_TABLE_MAP, table_id=head.table_id)
         if head.flags & STMT_END_F:
             self._table_map = None
             if self._more_table_maps:
@@ -254,9 +249,9 @@ class BodyDecoder(EventBodies):
             pre_ga=_VERSIONS[type_code] == 0,
         )
         if self._mariadb:
-            reason = misfit(rows)
-            if reason is not None:
-                rows.refused = reason
+            error = misfit(rows)
+            if error is not None:
+                rows.refused = error
         return rows
 
     def _decode_fragment(self, event: Event, body: PayloadReader) -> PartialRowDataEvent:
@@ -274,11 +269,12 @@ class BodyDecoder(EventBodies):
         body = PayloadReader(data)
         header = EventHeader.decode(body)
         if header.type_code not in _ROWS or header.event_size != len(data):
-            reason = (
-                f"the fragments make {len(data)} bytes that start a "
-                f"{event_name(header.type_code)} of {header.event_size}, not one whole rows event"
+            raise DecodeError(
+                log_payloads.FRAGMENTS_NO_EVENT,
+                found=len(data),
+                event=event_name(header.type_code),
+                size=header.event_size,
             )
-            raise DecodeError(reason)
         if self._log.checksum_algorithm is ChecksumAlgorithm.CRC32 and (
             computed_checksum(data) == stored_checksum(data)
         ):
@@ -301,10 +297,9 @@ class BodyDecoder(EventBodies):
             )
             return PayloadDecoder(bodies, self._log.header_length, file, position, next_position)
 
-        return TransactionPayloadEvent.decode(body, file, position, new_decoder)
+        return TransactionPayloadEvent(TransactionPayload.decode(body), file, position, new_decoder)
 
 
 def _require_end(body: PayloadReader) -> None:
     if body.remaining:
-        reason = f"{body.remaining} bytes are left over behind its last field"
-        raise DecodeError(reason)
+        raise DecodeError(log.LEFT_OVER, count=body.remaining, field="the last field")

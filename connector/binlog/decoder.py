@@ -44,7 +44,7 @@ from connector.binlog.framing.log_position import (
 )
 from connector.binlog.framing.version import BinlogVersion
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError, LogRefused, log
+from connector.errors import DecodeError, EventError, LogRefused, log_events, log_files
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -110,7 +110,9 @@ class EventDecoder:
         place = self._place
         if self._encrypted is not None:
             raise LogRefused(
-                log.FILE_REFUSED, place.file or UNNAMED_LOG, why=self._encrypted.refusal
+                log_files.ENCRYPTED_FROM_HERE,
+                place.file or UNNAMED_LOG,
+                version=self._encrypted.key_version,
             )
         position = place.position
         type_code: i64 = -1
@@ -159,8 +161,7 @@ class EventDecoder:
     def _verified(self, header: EventHeader, data: bytes) -> bool:
         """Return whether the event has a checksum, which is verified."""
         if header.event_size != len(data):
-            reason = f"its header says {header.event_size} bytes, but {len(data)} came"
-            raise DecodeError(reason)
+            raise DecodeError(log_files.SIZE_DIFFERS, size=header.event_size, found=len(data))
         is_format = header.type_code == FORMAT_DESCRIPTION
         if is_format and self._is_description(header):
             self._use_format(self._decode_format(data))
@@ -172,8 +173,7 @@ class EventDecoder:
         if not self._has_checksums:
             return False
         if len(data) < HEADER_LENGTH + CHECKSUM_LENGTH:
-            reason = f"{len(data)} bytes do not hold a header and a checksum"
-            raise DecodeError(reason)
+            raise DecodeError(log_files.NO_ROOM_FOR_CHECKSUM, size=len(data))
         if self._verify_checksum and not is_format:
             require_intact(data)
         return True
@@ -232,8 +232,8 @@ def _place_said_by(event: Event, file: str, position: int) -> PositionCounter:
     Raises EventError for one that no log has.
     """
     if position > POSITION_MAX:
-        reason = f"it says that {file} goes on at {position}, but no file is as long"
-        raise event.error(reason)
+        why = DecodeError(log_files.POSITION_TOO_LARGE, file=file, position=position)
+        raise event.error(why)
     return PositionCounter(file, position)
 
 
@@ -245,6 +245,5 @@ def _has_place(type_code: i64) -> bool:
 def _has_checksum_before_format(header: EventHeader, data: bytes) -> bool:
     """Return whether a ROTATE_EVENT has a checksum, which some servers send and some do not."""
     if header.type_code != ROTATE:
-        reason = "no FORMAT_DESCRIPTION_EVENT came before it, which every log starts with"
-        raise DecodeError(reason)
+        raise DecodeError(log_events.NO_FORMAT)
     return computed_checksum(data) == stored_checksum(data)

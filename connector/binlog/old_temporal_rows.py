@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.row_plan import describe
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -24,45 +23,46 @@ if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
     from connector.codec.payload import PayloadReader
 
-_OLD = (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 
-
-def misfit(rows: RowsEvent) -> str | None:
+def misfit(rows: RowsEvent) -> DecodeError | None:
     """Return why the rows of an event of MariaDB cannot be read; None where they can be.
 
-    Of a table without such columns, and of rows that are refused already, it is always None.
+    Of rows without such columns, and of those that are refused already, it is always None.
     """
-    columns = rows.table_map.columns
-    old = [place for place, column in enumerate(columns) if column.type_code in _OLD]
-    if not old or rows.refused is not None:
-        return None
     try:
         plan = rows.plan
     except DecodeError:
         return None  # the plan says why
+    if not plan.old_temporal:
+        return None
     images = [
         plan.places(present)
         for present in (rows.before_columns_present, rows.after_columns_present)
         if present is not None
     ]
-    image = rows.images()
+    if not any(place in plan.old_temporal for places in images for place in places):
+        return None
+    if _fit(plan, rows.images(), images):
+        return None
+    columns = rows.table_map.columns
+    names = [describe(columns[place], place) for place in plan.old_temporal]
+    return DecodeError(log_rows.OLD_FRACTION, columns=names)
+
+
+def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
+    """Return whether the bytes up to the end are rows, each with images of these columns."""
     try:
         while image.offset < image.end:
             for places in images:
-                _require_fit(plan, image, places, old)
+                if not _skip(plan, image, places):
+                    return False
     except DecodeError:
-        names = " or ".join(describe(columns[place], place) for place in old)
-        return (
-            f"{names} has digits after the second in MariaDB's old format "
-            "(mysql56_temporal_format=OFF), and the log does not tell how many: rebuild the table "
-            "(SET GLOBAL mysql56_temporal_format = ON; ALTER TABLE ... FORCE) and read from there "
-            "on, or exclude the table"
-        )
-    return None
+        return False
+    return True
 
 
-def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int], old: list[int]) -> None:
-    """Move behind one row image; raise DecodeError where its bytes cannot be one."""
+def _skip(plan: RowPlan, image: PayloadReader, places: list[int]) -> bool:
+    """Move behind one row image; return False, or raise DecodeError, if its bytes are none."""
     count: i64 = len(places)
     nulls = image.take((count + 7) >> 3)
     unused = count & 7
@@ -70,13 +70,13 @@ def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int], old: li
         last: i64 = image.data[nulls + (count >> 3)]
         ones: i64 = 0xFF
         if last >> unused != ones >> unused:
-            reason = "a null bitmap is not filled up with ones"
-            raise DecodeError(reason)
+            return False
     for number, place in enumerate(places):
         bits: i64 = image.data[nulls + (number >> 3)]
         if bits >> (number & 7) & 1:
             continue
-        if place in old:
+        if place in plan.old_temporal:
             plan.readers[place].read(image)
         else:
             plan.readers[place].skip(image)
+    return True

@@ -20,19 +20,13 @@ from connector.errors import (
     TransientError,
 )
 
-EXIT_CLEAN = 0  # read to a clean end
+# 0 is a log that was read to a clean end.
 EXIT_ARGUMENTS = 1  # wrong arguments, or a log that cannot be opened
 EXIT_TRUNCATED = 2  # a file ends inside an event
 EXIT_CORRUPT = 3  # something is corrupt, or cannot be decoded
 EXIT_REFUSED = 4  # no binlog, encrypted, or a storage format that is not read
 EXIT_INTERRUPTED = 130  # by Ctrl-C
 EXIT_NOBODY_READS = 141  # what was to read the output has ended, as `head` does
-
-EXIT_CODES = (
-    "Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file "
-    "ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or a storage "
-    "format that is not read."
-)
 
 
 def exit_code_of(error: ConnectorError) -> int:

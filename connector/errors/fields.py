@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def fields(error: ConnectorError | Message) -> dict[str, str]:
     """Return the text of an error, and its code."""
-    code = error.code if not isinstance(error, Message) else error.shown_code
-    return {"error": error.text, "code": code.code}
+    message = error if isinstance(error, Message) else error.message
+    return {"error": message.text, "code": message.shown_code.code}
 
 
 def line(code: ErrorCode, **facts: object) -> dict[str, str]:

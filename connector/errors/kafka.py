@@ -41,7 +41,7 @@ NO_ANSWER = ErrorCode(
     cause="Kafka is asked each second beside the stream, and has not answered.",
     example={"servers": "kafka-1:9092"},
 )
-FENCED = ErrorCode(
+INSTANCE_SUPERSEDED = ErrorCode(
     "K104",
     "pipeline {pipeline}: another instance took over (process {pid} on {host}, instance "
     "{instance})",

@@ -137,13 +137,6 @@ CONTINUE_BY_POSITION = ErrorCode(
         "position": 1187,
     },
 )
-NOTHING_PUBLISHED = ErrorCode(
-    "T143",
-    f"{{why}}{_NOTHING}",
-    frame=True,
-    cause="A transaction is published as a whole, or not at all.",
-    example={"why": "binlog.000042:1187: cannot decode TABLE_MAP_EVENT: the name has no end"},
-)
 
 OTHER_OUTCOME = ErrorCode(
     "T151",

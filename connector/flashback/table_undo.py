@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import RowsKind
-from connector.errors import DecodeError, UnsupportedChange
-from connector.flashback.sql_values import literal, matches, quoted_name, raw_columns
+from connector.codec.sql_text import quoted_identifier, quoted_name
+from connector.errors import DecodeError, UnsupportedChange, log_undo
+from connector.flashback.sql_values import literal, matches, raw_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,12 +44,8 @@ class TableUndo:
         """
         full_name = f"{table_map.schema}.{table_map.table}"
         if any(column.name is None for column in table_map.columns):
-            reason = (
-                f"the log does not name the columns of {full_name}: only what was written with "
-                "binlog_row_metadata=FULL can be undone"
-            )
-            raise DecodeError(reason)
-        self._name = f"{quoted_name(table_map.schema)}.{quoted_name(table_map.table)}"
+            raise DecodeError(log_undo.NO_NAMES, table=full_name)
+        self._name = quoted_name(table_map.schema, table_map.table)
         self._columns = table_map.columns
         self._assigned = [
             place
@@ -75,11 +72,13 @@ class TableUndo:
             try:
                 yield undo(row)
             except DecodeError as error:
-                reason = (
-                    f"{rows.file}:{rows.position}: a row of {self._raw_map.schema}."
-                    f"{self._raw_map.table} cannot be undone: {error}"
-                )
-                raise UnsupportedChange(reason) from error
+                raise UnsupportedChange(
+                    log_undo.ROW,
+                    file=rows.file,
+                    position=rows.position,
+                    table=f"{self._raw_map.schema}.{self._raw_map.table}",
+                    why=error,
+                ) from error
 
     def _delete(self, row: Row) -> str:
         assert row.after is not None
@@ -125,11 +124,7 @@ class TableUndo:
     def _present(self, image: list[Value], place: int) -> Value:
         value = image[place]
         if value is ABSENT:
-            reason = (
-                f"its image lacks column {self._columns[place].name}: only what was written with "
-                "binlog_row_image=FULL can be undone"
-            )
-            raise DecodeError(reason)
+            raise DecodeError(log_undo.NOT_IN_IMAGE, column=self._columns[place].name)
         return value
 
 
@@ -139,4 +134,4 @@ def _column_name(column: Column) -> str:
 
 
 def _quoted(column: Column) -> str:
-    return quoted_name(_column_name(column))
+    return quoted_identifier(_column_name(column))

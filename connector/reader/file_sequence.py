@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 from connector.binlog.events.control import RotateEvent
 from connector.binlog.framing.log_position import FIRST_POSITION
-from connector.errors import ConfigError, LogTruncated
+from connector.errors import ConfigError, LogTruncated, arguments
 from connector.reader.byte_source import MAGIC_LENGTH
 from connector.reader.file_log import FileLog
 
@@ -49,8 +49,7 @@ class FileSequence:
         Raises what FileLog does, and ConfigError for a source that cannot be followed.
         """
         if not sources:
-            reason = "no log is given"
-            raise ConfigError(reason)
+            raise ConfigError(arguments.NO_LOG)
         self._verify_checksum = verify_checksum
         self._follow = follow
         self._idle_timeout_seconds = idle_timeout_seconds
@@ -173,8 +172,7 @@ class FileSequence:
     def _followed_path(self) -> Path:
         path = self._log.path
         if path is None or self._log.compression is not None:
-            reason = f"{self.name}: only a file that is not compressed can be followed"
-            raise ConfigError(reason)
+            raise ConfigError(arguments.NOT_FOLLOWED, name=self.name)
         return path
 
     def _following(self, path: Path) -> Path | None:
@@ -195,5 +193,4 @@ class FileSequence:
 
 def closed_too_soon(name: str, position: int) -> ConfigError:
     """Return what to raise for events of a log that was closed before it had ended."""
-    reason = f"{name}:{position}: the log was closed before its end: read it inside of `with`"
-    return ConfigError(reason)
+    return ConfigError(arguments.CLOSED_TOO_SOON, file=name, position=position)

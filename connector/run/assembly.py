@@ -14,7 +14,7 @@ from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.envelope.transaction_records import TransactionRecords
-from connector.progress.stream_position import StreamPosition, added_columns
+from connector.progress.stream_position import StreamPosition, awaited_columns
 from connector.quarantine.keeper import REPLAY
 from connector.quarantine.recovered_fences import open_quarantine
 from connector.run.delivery_stream import DeliveryStream
@@ -23,6 +23,8 @@ from connector.run.notices import Notices
 from connector.sink.commands import Commands
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
+from connector.snapshot.wanted_copies import WantedCopies
+from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from connector.quarantine.keeper import QuarantineKeeper
@@ -44,7 +46,6 @@ class PipelineParts:
     copies: Copies
     # Those two and others, in the order of their turns.
     attendants: tuple[Attendant, ...]
-    notices: Notices
 
     def close(self) -> None:
         """Let go of what waits, of connections and threads."""
@@ -87,19 +88,22 @@ def assemble(
         standing.order,
         transactions or target,
         recovered.schemas,
-        added_columns(last) if last is not None else {},
+        awaited_columns(last) if last is not None else {},
     )
-    anchored = encoder.anchored = AnchoredTables(
+    wanted = WantedCopies()
+    notices = Notices(wanted)
+    encoder.anchored = AnchoredTables(
         source.definitions(),
         settings.name,
+        notices,
         mariadb=mariadb,
         schemas=recovered.schemas if last is not None else {},
         changed=last.changed_tables if last is not None else (),
     )
-    tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
+    tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
-        settings, recovered.fences, options, encoder, decoder, standing, sink, clock
+        settings, recovered.fences, options, encoder, decoder, standing, sink, clock, notices
     )
     delivery = DeliveryStream(
         decoder,
@@ -107,11 +111,13 @@ def assemble(
         encoder,
         target,
         standing,
+        TemporaryFolder(),
         lower_case_names=source.lower_case_names,
         online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
         rolled_back=rolled_back,
         guard=guard,
         transactions=transactions,
+        listener=notices,
     )
     copies = open_copies(
         settings,
@@ -121,6 +127,7 @@ def assemble(
         CopyOutput(settings.name, options, encoder, target, copied_rows, standing, decoder, clock),
         peers.copying,
         quarantine.lift,
+        wanted,
     )
     attendants: list[Attendant] = [quarantine, copies]
     if settings.delivery.heartbeat_interval_seconds:
@@ -132,6 +139,4 @@ def assemble(
         standing,
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
-    return PipelineParts(
-        delivery, quarantine, copies, (*attendants, commands), Notices(delivery, tables, anchored)
-    )
+    return PipelineParts(delivery, quarantine, copies, (*attendants, commands))

@@ -33,10 +33,10 @@ from connector.contract import (
 )
 from connector.errors import (
     ConnectorError,
-    Fenced,
     RecordTooLarge,
     SinkRefused,
     SinkUnavailable,
+    Superseded,
     kafka,
 )
 from connector.records.record import NO_HEADERS
@@ -85,7 +85,7 @@ class KafkaSink(BatchReceiver):
     """The transactional producer of one pipeline.
 
     Records go to `target`, and from there in batches back to the sink. `take`, as everything that
-    sends, raises Fenced, SinkRefused or SinkUnavailable.
+    sends, raises Superseded, SinkRefused or SinkUnavailable.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class KafkaSink(BatchReceiver):
         self._name = name
         self._instance = instance
         self.clients = clients
-        # Records that were given to Kafka, by topic, until somebody takes note of them.
-        self.topic_records: Counter[str] = Counter()
+        # Records that were given to Kafka, by topic, since somebody last asked.
+        self._topic_records: Counter[str] = Counter()
         # The instance whose progress was recovered.
         self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
@@ -135,21 +135,21 @@ class KafkaSink(BatchReceiver):
     def recover(self, *, claimed: bool = False) -> Recovered:
         """Return what was committed by earlier runs.
 
-        `claimed` says that this instance has committed before, by another sink: then Fenced is
+        `claimed` says that this instance has committed before, by another sink: then Superseded is
         raised where somebody else has since.
         """
         recovered = recover(self._settings, self._name, self.clients)
         last = recovered.progress
         if last is not None:
             if claimed and last.instance != self._instance:
-                raise fenced_by(self._name, last)
+                raise superseded_by(self._name, last)
             self._before = last.instance
         return recovered
 
     def commit(self, progress: Progress) -> None:
         """Make everything since the last commit visible, together with `progress`.
 
-        The counts of `target` start again. Raises Fenced, SinkRefused or SinkUnavailable; then
+        The counts of `target` start again. Raises Superseded, SinkRefused or SinkUnavailable; then
         nothing of it is visible, or all.
         """
         record = progress.encode(self._settings.topic_prefix, self._name)
@@ -167,8 +167,8 @@ class KafkaSink(BatchReceiver):
         """Drop what has not been committed; the counts of `target` start again.
 
         After an error of `take` or `commit` the sink is of no more use, also where this succeeds:
-        the client's transaction may still hold the batch that failed. Raises Fenced, SinkRefused or
-        SinkUnavailable; Kafka then drops it by itself.
+        the client's transaction may still hold the batch that failed. Raises Superseded,
+        SinkRefused or SinkUnavailable; Kafka then drops it by itself.
         """
         self.target.drop()
         self._committing = False
@@ -207,10 +207,15 @@ class KafkaSink(BatchReceiver):
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
             raise self._failure(attempts.writing(batch.topic), error) from error
-        self.topic_records[batch.topic] += batch.count
+        self._topic_records[batch.topic] += batch.count
         # The batches of a commit leave together, with fewer requests.
         if not self._committing:
             self._producer.wake()
+
+    def take_topic_records(self) -> Counter[str]:
+        """Return how many records were given to Kafka by topic, and count from 0."""
+        counted, self._topic_records = self._topic_records, Counter()
+        return counted
 
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record that is larger than Kafka takes."""
@@ -219,13 +224,13 @@ class KafkaSink(BatchReceiver):
         )
 
     def require_sole(self, patience_seconds: float) -> None:
-        """Raise Fenced where another instance has taken over, or does in time.
+        """Raise Superseded where another instance has taken over, or does in time.
 
         Raises SinkUnavailable where Kafka does not tell.
         """
         successor = self._successor(patience_seconds)
         if successor is not None:
-            raise fenced_by(self._name, successor)
+            raise superseded_by(self._name, successor)
 
     def close(self) -> None:
         """Let go of the connection; what has not been committed is aborted by Kafka."""
@@ -268,7 +273,7 @@ class KafkaSink(BatchReceiver):
         except SinkUnavailable as unreadable:
             return unreadable
         if successor is not None:
-            return fenced_by(self._name, successor)
+            return superseded_by(self._name, successor)
         if is_superseded(error):
             return SinkUnavailable(
                 kafka.SUPERSEDED,
@@ -299,10 +304,10 @@ def transactional_id(settings: KafkaSettings, name: str) -> str:
     return f"binlog-connector.{settings.topic_prefix}.{name}"
 
 
-def fenced_by(name: str, successor: Progress) -> Fenced:
+def superseded_by(name: str, successor: Progress) -> Superseded:
     """Return the error of an instance of pipeline `name` that another one has taken over from."""
-    return Fenced(
-        kafka.FENCED,
+    return Superseded(
+        kafka.INSTANCE_SUPERSEDED,
         pipeline=name,
         pid=successor.pid,
         host=successor.host,

@@ -10,6 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.changes.table_filter import TableFilter
+from connector.codec.sql_text import quoted_name
 from connector.errors import ConfigError, SourceRefused, SourceUnavailable, conditions, copies
 from connector.sink import attempts
 from connector.sink.commands import write_command
@@ -21,7 +22,6 @@ from connector.snapshot.table_state import TableState, snapshot_topic
 from connector.source.server.hosts import candidates
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
-from connector.source.tables.table_definition import quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

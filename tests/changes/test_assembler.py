@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from connector.binlog.event import Event, EventBody
+from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.extra_row_info import ExtraRowInfo
@@ -42,7 +42,7 @@ from connector.binlog.events.statement import (
 from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
-from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import CompressionType, TransactionPayload
 from connector.binlog.events.xa import XaPrepareEvent, XaXid
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import EventHeader
@@ -438,14 +438,9 @@ def test_compressed_rows_are_counted_as_if_they_were_not() -> None:
     bodies: list[EventBody] = [query("BEGIN"), rows(), rows("lines"), XidEvent(1)]
     data = (bytes(9) + (19).to_bytes(4, "little") + bytes(6)) * len(bodies)
     payload = TransactionPayloadEvent(
-        CompressionType.NONE,
-        len(data),
-        len(data),
-        0,
+        TransactionPayload(CompressionType.NONE, len(data), len(data), 0, data, 0),
         "binlog.000001",
         1100,
-        data,
-        0,
         lambda: Inside(bodies),
     )
     first, second, end = receive(gtid(), payload)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
-import pkgutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from connector import errors
+from connector.errors import catalogue
 from connector.errors.code import ErrorCode
 
 ROOT = Path(__file__).parents[2]
@@ -20,15 +19,14 @@ _PACKAGE = "connector.errors"
 
 def _codes() -> dict[str, dict[str, ErrorCode]]:
     modules: dict[str, dict[str, ErrorCode]] = {}
-    for found in pkgutil.iter_modules(errors.__path__):
-        module = importlib.import_module(f"{_PACKAGE}.{found.name}")
+    for module in catalogue.modules():
         codes = {
             name: value
             for name, value in vars(module).items()
-            if isinstance(value, ErrorCode) and not name.startswith("_")
+            if isinstance(value, ErrorCode) and value.code
         }
         if codes:
-            modules[found.name] = codes
+            modules[module.__name__.removeprefix(f"{_PACKAGE}.")] = codes
     return modules
 
 

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from tests.errors.cause import Cause, End, Group
 
-_GARBLED = (
-    ": bytes were lost, or something between here and the server changed them: look at proxies, or "
-    "set source.tls.mode to required"
-)
-
 
 def _broken(key: str, what: str) -> Cause:
     return Cause(key, f"{{place}}: {what}", "", End.RETRIED)
@@ -38,8 +33,6 @@ STREAM = Group(
             ": look at SHOW PROCESSLIST, and at source.read_timeout_seconds",
             End.RETRIED,
         ),
-        Cause("stream.packet", "{place}: the replication stream has {what}", _GARBLED),
-        Cause("session.packet", "{place}: the answer to a query has {what}", _GARBLED),
     ),
 )
 

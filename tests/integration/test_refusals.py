@@ -142,8 +142,7 @@ def test_a_bit_flipped_on_the_way_is_noticed(stream: Stream) -> None:
     stream.execute(TABLE, BEFORE, "INSERT INTO t VALUES (2, 'marker')")
     with PacketProxy(stream.source, flip_bit_behind(b"marker")) as proxy:
         error = whole_error(stream, source__port=proxy.port, **{"source.tls__mode": "disabled"})
-    assert ": cannot decode WRITE_ROWS_EVENT: " in error
-    assert re.search(r"; compare with `mysqlbinlog --start-position=\d+ [^`]*`[.] Nothing", error)
+    assert ": cannot decode WRITE_ROWS_EVENT: CRC32 is 0x" in error, error
     assert committed_ids(stream) == [1]
 
 

@@ -32,7 +32,7 @@ from connector.binlog.charsets.character_sets import character_decoder
 from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column_types import NUMERIC_TYPES, ColumnType
 from connector.codec.payload import PayloadReader, encode_lenenc
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,8 +117,7 @@ def read_optional_metadata(
         if field is not None:
             read(field, columns if types is None else _of_types(columns, types))
             if field.remaining:
-                reason = f"{field.remaining} bytes of optional metadata {kind.name} are left over"
-                raise DecodeError(reason)
+                raise DecodeError(log.LEFT_OVER, count=field.remaining, field=kind.name)
     return tuple(fields)
 
 
@@ -186,8 +185,7 @@ def _of_types(columns: list[Column], types: frozenset[ColumnType]) -> list[Colum
 
 def _at(columns: Sequence[Column], place: int) -> Column:
     if place >= len(columns):
-        reason = f"the optional metadata speaks of column {place}, but there are {len(columns)}"
-        raise DecodeError(reason)
+        raise DecodeError(log_rows.METADATA_COLUMN, number=place, count=len(columns))
     return columns[place]
 
 
@@ -221,8 +219,7 @@ def _read_names(field: PayloadReader, columns: list[Column]) -> None:
         try:
             column.name = field.read_lenenc_bytes().decode("utf-8")
         except UnicodeDecodeError:
-            reason = "the name of a column is not UTF-8"
-            raise DecodeError(reason) from None
+            raise DecodeError(log.NOT_UTF8, field="name of a column") from None
 
 
 def _read_labels(field: PayloadReader, columns: list[Column]) -> None:

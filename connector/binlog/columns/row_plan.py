@@ -31,7 +31,7 @@ from connector.binlog.columns import (
 )
 from connector.binlog.columns.column_types import ColumnType, column_type_name
 from connector.binlog.columns.values import ABSENT, Value
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,11 +80,14 @@ _READERS: dict[int, Callable[[Column], ColumnReader]] = {
 }
 
 
+_OLD_TEMPORAL = (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
+
+
 @final
 class RowPlan:
     """Reads row images of one table; each column's reader is chosen once."""
 
-    __slots__ = ("_columns", "_json_places", "_steps", "readers")
+    __slots__ = ("_columns", "_json_places", "_steps", "old_temporal", "readers")
 
     def __init__(self, columns: list[Column]) -> None:
         """Choose the readers of `columns`.
@@ -95,6 +98,10 @@ class RowPlan:
         self.readers = [_reader(column, place) for place, column in enumerate(columns)]
         self._json_places = [
             place for place, column in enumerate(columns) if column.real_type == ColumnType.JSON
+        ]
+        # The places of TIME, DATETIME and TIMESTAMP in the format before 5.6.
+        self.old_temporal = [
+            place for place, column in enumerate(columns) if column.type_code in _OLD_TEMPORAL
         ]
         # By bitmap: statements of one table mostly write the same columns.
         self._steps: dict[bytes, list[int]] = {}
@@ -133,8 +140,7 @@ class RowPlan:
         """
         options = image.read_lenenc()
         if options > _PARTIAL_JSON:
-            reason = f"value options {options:#x} are not known: upgrade the connector"
-            raise DecodeError(reason)
+            raise DecodeError(log_rows.VALUE_OPTIONS, options=options)
         readers = self.readers
         if options == _PARTIAL_JSON:
             # One bit for each JSON column of the table, also of those that the image leaves out.
@@ -181,8 +187,7 @@ class RowPlan:
                     values[names[place]] = readers[place].read(image)
                 number += 1
         except DecodeError as error:
-            reason = f"{describe(self._columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
+            raise in_column(self._columns[place], place, error) from error
         return values
 
     def _read_image(
@@ -202,8 +207,7 @@ class RowPlan:
                     values[place] = readers[place].read(image)
                 number += 1
         except DecodeError as error:
-            reason = f"{describe(self._columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
+            raise in_column(self._columns[place], place, error) from error
         return values
 
     def _skip_image(
@@ -220,8 +224,7 @@ class RowPlan:
                     readers[place].skip(image)
                 number += 1
         except DecodeError as error:
-            reason = f"{describe(self._columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
+            raise in_column(self._columns[place], place, error) from error
 
 
 # The one value option: binlog_row_value_options=PARTIAL_JSON.
@@ -234,18 +237,27 @@ _STEPS_MAX = 64
 def _reader(column: Column, place: int) -> ColumnReader:
     choose = _READERS.get(column.real_type)
     if choose is None:
-        reason = (
-            f"{describe(column, place)}: values of this type are not supported: exclude the table"
-        )
-        raise DecodeError(reason)
+        raise in_column(column, place, DecodeError(log_rows.TYPE_NOT_READ))
     try:
         return choose(column)
     except DecodeError as error:
-        reason = f"{describe(column, place)}: {error}"
-        raise DecodeError(reason) from error
+        raise in_column(column, place, error) from error
 
 
 def describe(column: Column, place: int) -> str:
     """Return how messages call a column: its name, or its place, and its type."""
-    name = column.name if column.name is not None else str(place + 1)
-    return f"column {name} ({column_type_name(column.real_type)})"
+    return f"column {_name(column, place)} ({column_type_name(column.real_type)})"
+
+
+def in_column(column: Column, place: int, error: DecodeError) -> DecodeError:
+    """Return the error with its column, which is at `place` of the table."""
+    return DecodeError(
+        log_rows.COLUMN,
+        column=_name(column, place),
+        type=column_type_name(column.real_type),
+        why=error,
+    )
+
+
+def _name(column: Column, place: int) -> str:
+    return column.name if column.name is not None else str(place + 1)

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, final
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog.columns.json_patch import with_diffs_applied
-from connector.binlog.columns.row_plan import describe
+from connector.binlog.columns.row_plan import in_column
 from connector.binlog.events.rows_head import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
 from connector.binlog.events.table_map import TableMapEvent
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError
+from connector.errors import DecodeError, EventError, log_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +36,7 @@ if TYPE_CHECKING:
     from connector.binlog.columns.row_plan import RowPlan
     from connector.binlog.columns.values import Value
     from connector.binlog.events.extra_row_info import ExtraRowInfo
-    from connector.binlog.events.rows_head import RowsHead, RowsKind
-
-_PRE_GA = (
-    "rows as servers before 5.1.18 wrote them hold the null bytes of the server's own record, and "
-    "these cannot be read without the definition of the table"
-)
+from connector.binlog.events.rows_head import RowsHead, RowsKind
 
 
 @dataclass(slots=True)
@@ -74,7 +69,7 @@ class RowsEvent:
     _start: i64  # of the first row in `_data`
     _end: i64
     partial: bool  # a PARTIAL_UPDATE_ROWS_EVENT
-    refused: str | None  # why the rows cannot be read, where that is known beforehand
+    refused: DecodeError | None  # why the rows cannot be read, where that is known beforehand
 
     def __init__(
         self,
@@ -91,7 +86,7 @@ class RowsEvent:
         _start: i64,
         _end: i64,
         partial: bool = False,
-        refused: str | None = None,
+        refused: DecodeError | None = None,
     ) -> None:
         """State the fields in their order."""
         self.kind = kind
@@ -124,11 +119,12 @@ class RowsEvent:
         count = body.read_lenenc()
         columns = len(table_map.columns)
         if count != columns:
-            reason = (
-                f"the event has {count} columns, but the table map of "
-                f"{table_map.schema}.{table_map.table} has {columns}"
+            raise DecodeError(
+                log_rows.COLUMNS_DIFFER,
+                found=count,
+                table=f"{table_map.schema}.{table_map.table}",
+                count=columns,
             )
-            raise DecodeError(reason)
         before: bytes | None = None
         after: bytes | None = None
         present = table_map.read_bitmap(body)
@@ -153,7 +149,7 @@ class RowsEvent:
             start,
             body.end,
             partial,
-            _PRE_GA if pre_ga else None,
+            DecodeError(log_rows.PRE_GA) if pre_ga else None,
         )
 
     @staticmethod
@@ -194,7 +190,7 @@ class RowsEvent:
     def plan(self) -> RowPlan:
         """What reads the images; raises DecodeError where nothing can."""
         if self.refused is not None:
-            raise DecodeError(self.refused)
+            raise self.refused
         return self.table_map.row_plan
 
     def images(self) -> PayloadReader:
@@ -215,8 +211,7 @@ class RowsEvent:
         ):
             return False
         if self._start < self._end:
-            reason = f"{self.rows_length} bytes of rows, but no column is present"
-            raise DecodeError(reason)
+            raise DecodeError(log_rows.NO_COLUMN_PRESENT, length=self.rows_length)
         return len(self.table_map.columns) > 0
 
     def count(self) -> int:
@@ -279,8 +274,9 @@ class RowsEvent:
 
     def unreadable(self, error: DecodeError) -> EventError:
         """Return what to raise where `error` is why a row cannot be read."""
-        reason = f"table {self.table_map.schema}.{self.table_map.table}, {error}"
-        return EventError(self.file, self.position, self.event_name, reason)
+        table = f"{self.table_map.schema}.{self.table_map.table}"
+        why = DecodeError(log_rows.TABLE, table=table, why=error)
+        return EventError(self.file, self.position, self.event_name, why)
 
     def _rows(self) -> Iterator[Row]:
         lone = self.has_lone_row()
@@ -347,8 +343,7 @@ class RowsEvent:
                 whole.append(with_diffs_applied(value, after[place]))
                 place += 1
         except DecodeError as error:
-            reason = f"{describe(self.table_map.columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
+            raise in_column(self.table_map.columns[place], place, error) from error
         return Row(before, whole)
 
 

@@ -27,7 +27,7 @@ from connector.binlog.columns.optional_metadata import (
 from connector.binlog.columns.row_plan import RowPlan
 from connector.binlog.framing.post_header import read_post_header
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -135,8 +135,7 @@ class TableMapEvent:
             for place, type_code in enumerate(types)
         ]
         if metadata.remaining:
-            reason = f"{metadata.remaining} bytes of column metadata belong to no column"
-            raise DecodeError(reason)
+            raise DecodeError(log_rows.METADATA_LEFT, count=metadata.remaining)
         metadata_start = body.offset - start
         fields = read_optional_metadata(body, columns, mariadb=mariadb)
         return cls(
@@ -214,8 +213,7 @@ def _read_name(body: PayloadReader) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        reason = "the name of the schema or the table is not UTF-8"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.NOT_UTF8, field="name of the schema or the table") from None
 
 
 def _read_metadata(metadata: PayloadReader, type_code: int) -> int:
@@ -230,6 +228,5 @@ def _read_metadata(metadata: PayloadReader, type_code: int) -> int:
 def _metadata_length(type_code: int) -> int:
     length = _METADATA_LENGTHS.get(type_code)
     if length is None:
-        reason = f"column type {type_code} is not known: upgrade the connector"
-        raise DecodeError(reason)
+        raise DecodeError(log.VALUE_UNKNOWN, field="column type", value=type_code)
     return length

@@ -137,7 +137,7 @@ def _start(event: RowsEvent, columns: str) -> str:
 def _refused(event: RowsEvent) -> str | None:
     """Return why the rows of this table cannot be read, before any is."""
     if event.refused is not None:
-        return event.refused
+        return str(event.refused)
     try:
         _ = event.table_map.row_plan
     except DecodeError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.row_plan import describe
+from connector.binlog.columns.row_plan import in_column
 from connector.codec.payload import PayloadReader
 from connector.envelope.rows.row_images import RowImages
 from connector.envelope.rows.row_member import RowMember, put_key
@@ -110,6 +110,5 @@ class RowWriter(RowImages):
                 member.end = len(out)
                 place += 1
         except DecodeError as error:
-            reason = f"{describe(self._table_map.columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
+            raise in_column(self._table_map.columns[place], place, error) from error
         out.append(u8(_CLOSE))

@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from connector.binlog.columns.json_diffs import JsonDiffsReader
 from connector.binlog.columns.json_patch import with_diffs_applied
-from connector.binlog.columns.row_plan import describe
+from connector.binlog.columns.row_plan import in_column
 from connector.codec.payload import PayloadReader
-from connector.errors import ConfigError, DecodeError, EventError
+from connector.errors import ConfigError, DecodeError, EventError, arguments, log_arrow
 from connector.reader.arrow.arrow_types import array_builder, arrow_type
 from connector.reader.arrow.builder import ArrayBuilder, NoArrowForm, VariableWidthBuilder
 from connector.reader.arrow.change_columns import CHANGE, CHANGE_NAMES, ChangeColumns
-from connector.reader.row_change import column_names
+from connector.reader.transactions.row_change import column_names
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -123,11 +123,11 @@ class TableRows:
         types: list[pa.DataType] = []
         for name, column in zip(self._names, self._table_map.columns, strict=True):
             if name in CHANGE_NAMES:
-                reason = (
-                    f"table {self._table_map.schema}.{self._table_map.table} has a column {name}, "
-                    "as every batch has: leave the table out"
+                raise ConfigError(
+                    arguments.COLUMN_OF_BATCH,
+                    table=f"{self._table_map.schema}.{self._table_map.table}",
+                    column=name,
                 )
-                raise ConfigError(reason)
             try:
                 types.append(arrow_type(column, dates_as_text=dates_as_text))
             except DecodeError as error:
@@ -227,14 +227,10 @@ class TableRows:
         place = layout.places[number]
         if isinstance(error, NoArrowForm):
             return self._refused(self._names[place], error)
-        reason = f"{describe(self._table_map.columns[place], place)}: {error}"
-        return self._rows.unreadable(DecodeError(reason))
+        return self._rows.unreadable(in_column(self._table_map.columns[place], place, error))
 
     def _refused(self, column: str, error: DecodeError) -> EventError:
-        rows = self._rows
-        table = f"{self._table_map.schema}.{self._table_map.table}"
-        reason = f"table {table}, column {column}: {error}"
-        return EventError(rows.file, rows.position, rows.event_name, reason)
+        return self._rows.unreadable(DecodeError(log_arrow.COLUMN, column=column, why=error))
 
 
 def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
@@ -242,6 +238,5 @@ def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
     assert isinstance(column, VariableWidthBuilder)
     document = with_diffs_applied(before, diffs)
     if not isinstance(document, str):
-        reason = "it has changes of a document, which the log does not have (binlog_row_image=FULL)"
-        raise NoArrowForm(reason)
+        raise NoArrowForm(log_arrow.NO_DOCUMENT)
     column.append_bytes(document.encode())

@@ -15,6 +15,7 @@ from connector.binlog.events.statement import QueryEvent
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.statement import StatementKind, classify
+from connector.codec.sql_text import quoted_name
 from connector.envelope.copied.cell_choice import has_uncertain_labels
 from connector.envelope.schemas.anchored_tables import Definition, DefinitionSource
 from connector.errors import SourceRefused, UnsupportedChange
@@ -23,7 +24,7 @@ from connector.progress.start_point import StartPoint
 from connector.source.server.identity import another_answered
 from connector.source.server.select_session import SelectSession
 from connector.source.stream.dump_request import open_stream
-from connector.source.tables.table_definition import quoted_name, read_definition
+from connector.source.tables.table_definition import read_definition
 from connector.wire.replication_commands import ComBinlogDump
 
 if TYPE_CHECKING:
