@@ -113,5 +113,5 @@ def test_a_timeout_beyond_that_of_the_brokers_is_refused_at_the_start(
     wanted = SMALL | {"kafka__transaction_timeout_seconds": 61}
     assert last_error(stream.config(**wanted)) == (
         "kafka BROKER: kafka.transaction_timeout_seconds (61) is above the brokers' "
-        "transaction.max.timeout.ms (60000): lower the one or raise the other"
+        "transaction.max.timeout.ms (60000); lower the one or raise the other"
     )

@@ -171,7 +171,7 @@ def test_a_key_waits_until_its_row_can_be_written(
     assert ids(stream.changes(), "t") == [1, 3, 1]
     kept = fences(connector.config)
     assert [(fence["key"], fence["rows"]) for fence in kept] == [('{"id":2}', 3), ('{"id":5}', 1)]
-    assert "a record is larger than Kafka takes: raise kafka.record_bytes_max" in kept[0]["reason"]
+    assert "a record is larger than Kafka takes; raise kafka.record_bytes_max" in kept[0]["reason"]
     code, output = quarantine("show", connector.config, f"{stream.database}.t", "--limit", "1")
     assert code == 0, output
     assert ": kafka" in output

@@ -92,7 +92,7 @@ def test_a_broker_that_is_not_there(stream: Stream) -> None:
         retry__attempts_max=2,
     )
     assert text.replace(str(port), "PORT") == (
-        "kafka 127.0.0.1:PORT: cannot connect: Connection refused: check kafka.bootstrap_servers, "
+        "kafka 127.0.0.1:PORT: cannot connect: Connection refused; check kafka.bootstrap_servers, "
         "firewalls, and that the brokers are up"
     )
 

@@ -282,7 +282,7 @@ def test_a_record_above_the_limit_is_refused_with_the_setting_to_raise(
     where = f"kafka {settings.bootstrap_servers[0]}"
     assert caught.value.text == (
         f"{where}: cannot write to topic {settings.topic_prefix}.db.t: a record is larger than "
-        "Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of the topic where it "
+        "Kafka takes; raise kafka.record_bytes_max, and max.message.bytes of the topic if it "
         "existed before"
     )
 
@@ -306,7 +306,7 @@ def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Open
     with pytest.raises(SinkRefused) as caught:
         open_sink("a", replication_factor=3)
     assert caught.value.text.endswith(
-        ": kafka.replication_factor is 3, above the number of brokers, 1: lower it"
+        ": kafka.replication_factor is 3, above the number of brokers, 1; lower it"
     )
 
 
