@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from connector.errors import RecordTooLarge, SinkRefused, SinkUnavailable, Superseded, kafka
+from connector.errors import (
+    RecordTooLarge,
+    SinkRefused,
+    SinkUnavailable,
+    Superseded,
+    kafka,
+    kafka_network,
+)
 from connector.progress.progress_record import Progress
 from connector.records.record import NO_HEADERS
 from connector.settings.sections import KafkaSettings
@@ -326,8 +333,8 @@ def test_a_broker_that_is_not_there_is_unavailable(settings: KafkaSettings) -> N
     )
     with pytest.raises(SinkUnavailable) as caught:
         KafkaSink(absent, "pipe", "a", IN_FLIGHT_BYTES_MAX)
-    assert f"kafka 127.0.0.1:{port}: cannot create topic" in caught.value.text
-    assert caught.value.code is kafka.UNAVAILABLE
+    assert caught.value.code is kafka_network.NO_CONNECTION
+    assert f"kafka 127.0.0.1:{port}: cannot connect: Connection refused" in caught.value.text
 
 
 def test_a_commit_succeeds_across_a_restart_of_the_broker(
