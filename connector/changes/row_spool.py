@@ -21,7 +21,7 @@ from connector.binlog.events.rows_head import RowsKind
 from connector.binlog.framing.header import EventHeader
 from connector.changes.transaction import RowsChange
 from connector.codec.payload import PayloadReader
-from connector.errors import TransientError
+from connector.errors import TransientError, table_statements
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -213,8 +213,6 @@ class RowSpool:
 
 
 def _unusable(folder: SpoolFolder, error: OSError) -> TransientError:
-    reason = (
-        f"{folder.name}: rows of an open transaction cannot be kept: "
-        f"{error.strerror or error}: make room there, or let TMPDIR name another folder"
+    return TransientError(
+        table_statements.NO_ROOM, directory=folder.name, why=error.strerror or str(error)
     )
-    return TransientError(reason)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.online_schema_change import named_after
 from connector.changes.stream_listener import StreamListener
-from connector.errors import ConfigError
+from connector.errors import ConfigError, pipeline_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +81,7 @@ class TableFilter:
 def _split(pattern: str) -> tuple[str, str]:
     database, _, table = pattern.partition(".")
     if not database or not table:
-        reason = f"{pattern!r} is not a pattern of tables; it looks like shop.orders or shop.*"
-        raise ConfigError(reason)
+        raise ConfigError(pipeline_settings.TABLE_PATTERN, pattern=pattern)
     return database, table
 
 

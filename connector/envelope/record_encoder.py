@@ -11,7 +11,7 @@ from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.envelope.key_watch import KeyWatch
 from connector.envelope.schemas.schema_records import SchemaRecords
 from connector.envelope.table_registry import PublishedTables, placed
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,7 +81,7 @@ class RecordEncoder:
         try:
             while images.next_row():
                 if number >= _ROWS_MAX:
-                    _refuse_count(f"a rows event with more than {_ROWS_MAX} rows")
+                    _refuse_rows()
                 events.row(kind, images, number)
                 number += 1
                 self.rows_written = number
@@ -211,8 +211,11 @@ class RecordEncoder:
     def _enter(self, transaction: SourceTransaction, number: int, event: Event) -> None:
         """Stand at event `number` of a transaction."""
         if number >= _EVENTS_MAX:
-            place = f"{event.file}:{event.position}: "
-            _refuse_count(f"{place}a transaction with more than {_EVENTS_MAX} events")
+            raise UnsupportedChange(
+                table_rows.MANY_EVENTS,
+                place=f"{event.file}:{event.position}",
+                limit=_EVENTS_MAX,
+            )
         if transaction is not self._transaction:
             self._place = self._order.place(transaction.file, transaction.position)
             self._transaction = transaction
@@ -244,6 +247,5 @@ class RecordEncoder:
         table.announced = True
 
 
-def _refuse_count(what: str) -> NoReturn:
-    reason = f"{what} cannot be numbered: split the change into smaller transactions"
-    raise UnsupportedChange(reason)
+def _refuse_rows() -> NoReturn:
+    raise UnsupportedChange(table_rows.MANY_ROWS, limit=_ROWS_MAX)

@@ -1,6 +1,6 @@
 """What can go wrong: kinds of errors, and a catalogue of codes with the templates of texts."""
 
-from connector.errors.fields import fields
+from connector.errors.fields import fields, line
 from connector.errors.kinds import (
     ConfigError,
     ConnectorError,
@@ -13,6 +13,7 @@ from connector.errors.kinds import (
     MirrorError,
     ProtocolError,
     RecordTooLarge,
+    RequestRefused,
     RolledBack,
     SchemaUnfollowed,
     SinkRefused,
@@ -38,6 +39,7 @@ __all__ = [
     "MirrorError",
     "ProtocolError",
     "RecordTooLarge",
+    "RequestRefused",
     "RolledBack",
     "SchemaUnfollowed",
     "SinkRefused",
@@ -50,4 +52,5 @@ __all__ = [
     "TruncatedPayload",
     "UnsupportedChange",
     "fields",
+    "line",
 ]

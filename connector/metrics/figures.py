@@ -15,6 +15,7 @@ from connector.metrics.peer_state import PeerState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from connector.errors import ConnectorError, SourceUnavailable
     from connector.progress.progress_record import Progress
 
 
@@ -86,8 +87,8 @@ class Figures:
     interruptions: int = 0
     standing: CommittedPosition | None = None
     lag: Lag | None = None
-    # What speaks for a source whose log is not the one that is read any more; "" is nothing.
-    doubt: str = ""
+    # What speaks for a source whose log is not the one that is read any more.
+    doubt: SourceUnavailable | None = None
     # Copies under way by "database.table", and how many keys and tables are fenced.
     copies: Callable[[], Mapping[str, CopyFigures]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
@@ -109,9 +110,9 @@ class Figures:
         self.hear()
         self.interrupted_by = ""
 
-    def lose(self, peer: PeerState, reason: str) -> None:
-        """Note that a peer is lost; under an open stream, that is an interruption."""
-        if peer.lose(reason) and self.streaming:
+    def lose(self, peer: PeerState, error: ConnectorError) -> None:
+        """Note that a peer is lost by `error`; under an open stream, that is an interruption."""
+        if peer.lose(error) and self.streaming:
             self.interruptions += 1
 
     def hear(self) -> None:
@@ -120,10 +121,10 @@ class Figures:
         self.silent = False
         self.source.answer()
 
-    def miss(self, reason: str) -> None:
+    def miss(self, error: ConnectorError) -> None:
         """Note that the stream should have heard of the source, and has not."""
         self.silent = True
-        self.lose(self.source, reason)
+        self.lose(self.source, error)
 
     def source_answered(self) -> None:
         """Note that the source answered another session than the stream's."""
@@ -131,10 +132,10 @@ class Figures:
         if not (self.streaming and self.silent):
             self.source.answer()
 
-    def source_unanswered(self, reason: str) -> None:
+    def source_unanswered(self, error: ConnectorError) -> None:
         """Note that the source did not answer another session; the stream knows better."""
         if not self.streaming or time.monotonic() - self.heard_at > SILENT_SECONDS:
-            self.lose(self.source, reason)
+            self.lose(self.source, error)
 
     def watch_kafka_by(self, open_watch: Callable[[], Watch]) -> None:
         """Have `kafka` kept up to date by what `open_watch` opens, once for all runs."""
@@ -149,7 +150,7 @@ class Figures:
         """
         self._close_watch()
         # Of the server as it was before: it has been looked at anew.
-        self.doubt = ""
+        self.doubt = None
         self._watch = open_watch()
 
     def close(self) -> None:

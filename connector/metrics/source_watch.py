@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.errors import ConnectorError, SourceUnavailable
+from connector.errors import (
+    ConnectorError,
+    SourceUnavailable,
+    fields,
+    kafka_limits,
+    line,
+    stream_places,
+)
 from connector.metrics.lag import lag_of, read_source_log
 from connector.source.server.binary_logs import RDS_RETENTION, set_rds_retention
 from connector.source.server.mysql_server import MysqlServer, place_of
@@ -75,11 +82,11 @@ class SourceWatch:
             except ConnectorError as error:
                 if self._closed.is_set():
                     return
-                structlog.get_logger().debug("the source's log cannot be watched", error=str(error))
+                structlog.get_logger().debug("the source's log cannot be watched", **fields(error))
                 # An old answer would look like a stream that keeps up.
                 self._figures.lag = None
                 if isinstance(error, SourceUnavailable) and not error.answered:
-                    self._figures.source_unanswered(str(error))
+                    self._figures.source_unanswered(error)
                 self._closed.wait(_PING_SECONDS)
 
     def _wait(self, server: MysqlServer) -> None:
@@ -111,24 +118,33 @@ class SourceWatch:
             self._warn(log, now)
             self._tell_of_standstill(log, now, standing)
 
-    def _doubt(self, log: SourceLog) -> str:
+    def _doubt(self, log: SourceLog) -> SourceUnavailable | None:
         """Return what speaks for a reset of the logs; the next run looks at it more closely.
 
         A server whose logs are reset tells an open stream nothing: it sends signs of life, and goes
         on with the file that it begins next.
         """
         before, progress = self._looked_at, self._committed
-        found = ""
         if before is not None and before.server_uuid == log.server_uuid and log.end < before.end:
-            found = f"the log ends at {log.end_text}, and went up to {before.end_text}"
-        elif progress is not None and progress.server_uuid == log.server_uuid:
+            return SourceUnavailable(
+                stream_places.LOG_WENT_BACK,
+                answered=True,
+                place=place_of(self._settings),
+                end=log.end_text,
+                before=before.end_text,
+            )
+        if progress is not None and progress.server_uuid == log.server_uuid:
             size = log.files.get(progress.file)
             if size is not None and size < progress.position:
-                found = f"{progress.file} ends at {size}, and was read up to {progress.position}"
-        if not found:
-            return ""
-        place = place_of(self._settings)
-        return f"{place}: {found}: the logs may have been reset, which is looked at now"
+                return SourceUnavailable(
+                    stream_places.FILE_SHRANK,
+                    answered=True,
+                    place=place_of(self._settings),
+                    file=progress.file,
+                    size=size,
+                    position=progress.position,
+                )
+        return None
 
     def _bytes_per_second(self, log: SourceLog) -> float:
         """Return how fast the log has grown; files that were purged meanwhile are left out."""
@@ -168,8 +184,7 @@ class SourceWatch:
                 )
                 return
             structlog.get_logger().warning(
-                "the source has more, and nothing is delivered: look whether the brokers answer; "
-                "a large transaction takes its time",
+                **line(kafka_limits.STANDSTILL),
                 lag_seconds=round(now.seconds),
                 lag_bytes=now.bytes,
                 lag_transactions=now.transactions,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.envelope.event_encoder import US_PER_MS
+from connector.errors import RequestRefused, quarantine, requests
 from connector.quarantine.core.replay import Replay
 from connector.quarantine.topic_reader import QuarantineLog
-from connector.sink.request import RequestRefused, arguments_of, table_name
+from connector.sink.request import arguments_of, table_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,8 +84,7 @@ class QuarantineKeeper:
         database, table = table_name(asked.get("database"), asked.get("table"))
         key = asked.get("key")
         if key is not None and not isinstance(key, str):
-            reason = "key is not a text"
-            raise RequestRefused(reason)
+            raise RequestRefused(requests.KEY_NOT_TEXT)
         fenced = self._fences.of(database, table)
         if fenced is None:
             return
@@ -94,7 +94,7 @@ class QuarantineKeeper:
             fence.replay = request
             if key is not None and fenced.whole is not None:
                 fence.answered, fence.replay = request, None
-                fence.reason = "the whole table is fenced: replay it without a key"
+                fence.reason = str(RequestRefused(quarantine.REPLAY_WHOLE))
             self._fences.change(fence)
         if any(fence.replay == request for fence in wanted):
             self._requested.append((database, table))

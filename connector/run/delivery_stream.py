@@ -19,7 +19,7 @@ from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver
 from connector.changes.stream_listener import StreamListener
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_statements
 from connector.gtid import MariadbGtidSet
 
 if TYPE_CHECKING:
@@ -117,19 +117,17 @@ class DeliveryStream(ChangeReceiver):
     def passing(self, refused: UnsupportedChange) -> UnsupportedChange:
         """Return `refused` with the `source.start` after its transaction, where that is its fix."""
         transaction = self._assembler.transaction
-        if not refused.passable or transaction is None:
+        if not refused.code.passable or transaction is None:
             return refused
         start = self._standing.start_after(transaction)
         if start:
-            advice = f'the place after this transaction is source.start = "{start}"'
-        else:
-            file = transaction.file
-            advice = (
-                f'the place after this transaction is source.start = "position:{file}:POS", POS '
-                f"that of the next one in SHOW BINLOG EVENTS IN '{file}' FROM "
-                f"{transaction.position}"
-            )
-        return UnsupportedChange(f"{refused}; {advice}")
+            return UnsupportedChange(table_statements.CONTINUE_BY_GTID, why=refused, start=start)
+        return UnsupportedChange(
+            table_statements.CONTINUE_BY_POSITION,
+            why=refused,
+            file=transaction.file,
+            position=transaction.position,
+        )
 
     def close(self) -> None:
         """Let go of what waits for the end of its transaction."""

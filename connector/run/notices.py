@@ -8,6 +8,7 @@ import structlog
 
 from connector.binlog.framing.event_types import event_name
 from connector.changes.stream_listener import StreamListener
+from connector.errors import line, stream_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,7 @@ class Notices(StreamListener):
     def event_skipped(self, event: Event) -> None:
         """Say where the event is."""
         self._log.warning(
-            "skipped an event of an unknown type, which its server flagged as ignorable",
+            **line(stream_order.IGNORED_EVENT),
             type=event_name(event.header.type_code),
             file=event.file,
             position=event.position,

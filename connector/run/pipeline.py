@@ -30,7 +30,9 @@ from connector.errors import (
     SourceUnavailable,
     TransactionOutlasted,
     UnsupportedChange,
+    kafka_limits,
     log,
+    stream_places,
 )
 from connector.metrics.figures import SILENT_SECONDS
 from connector.run.assembly import assemble
@@ -137,7 +139,9 @@ class Pipeline:
                 and latest
                 and seconds >= self._transaction_seconds_max
             ):
-                raise TransactionOutlasted(str(error), latest, seconds) from error
+                raise TransactionOutlasted(
+                    kafka_limits.OUTLASTED, latest, seconds, why=error
+                ) from error
             raise
 
     def _look_for_successor(self, error: ConnectorError) -> None:
@@ -199,9 +203,10 @@ class Pipeline:
         """Deliver what is there, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
         self._figures.turn()
-        if self._figures.doubt:
+        doubt = self._figures.doubt
+        if doubt is not None:
             self._commit_complete()
-            raise SourceUnavailable(self._figures.doubt, answered=True)
+            raise doubt
         if self._copies.holds_stream:
             self._hold(stop)
             return
@@ -247,15 +252,12 @@ class Pipeline:
         silent_seconds = self._stream.silent_seconds
         if silent_seconds <= SILENT_SECONDS:
             return
-        place = f"source {self._address}"
+        address = self._address
         if figures.watched_at > figures.heard_at + SILENT_SECONDS:
-            reason = (
-                f"{place}: silent for {silent_seconds:.1f} seconds, although it answers another "
-                "session: the connection is dead"
-            )
-            raise SourceUnavailable(reason)
-        reason = f"{place}: silent for {silent_seconds:.1f} seconds: no heartbeat comes"
-        figures.miss(reason)
+            raise SourceUnavailable(stream_places.DEAD, address=address, seconds=silent_seconds)
+        figures.miss(
+            SourceUnavailable(stream_places.QUIET, address=address, seconds=silent_seconds)
+        )
 
     def close(self) -> None:
         """Let go of source and sink; what has not been committed is aborted by Kafka."""

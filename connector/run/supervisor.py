@@ -35,6 +35,7 @@ from tenacity import (
 )
 
 from connector.errors import (
+    ConnectorError,
     DecodeError,
     RolledBack,
     SinkRefused,
@@ -44,6 +45,8 @@ from connector.errors import (
     TransactionOutlasted,
     TransientError,
     UnsupportedChange,
+    fields,
+    kafka_limits,
 )
 from connector.metrics.figures import Figures
 from connector.metrics.server import serving
@@ -52,6 +55,7 @@ from connector.run.next_run import NextRun
 from connector.run.notices import abbreviated
 from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
+from connector.sink.connection import servers_of
 from connector.source.server.hosts import candidates
 from connector.system.signals import StopSignals
 
@@ -108,7 +112,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
             try:
                 pipeline.run(stop)
             except RolledBack as error:
-                structlog.get_logger().info("reading again without its rows", reason=str(error))
+                structlog.get_logger().info("reading again without its rows", **fields(error))
                 following.leave_out_rows(error.transaction_id)
             except TransientError as error:
                 _follow(error, following, pipeline, settings)
@@ -213,6 +217,7 @@ def _open(
     def interrupted(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome is not None else None
         pause = state.next_action.sleep if state.next_action is not None else 0.0
+        assert isinstance(error, TransientError)  # nothing else is tried again
         _interrupted(figures, error, pause)
 
     retrying = Retrying(
@@ -236,14 +241,13 @@ def _follow(
     if following.spare_others(error.transaction_id, pipeline.waiting_transactions):
         return
     kafka = settings.kafka
-    reason = (
-        f"kafka {','.join(kafka.bootstrap_servers)}: source transaction "
-        f"{error.transaction_id} was not delivered in {error.seconds:.0f} seconds, nor the time "
-        "before, and Kafka aborts what takes longer than "
-        f"kafka.transaction_timeout_seconds ({kafka.transaction_timeout_seconds:g}): raise it, and "
-        "transaction.max.timeout.ms of the brokers where that is lower"
-    )
-    raise SinkRefused(reason) from error
+    raise SinkRefused(
+        kafka_limits.OUTLASTED_TWICE,
+        servers=servers_of(kafka),
+        transaction=error.transaction_id,
+        seconds=error.seconds,
+        timeout=kafka.transaction_timeout_seconds,
+    ) from error
 
 
 def _tell_end(figures: Figures) -> None:
@@ -259,16 +263,16 @@ def _tell_end(figures: Figures) -> None:
     )
 
 
-def _interrupted(figures: Figures, error: BaseException | None, pause_seconds: float) -> None:
+def _interrupted(figures: Figures, error: ConnectorError, pause_seconds: float) -> None:
     figures.turn()
     figures.streaming = False
     figures.interruptions += 1
     figures.interrupted_by = str(error)
     if isinstance(error, SourceUnavailable) and not error.answered:
-        figures.source.lose(str(error))
+        figures.source.lose(error)
     elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:
         # Nothing watches Kafka before it was reached once.
-        figures.kafka.lose(str(error))
+        figures.kafka.lose(error)
     structlog.get_logger().warning(
-        "interrupted", error=str(error), retry_in_seconds=round(pause_seconds, 1)
+        "interrupted", **fields(error), retry_in_seconds=round(pause_seconds, 1)
     )

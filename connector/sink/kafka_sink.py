@@ -21,7 +21,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError, MessageSizeTooLargeError
+from kafka.errors import KafkaError
 
 from connector.contract import (
     COMMANDS_TOPIC_SUFFIX,
@@ -37,16 +37,24 @@ from connector.errors import (
     SinkRefused,
     SinkUnavailable,
     Superseded,
+    kafka,
 )
 from connector.records.record import NO_HEADERS
 from connector.records.record_batch import BatchingTarget, BatchReceiver
+from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error, is_superseded
+from connector.sink.connection import (
+    client_settings,
+    connector_error,
+    is_superseded,
+    servers_of,
+)
 from connector.sink.network import producers_client
 from connector.sink.recovery import Recovered, read_successor, recover
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
+    from connector.errors.message import Message
     from connector.progress.progress_record import Progress
     from connector.records.record_batch import RecordBatch
     from connector.settings.sections import KafkaSettings
@@ -71,9 +79,6 @@ _TOPICS_AT_START = (
     FENCES_TOPIC_SUFFIX,
     COMMANDS_TOPIC_SUFFIX,
 )
-
-_COMMIT = "commit a transaction"
-_ABORT = "abort a transaction"
 
 
 class KafkaSink(BatchReceiver):
@@ -154,7 +159,7 @@ class KafkaSink(BatchReceiver):
         try:
             self._producer.commit_transaction()
         except (KafkaError, OSError) as error:
-            raise self._failure(_COMMIT, error) from error
+            raise self._failure(attempts.committing(), error) from error
         self._in_transaction = self._committing = False
         self.target.restart_counts()
 
@@ -173,7 +178,7 @@ class KafkaSink(BatchReceiver):
         try:
             self._producer.abort_transaction()
         except (KafkaError, OSError) as error:
-            raise self._failure(_ABORT, error) from error
+            raise self._failure(attempts.aborting(), error) from error
 
     def abandon(self) -> None:
         """Abort what has not been committed, where Kafka takes that now; else it does so in time.
@@ -191,7 +196,7 @@ class KafkaSink(BatchReceiver):
         try:
             return len(self._producer.partitions_for(topic))
         except (KafkaError, OSError) as error:
-            raise self._failure(writing(topic), error) from error
+            raise self._failure(attempts.writing(topic), error) from error
 
     def receive(self, batch: RecordBatch) -> None:
         """Send a batch in the open transaction, opening one where there is none."""
@@ -201,7 +206,7 @@ class KafkaSink(BatchReceiver):
                 self._in_transaction = True
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
-            raise self._failure(writing(batch.topic), error) from error
+            raise self._failure(attempts.writing(batch.topic), error) from error
         self._topic_records[batch.topic] += batch.count
         # The batches of a commit leave together, with fewer requests.
         if not self._committing:
@@ -214,8 +219,9 @@ class KafkaSink(BatchReceiver):
 
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record that is larger than Kafka takes."""
-        error = connector_error(self._settings, writing(topic), MessageSizeTooLargeError())
-        return RecordTooLarge(str(error))
+        return RecordTooLarge(
+            kafka.RECORD_SIZE, servers=servers_of(self._settings), doing=attempts.writing(topic)
+        )
 
     def require_sole(self, patience_seconds: float) -> None:
         """Raise Superseded where another instance has taken over, or does in time.
@@ -255,9 +261,10 @@ class KafkaSink(BatchReceiver):
         try:
             return self.clients.open_producer(settings.transaction_timeout_seconds, **arguments)
         except (KafkaError, OSError) as error:
-            raise connector_error(settings, taking_over(settings, self._name), error) from error
+            doing = attempts.taking_over(self.transactional_id)
+            raise connector_error(settings, doing, error) from error
 
-    def _failure(self, doing: str, error: KafkaError | OSError) -> ConnectorError:
+    def _failure(self, doing: Message, error: KafkaError | OSError) -> ConnectorError:
         mapped = connector_error(self._settings, doing, error)
         if isinstance(mapped, SinkRefused):
             return mapped
@@ -268,13 +275,12 @@ class KafkaSink(BatchReceiver):
         if successor is not None:
             return superseded_by(self._name, successor)
         if is_superseded(error):
-            servers = ",".join(self._settings.bootstrap_servers)
             return SinkUnavailable(
-                f"kafka {servers}: cannot {doing}: another process has taken over transactional "
-                f"id {self.transactional_id} and has not committed since, or this one's "
-                "transaction took longer than kafka.transaction_timeout_seconds: look for a second "
-                "process with this name",
+                kafka.SUPERSEDED,
                 superseded=True,
+                servers=servers_of(self._settings),
+                doing=doing,
+                id=self.transactional_id,
             )
         return mapped
 
@@ -298,20 +304,12 @@ def transactional_id(settings: KafkaSettings, name: str) -> str:
     return f"binlog-connector.{settings.topic_prefix}.{name}"
 
 
-def taking_over(settings: KafkaSettings, name: str) -> str:
-    """Return what is done when a run fences older ones, for errors."""
-    return f"take over transactional id {transactional_id(settings, name)}"
-
-
 def superseded_by(name: str, successor: Progress) -> Superseded:
     """Return the error of an instance of pipeline `name` that another one has taken over from."""
     return Superseded(
-        f"pipeline {name}: another instance took over (process {successor.pid} on "
-        f"{successor.host}, instance {successor.instance}); stop one of the two, or give this one "
-        "another name"
+        kafka.INSTANCE_SUPERSEDED,
+        pipeline=name,
+        pid=successor.pid,
+        host=successor.host,
+        instance=successor.instance,
     )
-
-
-def writing(topic: str) -> str:
-    """Return what is done when a record is sent, for errors."""
-    return f"write to topic {topic}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.changes.statement import StatementKind
-from connector.errors import DefiniteError, UnsupportedChange
+from connector.errors import DefiniteError, UnsupportedChange, fields
 from connector.quarantine.core.copied_rows import TableFenced
 from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
@@ -16,6 +16,7 @@ from connector.snapshot.table_state import NO_REQUEST, TableState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from connector.errors import ConnectorError
     from connector.metrics.figures import CopyFigures
     from connector.settings.sections import SnapshotSettings
     from connector.snapshot.output import CopyOutput
@@ -114,9 +115,9 @@ class Copies:
         self._output.put_state(fresh)
         self._log.info("a table is to be copied", table=fresh.name, reason=reason)
 
-    def refuse(self, state: TableState) -> None:
-        """Write that a copy has failed before it began."""
-        self._log.error("a copy failed", table=state.name, error=state.error)
+    def refuse(self, state: TableState, error: ConnectorError) -> None:
+        """Write that a copy has failed by `error` before it began."""
+        self._log.error("a copy failed", table=state.name, **fields(error))
         self._output.put_state(state)
 
     def forget(self, state: TableState) -> None:
@@ -202,9 +203,10 @@ class Copies:
         kept_back = isinstance(error, TableFenced) or (
             isinstance(error, UnsupportedChange) and self._goes_on_without
         )
-        if not (kept_back or (state.request != NO_REQUEST and isinstance(error, DefiniteError))):
+        asked_for = state.request != NO_REQUEST
+        if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
             raise error
-        self._log.error("a copy failed", table=state.name, error=str(error))
+        self._log.error("a copy failed", table=state.name, **fields(error))
         self._end(state)
         state.phase = "failed"
         state.error = str(error)

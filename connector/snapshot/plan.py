@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from connector.changes.table_filter import SYSTEM_DATABASES
 from connector.codec.sql_text import sql_text
-from connector.errors import ConfigError
+from connector.errors import ConfigError, table_rows
 from connector.snapshot.condition import Condition
 from connector.snapshot.jobs import PlanJob, Planned
 from connector.snapshot.keyset import can_be_paged
@@ -62,8 +62,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
         try:
             condition = where_of(table, job.where)
         except ConfigError as error:
-            reason = f"copy of table {table.name}: {error}"
-            raise ConfigError(reason) from error
+            raise ConfigError(table_rows.IN_COPY, table=table.name, why=error) from error
     (statistics,) = session.query(
         _STATISTICS.format(database=sql_text(job.database), table=sql_text(job.table))
     ) or ({},)

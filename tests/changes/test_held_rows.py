@@ -167,7 +167,7 @@ def test_no_room_for_the_file_is_an_error_that_passes(
         HeldRows(FOLDER, 0).add(rows_of(LOG)[0])
     assert caught.value.text == (
         f"{tmp_path}/missing: rows of an open transaction cannot be kept: No such file or "
-        "directory: make room there, or let TMPDIR name another folder"
+        "directory; make room there, or let TMPDIR name another folder"
     )
 
 
@@ -183,7 +183,7 @@ def test_rows_for_which_there_was_no_room_are_dropped_without_another_error() ->
         held.drop()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "rows of an open transaction cannot be kept: File too large: make room" in str(
+    assert "rows of an open transaction cannot be kept: File too large; make room" in str(
         caught.value
     )
     assert held.is_empty

@@ -42,12 +42,6 @@ CONFIGURATION = Group(
             "source.tls.{key} {path}: {why}",
             ": name a PEM file that this user may read",
         ),
-        _settings(
-            "config.kafka_file",
-            "kafka.{key} {path}: {why}",
-            ": name a PEM file that this user may read",
-        ),
-        _settings("metrics.listen", "metrics.listen {listen}: {why}", ": choose another address"),
     ),
 )
 

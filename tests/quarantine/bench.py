@@ -16,7 +16,7 @@ from connector.changes.table_filter import TableFilter
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.transaction_records import TransactionRecords
-from connector.errors import RecordTooLarge
+from connector.errors import RecordTooLarge, kafka
 from connector.gtid import Gtid, GtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
@@ -29,6 +29,7 @@ from connector.quarantine.core.replay import Replay
 from connector.quarantine.core.store import QuarantineStore
 from connector.records.record_batch import BatchingTarget, BatchReceiver
 from connector.run.delivery_stream import DeliveryStream
+from connector.sink import attempts
 from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
@@ -169,7 +170,7 @@ class Kafka(BatchReceiver):
         self.open += batch.records()
 
     def too_large(self, topic: str) -> Exception:
-        return RecordTooLarge(f"{topic}: a record is larger than Kafka takes")
+        return RecordTooLarge(kafka.RECORD_SIZE, servers="a:9092", doing=attempts.writing(topic))
 
     def commit(self) -> None:
         """Make everything visible."""
@@ -235,7 +236,7 @@ class Run:
             guard=self.guard,
             transactions=transactions,
         )
-        self._encoder, self._standing, self._target = encoder, standing, target
+        self.encoder, self._standing, self._target = encoder, standing, target
         self._received = EventStream("server")
         self._packets = 0
 
@@ -266,7 +267,7 @@ class Run:
             PIPELINE,
             fences,
             self.fences,
-            self._encoder,
+            self.encoder,
             self._standing,
             records,
             lambda: 0.0,

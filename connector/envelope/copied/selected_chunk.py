@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.table_schema import TableSchema
+    from connector.errors import ConnectorError
     from connector.records.record import RecordTarget
 
 # Before each row: bytes of the value, and of the key.
@@ -57,8 +58,7 @@ class RefusedRow:
     key: bytes | None  # of its record; None where it has none that can be written
     # As the answer to the SELECT has it; of a record that is too large, its value.
     data: bytes
-    error: str
-    is_too_large: bool = False
+    error: ConnectorError
 
 
 @final
@@ -144,7 +144,7 @@ class Chunk:
             try:
                 target.take(topic, key, value, row_headers, timestamp_ms)
             except RecordTooLarge as error:
-                self.refused.append(RefusedRow(key, value, str(error), is_too_large=True))
+                self.refused.append(RefusedRow(key, value, error))
                 continue
             row += 1
             written += 1

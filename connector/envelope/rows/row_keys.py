@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.values import ABSENT
 from connector.envelope.rows.row_of_values import RowEncoder
-from connector.errors import DecodeError, UnsupportedChange
+from connector.errors import DecodeError, UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from connector.binlog.columns.values import Value
@@ -73,11 +73,7 @@ class RowKeys:
 
     def _add(self, keys: list[bytes], values: list[Value]) -> None:
         if any(values[place] is ABSENT for place in self._keyed):
-            reason = (
-                f"a row of {self._name} was logged without its key: "
-                "SET GLOBAL binlog_row_image=FULL"
-            )
-            raise UnsupportedChange(reason)
+            raise UnsupportedChange(table_rows.KEY_ABSENT, table=self._name)
         key = self._encoder.key(values)
         if key is not None and key not in keys:
             keys.append(key)

@@ -33,7 +33,7 @@ from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.optional_metadata import MetadataField, write_optional_metadata
 from connector.envelope.schemas.table_schema import schema_column
-from connector.errors import DecodeError, UnsupportedChange
+from connector.errors import DecodeError, UnsupportedChange, table_schemas
 from connector.progress.order import file_number
 
 if TYPE_CHECKING:
@@ -261,13 +261,6 @@ def _without_history(column: SchemaColumn) -> dict[str, object]:
 
 
 def _misfit(name: str, event: Event) -> UnsupportedChange:
-    what = (
-        f"{event.file}:{event.position}: the log does not name the columns of table {name}, and "
-        "those that the server shows have other types: SET GLOBAL binlog_row_metadata=FULL (MySQL "
-        "8.0.1, MariaDB 10.5 or newer)"
+    return UnsupportedChange(
+        table_schemas.MISFIT, place=f"{event.file}:{event.position}", table=name
     )
-    reason = (
-        f"{what}, and continue behind the rows that were logged without names: give the pipeline a "
-        "new name and set source.start; or exclude the table"
-    )
-    return UnsupportedChange(reason, kept_back=what, passable=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from connector.contract import SEQ_ROW_DIGITS
 from connector.envelope.event_encoder import US_PER_MS
-from connector.errors import RecordTooLarge, UnsupportedChange
+from connector.errors import UnsupportedChange, copies
 from connector.quarantine.core.fence_setter import FenceSetter, OriginOfCopy
 from connector.quarantine.core.guard import FENCE_KEY, STOP
 
@@ -51,7 +51,7 @@ class CopiedRows:
         if fenced is None:
             return set()
         if self._fencing.has_other_key(schema):
-            raise _fenced(schema, "its key was changed while changes of some keys are kept back")
+            raise TableFenced(copies.KEY_CHANGED, table=schema.name)
         return set(fenced.keys)
 
     def keep(
@@ -72,14 +72,14 @@ class CopiedRows:
         origin = OriginOfCopy(place, seq)
         for row in refused:
             if self._policy == STOP:
-                kind = RecordTooLarge if row.is_too_large else UnsupportedChange
-                raise kind(row.error)
+                raise row.error
+            reason = str(row.error)
             if row.key is not None and self._fencing.can_fence_keys(schema):
                 self._store.copied(schema, row, row.key.decode(), place, seq, now_us)
-                self._fencing.keys(origin, schema, [row.key], row.error, now_us)
+                self._fencing.keys(origin, schema, [row.key], reason, now_us)
             else:
                 self._store.copied(schema, row, None, place, seq, now_us)
-                self._fencing.table(origin, schema.database, schema.table, row.error, now_us)
+                self._fencing.table(origin, schema.database, schema.table, reason, now_us)
         self._fences.flush(now_us // US_PER_MS)
         fenced = self._fences.of(schema.database, schema.table)
         if fenced is not None and fenced.whole is not None:
@@ -87,7 +87,4 @@ class CopiedRows:
 
 
 def _fenced(schema: TableSchema, reason: str) -> TableFenced:
-    return TableFenced(
-        f"copy of table {schema.name}: the whole table is kept back ({reason}): once the cause is "
-        f"gone, `binlog-connector snapshot CONFIG {schema.name}` copies it anew and lifts the fence"
-    )
+    return TableFenced(copies.WHOLE_TABLE_FENCED, table=schema.name, why=reason)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast, final
 
 from connector.changes.stream_listener import StreamListener
 from connector.contract import FENCES_TOPIC_SUFFIX, control_topic
-from connector.errors import DecodeError
+from connector.errors import DecodeError, kafka_records
 from connector.records.record import NO_HEADERS
 
 if TYPE_CHECKING:
@@ -54,11 +54,7 @@ class Fence:
         try:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
-            reason = (
-                f"{place} is not a fence of this version ({error}); upgrade the connector, or "
-                "remove the record and copy the table anew"
-            )
-            raise DecodeError(reason) from error
+            raise DecodeError(kafka_records.FENCE, place=place, why=str(error)) from error
 
 
 @final

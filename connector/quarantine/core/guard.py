@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import StatementChange
 from connector.envelope.rows.row_keys import RowKeys
-from connector.errors import EventError, RecordTooLarge, UnsupportedChange
+from connector.errors import EventError, RecordTooLarge, UnsupportedChange, quarantine
 from connector.quarantine.core.advice import reason_of
 from connector.quarantine.core.fence_setter import FenceSetter, OriginOfChange
 from connector.quarantine.core.fences import ALL_TABLES
@@ -96,7 +96,8 @@ class Guard:
                     return
             elif kind.empties_tables and fences.of(change.database, change.table):
                 # What says that rows of a fenced table are gone has to wait its turn.
-                self._keep_statement(change, GONE, "it follows what is kept back", now_us)
+                follows = str(UnsupportedChange(quarantine.FOLLOWS))
+                self._keep_statement(change, GONE, follows, now_us)
                 return
             elif kind.empties_tables or kind is StatementKind.CREATE_TABLE:
                 # What rows it has from here on comes as events.
@@ -156,9 +157,7 @@ class Guard:
             return
         schema = table.schema
         if self._fencing.has_other_key(schema):
-            reason = (
-                f"the key of {schema.name} was changed while changes of some keys are kept back"
-            )
+            reason = str(UnsupportedChange(quarantine.KEY_CHANGED, table=schema.name))
             self._keep_rest(change, [], first, reason, now_us)
             return
         kept: list[QuarantinedRow] = []

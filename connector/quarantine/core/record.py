@@ -25,7 +25,7 @@ from connector.binlog.table_maps import TableMaps
 from connector.changes.statement import StatementKind
 from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
 from connector.codec.payload import PayloadReader, encode_lenenc
-from connector.errors import DecodeError, RecordTooLarge
+from connector.errors import DecodeError, RecordTooLarge, kafka_records
 from connector.gtid import Gtid, MariadbGtid
 
 if TYPE_CHECKING:
@@ -71,12 +71,11 @@ def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterato
     room = bytes_max - len(json.dumps(head, separators=(",", ":")))
     later_room = bytes_max - _PART_BYTES
     if room < _BASE64_BYTES or later_room < _BASE64_BYTES:
-        reason = (
-            f"{record['file']}:{record['position']}: what {record['database']}.{record['table']} "
-            "is described by does not fit into a record of the quarantine: raise "
-            "kafka.record_bytes_max, and max.message.bytes of the topic where it existed before"
+        raise RecordTooLarge(
+            kafka_records.QUARANTINE_ROOM,
+            place=f"{record['file']}:{record['position']}",
+            table=f"{record['database']}.{record['table']}",
         )
-        raise RecordTooLarge(reason)
     first = room // _BASE64_BYTES * _BASE64_OF
     later = later_room // _BASE64_BYTES * _BASE64_OF
     slices = [event[:first]]
@@ -113,11 +112,7 @@ class RecordParts:
                 return None
             return parts[0], b"".join(b64decode(each["event"]) for each in parts)
         except (ValueError, KeyError, TypeError) as error:
-            reason = (
-                f"a record in the quarantine is not one of this version ({error!r}): upgrade the "
-                "connector"
-            )
-            raise DecodeError(reason) from error
+            raise DecodeError(kafka_records.QUARANTINE, why=repr(error)) from error
 
 
 class ChangeReader:
@@ -137,8 +132,11 @@ class ChangeReader:
         opened = decoder.open(_without_checksum(record, event), 0)
         rows = opened.body
         if not isinstance(rows, RowsEvent):
-            reason = f"{record['file']}:{record['position']}: {opened.name} holds no rows"
-            raise DecodeError(reason)
+            raise DecodeError(
+                kafka_records.NO_ROWS,
+                place=f"{record['file']}:{record['position']}",
+                event_name=opened.name,
+            )
         return RowsChange(_transaction(record), record["event_number"], opened, rows)
 
     def gone(self, record: QuarantineRecord, event: bytes) -> StatementChange:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from connector.envelope.event_encoder import HALVES, US_PER_MS
-from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange
+from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange, quarantine
 from connector.quarantine.core.advice import reason_of
 from connector.quarantine.core.record import COPIED, GONE, ROWS, ChangeReader, places_of
 
@@ -30,20 +30,6 @@ _TURN_BYTES = 4 * 1024 * 1024
 # How long the rest of what is kept back may be waited for, once it was committed.
 _PATIENCE_SECONDS = 60.0
 _ROW_DIGITS = 8
-
-_OTHER_KEY = "a change of it also belongs to another key that is fenced: replay the whole table"
-_COPY_ANEW = (
-    "which rows a statement changed is not in the log, so it cannot be written again: "
-    "`binlog-connector snapshot CONFIG {name}` copies the table anew and lifts the fence"
-)
-_READ_BY_A_COPY = (
-    "it keeps back a row that a copy has read, of which the log has no change: once the row can be "
-    "carried, `binlog-connector snapshot CONFIG {name}` copies the table anew and lifts the fence"
-)
-_MISSING = (
-    "{rows} of the changes that it keeps back are not in the quarantine: "
-    "`binlog-connector snapshot CONFIG {name}` copies the table anew and lifts the fence"
-)
 
 
 class KeptRecords(Protocol):
@@ -111,7 +97,10 @@ class Replay:
                 del self._left[id(fence)]
                 self._fences.lift_one(fence, now_ms)
             elif self._monotonic() - self._waiting_since > _PATIENCE_SECONDS:
-                self._fail([fence], _MISSING.format(rows=fence.rows, name=fence.name))
+                missing = UnsupportedChange(
+                    quarantine.REPLAY_MISSING, rows=fence.rows, table=fence.name
+                )
+                self._fail([fence], str(missing))
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -129,7 +118,7 @@ class Replay:
             return
         if record["kind"] == COPIED:
             name = f"{record['database']}.{record['table']}"
-            self._fail(concerned, _READ_BY_A_COPY.format(name=name))
+            self._fail(concerned, str(UnsupportedChange(quarantine.REPLAY_COPIED, table=name)))
             return
         try:
             change = self._changes.rows(record, event)
@@ -164,7 +153,7 @@ class Replay:
             return
         if record["kind"] != GONE:
             name = f"{record['database']}.{record['table']}"
-            self._fail(fences, _COPY_ANEW.format(name=name))
+            self._fail(fences, str(UnsupportedChange(quarantine.REPLAY_STATEMENT, table=name)))
             return
         try:
             change = self._changes.gone(record, event)
@@ -221,7 +210,7 @@ class Replay:
         waiting = [fence for fence in found if id(fence) in self._left]
         if len(waiting) < len(found) and waiting:
             # It must not overtake what the others keep back.
-            self._fail(waiting, _OTHER_KEY)
+            self._fail(waiting, str(UnsupportedChange(quarantine.REPLAY_OTHER_KEY)))
             return []
         return waiting
 

@@ -118,7 +118,7 @@ class QuarantineStore:
         """
         kept: list[QuarantinedRow] = []
         if key is not None:
-            kept.append({"row": 0, "keys": [key], "error": row.error})
+            kept.append({"row": 0, "keys": [key], "error": str(row.error)})
         record = fields(
             kind=COPIED,
             seq=seq,
@@ -127,7 +127,7 @@ class QuarantineStore:
             table=schema.table,
             rows=kept,
             rest=None if kept else 0,
-            error=row.error,
+            error=str(row.error),
             file=place.file,
             position=place.position,
             event_number=0,

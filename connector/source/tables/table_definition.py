@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.charsets.collations import charset_of
 from connector.codec.sql_text import quoted_name, sql_text
-from connector.errors import SourceRefused, UnsupportedChange
+from connector.errors import SourceRefused, UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
@@ -82,11 +82,7 @@ class TableDefinition:
             return "varbinary"
         kind = _FAMILIES.get(row["type"] or "")
         if kind is None:
-            reason = (
-                f"column {row['name']} has type {row['type']}, which the envelope has no form for: "
-                "exclude the table"
-            )
-            raise UnsupportedChange(reason)
+            raise UnsupportedChange(table_rows.NO_FORM, column=row["name"], type=row["type"])
         return kind
 
 

@@ -126,8 +126,8 @@ def test_columns_that_do_not_fit_the_log_are_refused() -> None:
         name = f"{change.rows.table_map.schema}.{change.rows.table_map.table}"
         assert caught.value.text == (
             f"{change.event.file}:{change.event.position}: the log does not name the columns of "
-            f"table {name}, and those that the server shows have other types: SET GLOBAL "
-            "binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), and continue behind "
+            f"table {name}, and those that the server shows have other types; SET GLOBAL "
+            "binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), and continue after "
             "the rows that were logged without names: give the pipeline a new name and set "
             "source.start; or exclude the table"
         )

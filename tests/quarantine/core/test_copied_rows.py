@@ -9,9 +9,11 @@ import pytest
 from connector.contract import Sequence
 from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import RecordTooLarge, UnsupportedChange
+from connector.errors import RecordTooLarge, UnsupportedChange, copies, quarantine, table_rows
+from connector.errors import kafka as kafka_codes
 from connector.quarantine.core.copied_rows import TableFenced
-from tests.errors.texts import text
+from connector.quarantine.core.fence_setter import FenceSetter
+from tests.errors.texts import shown, text_of
 from tests.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantined
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ def schema(kind: str = "int") -> TableSchema:
 
 def refused(number: int, *, keyed: bool = True) -> RefusedRow:
     key = b'{"id":%d}' % number if keyed else None
-    return RefusedRow(key, b"row %d" % number, f"no form for {number}")
+    return RefusedRow(
+        key, b"row %d" % number, UnsupportedChange(table_rows.NOT_TEXT, column=f"c{number}")
+    )
 
 
 @pytest.fixture
@@ -47,8 +51,12 @@ def test_rows_of_keys_that_are_kept_back_are_left_out(kafka: Kafka, log: Log) ->
     assert run.copied_rows.fenced_keys(schema()) == set()
     run.deliver()
     assert run.copied_rows.fenced_keys(schema()) == {b'{"id":2}'}
-    with pytest.raises(TableFenced, match="its key was changed while changes of some keys"):
+    with pytest.raises(TableFenced, match="its key was changed while") as caught:
         run.copied_rows.fenced_keys(schema("bigint"))
+    assert caught.value.code is copies.KEY_CHANGED
+    setter = FenceSetter(run.fences, run.encoder)
+    assert setter.unlike(schema()) == ""
+    assert setter.unlike(schema("bigint")) == shown(quarantine.KEY_CHANGED, table="shop.t")
 
 
 def test_of_a_table_that_is_kept_back_nothing_is_copied(kafka: Kafka, log: Log) -> None:
@@ -58,7 +66,7 @@ def test_of_a_table_that_is_kept_back_nothing_is_copied(kafka: Kafka, log: Log) 
     with pytest.raises(TableFenced) as caught:
         run.copied_rows.fenced_keys(schema())
     (fence,) = run.fences
-    assert str(caught.value) == text("copy.fenced", table="shop.t", why=fence.reason)
+    assert caught.value.text == text_of(copies.WHOLE_TABLE_FENCED, table="shop.t", why=fence.reason)
 
 
 def test_changes_of_a_row_that_was_kept_back_follow_it(kafka: Kafka, log: Log) -> None:
@@ -74,14 +82,14 @@ def test_changes_of_a_row_that_was_kept_back_follow_it(kafka: Kafka, log: Log) -
     again = run.next_run("fence-key")
     again.replay()
     assert [record.key for record in kafka.rows("t")] == [b'{"id":3}']
-    said = {f"shop.t: {fence.rows} stay: {fence.reason}" for fence in again.fences}
-    assert said == {text("replay.copied", table="shop.t", rows=rows) for rows in (1, 2)}
+    stays = shown(quarantine.REPLAY_COPIED, table="shop.t")
+    assert [(fence.rows, fence.reason) for fence in again.fences] == [(1, stays), (2, stays)]
     assert [fence.answered for fence in again.fences] == ["1", "1"]
 
 
 def test_a_row_whose_key_cannot_be_told_fences_its_table(kafka: Kafka, log: Log) -> None:
     run = Run(kafka, log, "fence-key")
-    with pytest.raises(TableFenced, match="no form for 2"):
+    with pytest.raises(TableFenced, match="column c2 holds"):
         run.copied_rows.keep(
             schema(), [refused(1), refused(2, keyed=False)], PLACE, SEQUENCE, NOW_US
         )
@@ -94,7 +102,12 @@ def test_a_row_whose_key_cannot_be_told_fences_its_table(kafka: Kafka, log: Log)
     ("row", "kind"),
     [
         (refused(1), UnsupportedChange),
-        (RefusedRow(b"{}", b"row", "too large", is_too_large=True), RecordTooLarge),
+        (
+            RefusedRow(
+                b"{}", b"row", RecordTooLarge(kafka_codes.RECORD_SIZE, servers="a", doing="b")
+            ),
+            RecordTooLarge,
+        ),
     ],
 )
 def test_stop_is_an_error(kafka: Kafka, log: Log, row: RefusedRow, kind: type[Exception]) -> None:
@@ -102,5 +115,5 @@ def test_stop_is_an_error(kafka: Kafka, log: Log, row: RefusedRow, kind: type[Ex
     with pytest.raises(kind) as caught:
         run.copied_rows.keep(schema(), [row], PLACE, SEQUENCE, NOW_US)
     assert type(caught.value) is kind
-    assert str(caught.value) == row.error
+    assert caught.value is row.error
     assert not run.fences.any

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from connector.errors import UnsupportedChange
-from connector.quarantine.core.replay import _MISSING
+from connector.errors import UnsupportedChange, quarantine, table_rows
 from connector.quarantine.keeper import QuarantineKeeper
 from connector.system.clock import CLOCK
-from tests.errors.texts import says, text
+from tests.errors.texts import shown, text_of
 from tests.quarantine.bench import (
     BAD,
     LARGE,
@@ -47,7 +46,9 @@ def test_stop_is_an_error(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 1, BAD)]))
     with pytest.raises(UnsupportedChange) as caught:
         Run(kafka, log, "stop").deliver()
-    assert says(caught.value.text, "row.not_text", table="shop.t", column="text")
+    assert caught.value.code is table_rows.NOT_TEXT
+    said = text_of(table_rows.NOT_TEXT, column="text")
+    assert caught.value.text.endswith(f": table shop.t: {said}")
 
 
 def test_a_key_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:
@@ -59,7 +60,7 @@ def test_a_key_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:
     assert ids(kafka, "u") == [2]
     (fence,) = run.fences
     assert (fence.key, fence.rows, fence.since) == ('{"id":2}', 2, "binlog.000001:315")
-    assert fence.reason.startswith("column text holds a value that is not text")
+    assert fence.reason == shown(table_rows.NOT_TEXT, column="text")
     records = [record for record, _ in quarantined(kafka)]
     assert [record["rows"] for record in records] == [
         [{"row": 1, "keys": ['{"id":2}'], "error": fence.reason}],
@@ -137,6 +138,8 @@ def test_a_truncate_waits_behind_what_is_kept_back(kafka: Kafka, log: Log) -> No
     run = Run(kafka, log, "fence-key")
     run.deliver()
     assert ids(kafka) == [1]
+    whole = next(fence for fence in run.fences if fence.key is None)
+    assert whole.reason == shown(quarantine.FOLLOWS)
     again = run.next_run("fence-key", ROOMY)
     again.replay()
     assert folded(kafka, "t") == {3: "text"}
@@ -198,12 +201,14 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
     assert not keeper.wants_turn
     one = next(fence for fence in run.fences if fence.key == '{"id":1}')
     assert one.answered == "7"
-    assert text("replay.whole", table="shop.t", key="1", rows=1).endswith(f": {one.reason}")
+    assert one.reason == shown(quarantine.REPLAY_WHOLE)
 
 
 def test_what_is_not_in_the_quarantine_any_more_is_told() -> None:
-    reason = _MISSING.format(name="shop.t", rows=3)
-    assert text("replay.missing", table="shop.t", rows=5, missing=3) == f"shop.t: 5 stay: {reason}"
+    assert text_of(quarantine.REPLAY_MISSING, table="shop.t", rows=3) == (
+        "3 of the changes that it keeps back are not in the quarantine; `binlog-connector snapshot "
+        "CONFIG shop.t` copies the table anew and lifts the fence"
+    )
 
 
 def test_a_key_is_not_replayed_past_another_one(kafka: Kafka, log: Log) -> None:
@@ -216,7 +221,7 @@ def test_a_key_is_not_replayed_past_another_one(kafka: Kafka, log: Log) -> None:
     again.replay(key='{"id":1}')
     assert ids(kafka) == [1]
     one = next(fence for fence in again.fences if fence.key == '{"id":1}')
-    assert text("replay.other_key", table="shop.t", key="1", rows=1).endswith(f": {one.reason}")
+    assert one.reason == shown(quarantine.REPLAY_OTHER_KEY)
     again.replay()
     assert folded(kafka, "t") == {2: "text"}
     assert list(again.fences) == []

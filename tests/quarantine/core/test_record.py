@@ -111,7 +111,7 @@ def test_a_record_that_has_no_room_for_what_describes_it_is_refused() -> None:
         run.deliver()
     assert caught.value.text == (
         "binlog.000001:315: what shop.t is described by does not fit into a record of the "
-        "quarantine: raise kafka.record_bytes_max, and max.message.bytes of the topic where it "
+        "quarantine; raise kafka.record_bytes_max, and max.message.bytes of the topic if it "
         "existed before"
     )
 
@@ -140,7 +140,7 @@ def test_the_bytes_of_a_bad_column_are_shown() -> None:
     Run(kafka, log, "fence-key").deliver()
     ((record, event),) = quarantined(kafka)
     reason = (
-        "column text holds a value that is not text of its character set: correct it, or exclude "
+        "column text holds a value that is not text of its character set; correct it, or exclude "
         "the table"
     )
     assert list(explain(record, event))[5:] == [
