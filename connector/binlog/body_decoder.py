@@ -78,7 +78,7 @@ _ROWS: dict[int, tuple[RowsKind, int]] = {
     EventType.UPDATE_ROWS_COMPRESSED_EVENT: (RowsKind.UPDATE, 2),
     EventType.DELETE_ROWS_COMPRESSED_EVENT: (RowsKind.DELETE, 2),
 }
-# The same by type code, as native code finds it; where there are no rows, the version says nothing.
+# The same by type code, as native code finds it; if there are no rows, the version says nothing.
 _KINDS: Final = [_ROWS[code][0] if code in _ROWS else None for code in range(256)]
 _VERSIONS: Final = bytes([_ROWS[code][1] if code in _ROWS else 0 for code in range(256)])
 _COMPRESSED_ROWS_START: Final = 166
@@ -128,7 +128,7 @@ class BodyDecoder(EventBodies):
         self._mariadb = mariadb
         self._ignored_events = ignored_events
         self._known = TableMaps(log, mariadb=mariadb) if known is None else known
-        # Of the statement at hand: the first one, which mostly is the only one, and the others.
+        # Of the current statement: the first one, which mostly is the only one, and the others.
         self._table_map: TableMapEvent | None = None
         self._more_table_maps: dict[int, TableMapEvent] = {}
         self._fragments = RowsEventAssembler()
@@ -230,7 +230,7 @@ class BodyDecoder(EventBodies):
         table_map: TableMapEvent | None,
         body: PayloadReader,
     ) -> RowsEvent:
-        """Decode what is behind the head of a rows event."""
+        """Decode what is after the head of a rows event."""
         origin = (event.file, event.position, event.name)
         kind = _KINDS[type_code]
         assert kind is not None

@@ -179,7 +179,7 @@ class EventDecoder:
         return True
 
     def _is_description(self, header: EventHeader) -> bool:
-        """Return whether this starts format v4, as may happen behind a ROTATE_EVENT of v3."""
+        """Return whether this starts format v4, as may happen after a ROTATE_EVENT of v3."""
         return header.type_code == FORMAT_DESCRIPTION and self._version is not BinlogVersion.V1
 
     def _decode_format(self, data: bytes) -> FormatDescriptionEvent:
@@ -191,7 +191,7 @@ class EventDecoder:
     def _use_format(self, described: FormatDescriptionEvent) -> None:
         self._format = described
         self._has_checksums = described.checksum_algorithm is ChecksumAlgorithm.CRC32
-        # Of every header but a ROTATE_EVENT's, behind the fields that are known.
+        # Of every header but a ROTATE_EVENT's, after the fields that are known.
         self._header_rest = described.header_length - (
             V1_HEADER_LENGTH if self._version is BinlogVersion.V1 else HEADER_LENGTH
         )

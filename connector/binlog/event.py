@@ -165,7 +165,7 @@ class Event:
         """
         self.file = file  # the log it is in; "" before the stream has named it
         self.position = position  # of its first byte in the file, our own 64-bit count
-        # Of the first byte behind it; equal to `position` when artificial.
+        # Of the first byte after it; equal to `position` when artificial.
         self.next_position = next_position
         self.header = header
         self.data = data  # the whole event as in the file, with header and checksum
@@ -243,7 +243,7 @@ class Event:
     def opening(self) -> tuple[Gtid, i64]:
         """Return the GTID of a GTID_LOG_EVENT, and when its transaction was committed first.
 
-        In microseconds since the epoch, 0 where that is not known. The body need not be decoded for
+        In microseconds since the epoch, 0 if that is not known. The body need not be decoded for
         it. Raises EventError for one without a GTID.
         """
         reader = self._reader

@@ -1,6 +1,6 @@
 """How the body of each event type is decoded, where earlier events of the log do not matter.
 
-An entry takes the body behind the header, the header, and the format of the log; it reads the body
+An entry takes the body after the header, the header, and the format of the log; it reads the body
 to its end. Table maps, rows and what holds other events are decoded by `body_decoder`, because they
 need its state.
 """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def misfit(rows: RowsEvent) -> DecodeError | None:
-    """Return why the rows of an event of MariaDB cannot be read; None where they can be.
+    """Return why the rows of an event of MariaDB cannot be read; None if they can be.
 
     Of rows without such columns, and of those that are refused already, it is always None.
     """
@@ -62,7 +62,7 @@ def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
 
 
 def _skip(plan: RowPlan, image: PayloadReader, places: list[int]) -> bool:
-    """Move behind one row image; return False, or raise DecodeError, if its bytes are none."""
+    """Skip one row image; return False, or raise DecodeError, if its bytes are none."""
     count: i64 = len(places)
     nulls = image.take((count + 7) >> 3)
     unused = count & 7

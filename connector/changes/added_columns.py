@@ -78,7 +78,7 @@ def added_columns(statement: Statement, timestamp: int) -> list[AddedColumn]:
 
 
 def _first_clause(statement: Statement) -> int:
-    """Return the index of the first token behind `ALTER … TABLE [IF EXISTS] name[.name]`."""
+    """Return the index of the first token after `ALTER … TABLE [IF EXISTS] name[.name]`."""
     tokens = statement.tokens
     end = len(tokens)
     place = next((n for n, token in enumerate(tokens, 1) if token.is_word("TABLE", "TABLES")), end)
@@ -134,7 +134,7 @@ def _outside_parentheses(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _default(name: str, tokens: list[Token], timestamp: int) -> AddedColumn:
-    """Read the value behind DEFAULT."""
+    """Read the value after DEFAULT."""
     sign = ""
     if tokens and tokens[0].kind == "mark" and tokens[0].text in "+-":
         sign = tokens[0].text.replace("+", "")

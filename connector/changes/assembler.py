@@ -8,11 +8,11 @@
 
 MySQL writes GTID (or ANONYMOUS_GTID), then BEGIN … XID for row changes, or a single QUERY for DDL.
 MariaDB's GTID event implies BEGIN unless it is flagged standalone. Servers without either write
-BEGIN alone. What MySQL has compressed comes inside a TRANSACTION_PAYLOAD_EVENT behind the GTID.
+BEGIN alone. What MySQL has compressed comes inside a TRANSACTION_PAYLOAD_EVENT after the GTID.
 
 *Completeness.* Nothing that could have changed a followed table passes without a change that is
 handed on, or an error: changes logged as statements are refused by name, and so is XA COMMIT
-where XA PREPARE was not seen. Rows behind XA PREPARE wait for its outcome (`xa`), rows that a
+where XA PREPARE was not seen. Rows after XA PREPARE wait for its outcome (`xa`), rows that a
 ROLLBACK takes back are left out (`group_rows`), and so are those that an earlier run has delivered
 (`earlier_runs`).
 """
@@ -68,7 +68,7 @@ _MICROSECONDS: Final = 1_000_000
 
 # Where the stream is with respect to transactions.
 _OUTSIDE: Final = 0
-_OPENED: Final = 1  # behind a GTID event that does not imply BEGIN
+_OPENED: Final = 1  # after a GTID event that does not imply BEGIN
 _INSIDE: Final = 2
 
 _NO_BEGIN: Final = -1

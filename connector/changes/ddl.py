@@ -2,7 +2,7 @@
 
 What a statement does to rows without writing events for them is one of three things: they are gone
 (the change says so by its kind), they stay and get columns (`added_columns`), or the log does not
-tell (`resync`, which says why): then the table is to be copied anew.
+tell (`resync`, which says why): then the table is to be copied again.
 """
 
 from __future__ import annotations

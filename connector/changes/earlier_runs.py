@@ -72,7 +72,7 @@ class EarlierRuns:
         """Know what was delivered, and the ids of the groups that were `rolled_back`."""
         self._reread = reread
         self._rolled_back = rolled_back
-        # Of the group at hand: whether it was delivered, and whether its rows only count.
+        # Of the current group: whether it was delivered, and whether its rows only count.
         self.delivered = False
         self.left_out = False
 

@@ -11,7 +11,7 @@ ROWS: Final = 1
 XID: Final = 2
 GTID: Final = 3
 QUERY: Final = 4
-ABOUT_ROWS: Final = 5  # those behind it
+ABOUT_ROWS: Final = 5  # those after it
 
 _TYPES: Final[dict[int, tuple[EventType, ...]]] = {
     ROWS: (

@@ -1,13 +1,13 @@
-"""Where the rows of the group at hand go: to the receiver at once, or first to where they wait.
+"""Where the rows of the current group go: to the receiver at once, or first to where they wait.
 
 Rows of transactional tables may still be taken back. MySQL and MariaDB cut such rows out of their
 cache before they log the group, unless something in it cannot be taken back: a temporary table that
-was created or dropped (MariaDB, MySQL before 8.0). Then the log has the rows, and behind them
+was created or dropped (MariaDB, MySQL before 8.0). Then the log has the rows, and after them
 ROLLBACK TO SAVEPOINT, or ROLLBACK as the group's end. In row format, rows of tables without
 transactions are not among them: they are logged in groups of their own, which end in COMMIT.
 `tests/integration/test_rollback.py` shows it on servers.
 
-So rows behind a savepoint wait for the end, and so do those of MariaDB's groups while they are
+So rows after a savepoint wait for the end, and so do those of MariaDB's groups while they are
 short. Of a longer group that ends in ROLLBACK, the receiver has to take rows back.
 """
 
@@ -69,7 +69,7 @@ class GroupRows:
         self._held.set_savepoint(name)
 
     def roll_back_to(self, name: str) -> bool:
-        """Drop the rows behind a savepoint; False where it cannot be told which they are."""
+        """Drop the rows after a savepoint; False if it cannot be told which they are."""
         return not self.any or (self._holds and self._held.roll_back_to(name))
 
     def roll_back(self, transaction: SourceTransaction) -> None:
@@ -89,7 +89,7 @@ class GroupRows:
         self._held.drop()
 
     def take(self) -> HeldRows | None:
-        """Return what is held, for whoever keeps it; None where there is nothing."""
+        """Return what is held, for whoever keeps it; None if there is nothing."""
         held = self._held
         if held.is_empty:
             return None

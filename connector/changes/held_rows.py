@@ -55,7 +55,7 @@ class HeldRows:
         return self.memory_bytes + spooled
 
     def add(self, change: RowsChange) -> None:
-        """Keep a change behind those before. Raises TransientError where there is no room."""
+        """Keep a change after those before. Raises TransientError if there is no room."""
         spool = self._spool
         if spool is None:
             size = _size(change)
@@ -69,7 +69,7 @@ class HeldRows:
     def hand_on(self, transaction: SourceTransaction, receiver: RowsReceiver) -> None:
         """Give everything to `receiver`, as changes of `transaction`, and hold nothing.
 
-        Raises TransientError where the file cannot be read, and what the receiver raises.
+        Raises TransientError if the file cannot be read, and what the receiver raises.
         """
         for change in self._memory:
             change.transaction = transaction
@@ -87,7 +87,7 @@ class HeldRows:
         self._savepoints.append(_Savepoint(name, len(self._memory), in_file))
 
     def roll_back_to(self, name: str) -> bool:
-        """Drop what came behind a savepoint; False where it cannot be told which one is meant.
+        """Drop what came after a savepoint; False if it cannot be told which one is meant.
 
         A name that is set again, in any letter case, is of the later savepoint alone. Beyond ASCII
         it depends on the server's collation which names are equal.
@@ -113,7 +113,7 @@ class HeldRows:
     def leave_memory(self) -> None:
         """Keep everything in the file; savepoints are forgotten.
 
-        Raises TransientError where there is no room.
+        Raises TransientError if there is no room.
         """
         if not self._memory:
             return

@@ -13,9 +13,9 @@ where the table that they are named after is followed. `TableFilter` decides it.
 *The cut-over.* The rows are the same before and after, so they stay, and the table goes on under
 its topic; columns that were added to the copy are columns added to the table. Anybody may name a
 table so, and swap it in, so a copy is one whose making the stream has seen: CREATE TABLE of
-gh-ost, the triggers that pt-online-schema-change puts on the table. Where nothing was seen, where
+gh-ost, the triggers that pt-online-schema-change puts on the table. If nothing was seen, where
 the table was emptied since, which neither of them notices, or where the copy has a new unique key,
-for which they leave out rows, it is a rename like any other, and the table is copied anew.
+for which they leave out rows, it is a rename like any other, and the table is copied again.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class OnlineChanges:
         return _name(table) in self.away
 
     def to_record(self) -> dict[str, dict[str, list[list[str]]]]:
-        """Return all of it as JSON has it; {} where there is nothing."""
+        """Return all of it as JSON has it; {} if there is nothing."""
         record: dict[str, dict[str, list[list[str]]]] = {
             "added": {
                 name: [[column.name, column.default.value, column.text] for column in columns]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Committed:
-    """The transaction is complete; `next_position` is the first byte behind it."""
+    """The transaction is complete; `next_position` is the first byte after it."""
 
     __slots__ = ("file", "next_position", "outcome", "prepared", "transaction")
 
@@ -77,7 +77,7 @@ class ChangeReceiver(RowsReceiver):
         raise refusal
 
     def rolled_back(self, transaction: SourceTransaction) -> None:
-        """Take back all rows of the transaction at hand; whoever cannot, raises RolledBack."""
+        """Take back all rows of the current transaction; whoever cannot, raises RolledBack."""
         raise RolledBack(transaction.id)
 
     def skipped(self, event: Event) -> None:

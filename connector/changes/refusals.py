@@ -62,7 +62,7 @@ _COPY = (
 
 
 def unsupported_event(body: EventBody, tables: TableFilter) -> Refusal | None:
-    """Return why an event that no other rule is about cannot be carried, None where it can."""
+    """Return why an event that no other rule is about cannot be carried, None if it can."""
     if isinstance(body, IncidentEvent):
         message = f" ({body.message})" if body.message else ""
         return Refusal(f"the server's report of an incident, {body.name}{message},", _COPY)
@@ -73,7 +73,7 @@ def unsupported_event(body: EventBody, tables: TableFilter) -> Refusal | None:
 
 
 def unsupported(statement: Statement, body: QueryEvent, tables: TableFilter) -> Refusal | None:
-    """Return why the statement cannot be carried, None where it can.
+    """Return why the statement cannot be carried, None if it can.
 
     Which tables a statement changed is not in its text: triggers and functions change others.
     """

@@ -1,4 +1,4 @@
-"""Changes of rows in a temporary file: written behind each other, read from the start.
+"""Changes of rows in a temporary file: written after each other, read from the start.
 
 ::
 

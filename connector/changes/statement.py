@@ -110,7 +110,7 @@ def classify(query: str) -> Statement:
 
 
 def _without_settings(tokens: list[Token]) -> list[Token]:
-    """Return the statement behind MariaDB's `SET STATEMENT variable = value, … FOR`."""
+    """Return the statement after MariaDB's `SET STATEMENT variable = value, … FOR`."""
     if len(tokens) > 1 and tokens[0].is_word("SET") and tokens[1].is_word("STATEMENT"):
         depth = 0
         for place, token in enumerate(tokens):
@@ -234,7 +234,7 @@ def _row_replacing_clause(tokens: list[Token]) -> str:
 
 
 def _without_waiting(tokens: list[Token]) -> list[Token]:
-    """Return RENAME TABLE without MariaDB's `WAIT n` and `NOWAIT` behind names."""
+    """Return RENAME TABLE without MariaDB's `WAIT n` and `NOWAIT` after names."""
     kept: list[Token] = []
     for token in tokens:
         if kept and kept[-1].is_word("WAIT") and token.text.isdigit():

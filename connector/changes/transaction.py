@@ -108,7 +108,7 @@ class StatementChange:
     ) -> None:
         """Change `table`, or all of `database` where it is ""; `event_number` as in rows.
 
-        `resync` says why the rows of `table` are to be copied anew; "" where they are not.
+        `resync` says why the rows of `table` are to be copied again; "" if they are not.
         """
         self.transaction = transaction
         self.event_number: i64 = event_number

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from connector.gtid import Gtid, MariadbGtid
 
 _OUTSIDE: Final = 0
-_OPENED: Final = 1  # behind a GTID event that does not stand for BEGIN
+_OPENED: Final = 1  # after a GTID event that does not stand for BEGIN
 _INSIDE: Final = 2
 
 _NO_BEGIN: Final = -1
@@ -69,7 +69,7 @@ _XA_END = ("END",)
 
 
 def with_inner_events(event: Event) -> Iterator[Event]:
-    """Yield the event, and behind a compressed transaction the events that are inside."""
+    """Yield the event, and after a compressed transaction the events that are inside."""
     yield event
     if isinstance(event.body, TransactionPayloadEvent):
         yield from event.body.events()
@@ -89,7 +89,7 @@ class TransactionSpan:
 
     file: str
     position: int  # of its first event
-    next_position: int  # behind its last event so far
+    next_position: int  # after its last event so far
     gtid: Gtid | MariadbGtid | None
     first_timestamp: int  # seconds since the epoch, of the earliest event
     last_timestamp: int  # of the latest event
@@ -113,7 +113,7 @@ class TransactionSpan:
 
     @property
     def id(self) -> str:
-        """The GTID, or `file:position` where there is none."""
+        """The GTID, or `file:position` if there is none."""
         return str(self.gtid) if self.gtid is not None else f"{self.file}:{self.position}"
 
 

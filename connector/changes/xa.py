@@ -33,7 +33,7 @@ class PreparedGroup:
     def __init__(
         self, xid: str, rows: HeldRows | None, other_tables: list[tuple[str, str]]
     ) -> None:
-        """Hold `rows` of followed tables, None where there were none.
+        """Hold `rows` of followed tables, None if there were none.
 
         `xid` is as XA statements have it, `X'6f6e65',X'',1`. `other_tables` are those, by database
         and name, that had rows and were not followed.
@@ -58,7 +58,7 @@ class PreparedGroups:
         self._memory_bytes_max: i64 = memory_bytes_max
 
     def add(self, group: PreparedGroup) -> None:
-        """Keep a group. Raises TransientError where there is no room for its rows."""
+        """Keep a group. Raises TransientError if there is no room for its rows."""
         rows = group.rows
         if rows is not None:
             if self._memory_bytes + rows.memory_bytes > self._memory_bytes_max:
@@ -67,7 +67,7 @@ class PreparedGroups:
         self._groups[group.xid] = group
 
     def take(self, xid: str) -> PreparedGroup | None:
-        """Return a group, which waits no longer; None where there is none of that name."""
+        """Return a group, which waits no longer; None if there is none of that name."""
         group = self._groups.pop(xid, None)
         if group is not None and group.rows is not None:
             self._memory_bytes -= group.rows.memory_bytes
@@ -84,7 +84,7 @@ class PreparedGroups:
     ) -> bool:
         """Hand on the rows of a group as those of `transaction`, which `commits` it, or drop them.
 
-        False where it is to be committed, and may have had rows of `tables` that are not known.
+        False if it is to be committed, and may have had rows of `tables` that are not known.
         """
         group = self.take(xid)
         if not commits:

@@ -19,7 +19,7 @@ class Commands(TyperGroup):
     """Commands in the order in which they were added."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the first argument names; list all where there is none."""
+        """Return the command that the first argument names; list all if there is none."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)

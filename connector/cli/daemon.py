@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from connector.settings.sections import LogSettings, Settings
 
-# 0 is a clean end, also after SIGTERM; the others are told apart by what a supervisor should do.
+# 0 is a clean end, also after SIGTERM; the others are distinguished by what a supervisor should do.
 EXIT_GAVE_UP = 1  # transient: retry.attempts_max was reached; starting again may help
 EXIT_CONFIG = 2  # the configuration or the arguments are wrong
 EXIT_DEFINITE = 3  # starting again cannot help; the text says what will

@@ -62,7 +62,7 @@ def refuse_contradictions(contradictions: dict[str, bool]) -> None:
 
 
 def _password(url: str, variable: str | None) -> str | None:
-    """Return the password, None for that of the URL: asked for only where there is somebody."""
+    """Return the password, None for that of the URL: asked for only if there is somebody."""
     if variable is not None:
         password = os.environ.get(variable)
         if password is None:
@@ -100,7 +100,7 @@ def events_of(logs: Iterable[DumpedLog], *, stop_position: int | None = None) ->
                     if progress is not None:
                         progress.show(log.name, event.next_position, log.size)
                     if stop is not None and event.next_position >= stop:
-                        # What is behind it may be damaged.
+                        # What is after it may be damaged.
                         return
 
 

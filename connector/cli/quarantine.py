@@ -159,7 +159,7 @@ def _is_of(record: QuarantineRecord, name: str, key: str | None, database: Fence
 def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
     """Write what is kept back of a table, or of one key, again, and lift the fence.
 
-    The running pipeline does it; where none runs, the next one does.
+    The running pipeline does it; if none runs, the next one does.
 
     Exit codes: 0 written, 1 the pipeline has not answered, or Kafka cannot be reached, 2 nothing of
     it is kept back, 3 something still cannot be written, and stays; or the table is to be copied,

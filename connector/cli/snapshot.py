@@ -1,4 +1,4 @@
-"""`snapshot`: tables are copied anew by the running pipeline."""
+"""`snapshot`: tables are copied again by the running pipeline."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def snapshot(
         ),
     ] = "",
 ) -> None:
-    """Copy tables anew while the stream goes on, and show how far that is.
+    """Copy tables again while the stream goes on, and show how far that is.
 
     The running pipeline does it; Ctrl-C ends the display alone. Without --where, all rows are taken
     back first, and fences of the tables are lifted.

@@ -125,7 +125,7 @@ def _put_character(out: BytesWriter, data: bytes, at: i64, length: i64) -> None:
 
 
 def character_length(data: bytes, at: i64, end: i64) -> i64:
-    """Return the bytes of the character of two bytes or more at `at`; 0 where there is none."""
+    """Return the bytes of the character of two bytes or more at `at`; 0 if there is none."""
     first: i64 = data[at]
     if first < _TWO or first > _FOUR_LAST:
         return 0

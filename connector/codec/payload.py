@@ -28,7 +28,7 @@ _WORD_RANGE: Final = 1 << 64
 class PayloadReader:
     """Reads MySQL's integers, strings and bitmaps from the front of `data[offset:end]`.
 
-    Every `read_*` moves the cursor behind what it returns, or raises `TruncatedPayload`
+    Every `read_*` moves the cursor past what it returns, or raises `TruncatedPayload`
     and leaves the cursor where it was.
     """
 
@@ -46,7 +46,7 @@ class PayloadReader:
         return self.end - self.offset
 
     def take(self, length: i64) -> i64:
-        """Move behind `length` bytes, and return where they start in `data`."""
+        """Move after `length` bytes, and return where they start in `data`."""
         start = self.offset
         if length < 0 or length > self.end - start:
             raise TruncatedPayload(length, start, self.end)
@@ -172,7 +172,7 @@ class PayloadReader:
             raise
 
     def skip(self, length: int) -> None:
-        """Move behind `length` bytes."""
+        """Move after `length` bytes."""
         self._take_any(length)
 
     def _take_any(self, length: int) -> i64:

@@ -75,7 +75,7 @@ class EnvelopeWriter:
             yield from self._held.release(rows=rows)
 
     def end(self) -> Iterable[str]:
-        """Return what stands behind the last record: nothing."""
+        """Return what stands after the last record: nothing."""
         self._held.close()
         return ()
 
@@ -95,7 +95,7 @@ class _Changes(ChangeReceiver):
         self._now_us = now_us
         self.encoder: RecordEncoder | None = None  # from the first event on
         self.complete = False
-        self.taken_back = False  # whether the rows of the transaction at hand were rolled back
+        self.taken_back = False  # whether the rows of the current transaction were rolled back
 
     def rows(self, change: RowsChange) -> None:
         assert self.encoder is not None
@@ -161,7 +161,7 @@ class _FileNumbers:
     """Gives a number to each file whose name ends in none."""
 
     def __init__(self) -> None:
-        self._given = ""  # as the file at hand is called,
+        self._given = ""  # as the current file is called,
         self._name = ""  # and with its number
         self._count = 0
 

@@ -58,14 +58,14 @@ class EventSearch:
         return self._log.read(length)
 
     def size_at(self, position: int) -> int | None:
-        """Return the size of the event at `position`, None where none is for certain."""
+        """Return the size of the event at `position`, None if none is for certain."""
         header = self.read(position, self.header_length)
         if not self._is_event(header, position, placed=self._version is not BinlogVersion.V1):
             return None
         return int(_TYPE_AND_SIZE.unpack_from(header)[1])
 
     def first_behind(self, position: int) -> int:
-        """Return where the first event behind `position` starts; the file's end without one."""
+        """Return where the first event after `position` starts; the file's end without one."""
         for placed in (True, False):
             for candidate, header in self._candidates(position + 1):
                 if self._is_event(header, candidate, placed=placed):
@@ -119,7 +119,7 @@ class EventSearch:
         return log_pos == (position + size) % _WRAP or (log_pos == 0 and self.checksums)
 
     def _follows(self, header: bytes, next_header: bytes) -> bool:
-        """Return whether the places that two headers speak of are one behind the other."""
+        """Return whether the places that two headers speak of are one after the other."""
         if self._version is BinlogVersion.V1:
             return True
         (log_pos,) = _LOG_POS.unpack_from(header)

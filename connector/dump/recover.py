@@ -56,7 +56,7 @@ class LogRecovery:
     """One pass over one log, from an open seekable file."""
 
     def __init__(self, log: BinaryIO, file: str, *, verify_checksum: bool = True) -> None:
-        """Read `log`, behind whose magic number the events start; `file` is how it is called.
+        """Read `log`, after whose magic number the events start; `file` is how it is called.
 
         Raises LogTruncated when it has no first event.
         """
@@ -72,7 +72,7 @@ class LogRecovery:
         self._ends_are_known = False  # by the headers; checksums tell more
 
     def events(self, start_position: int = FIRST_POSITION) -> Iterator[Event | Gap]:
-        """Yield what can be read: the first event, and what is at `start_position` or behind it.
+        """Yield what can be read: the first event, and what is at `start_position` or after it.
 
         Raises LogTruncated at the end of a file that ends inside an event, LogRefused where the log
         is encrypted, and any of these or EventError for the first event.
@@ -170,7 +170,7 @@ class LogRecovery:
         return self._search.read(position, size)
 
     def _behind(self, position: int) -> int:
-        """Return where the event follows that is behind the unreadable one at `position`."""
+        """Return where the event follows that is after the unreadable one at `position`."""
         size = self._search.size_at(position)
         if size is not None:
             # Framed well, and only its body is of no use.

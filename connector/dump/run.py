@@ -107,7 +107,7 @@ class Dump:
                     end = event.next_position
                 if self._progress is not None:
                     self._progress.show(log.name, end, log.size)
-                # What is behind the end may be damaged, or not be there yet.
+                # What is after the end may be damaged, or not be there yet.
                 if self._selection.finished or (stop is not None and end >= stop):
                     return
 

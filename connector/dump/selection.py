@@ -11,7 +11,7 @@ nothing is selected leaves no trace.
 
 Two kinds of events are shown whatever is selected: the parts of the log itself (its format, its
 rotation, the GTIDs of earlier logs), unless types are asked for, and, where a start is asked for,
-the format description before it, without which nothing behind it can be read.
+the format description before it, without which nothing after it can be read.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SelectionOptions:
 
     start_datetime: datetime | None = None  # from the first event at or after it
     stop_datetime: datetime | None = None  # up to the first event at or after it
-    # Behind a MariaDB position nothing is in it, up to it everything is.
+    # After a MariaDB position nothing is in it, up to it everything is.
     include_gtids: GtidSet | MariadbGtidSet | None = None
     exclude_gtids: GtidSet | MariadbGtidSet | None = None
     tables: TableFilter | None = None
@@ -110,7 +110,7 @@ class Selection:
         self._start = None if start is None else start.timestamp()
         self._stop = None if stop is None else stop.timestamp()
         self._by_gtid = options.include_gtids is not None or options.exclude_gtids is not None
-        # Whether the transaction at hand is selected by its GTID; without one it is in no set.
+        # Whether the current transaction is selected by its GTID; without one it is in no set.
         self._gtid_selected = options.include_gtids is None
         self._transaction = _Transaction()
 
@@ -188,8 +188,8 @@ class _Transaction:
 
     def __init__(self) -> None:
         self._opening: list[Event] = []
-        self._prefix: list[Event] = []  # of the statement at hand
-        self._inside = False  # behind BEGIN
+        self._prefix: list[Event] = []  # of the current statement
+        self._inside = False  # after BEGIN
         self._selected = False
 
     def take(self, event: Event, tables: TableFilter) -> Iterator[Event]:

@@ -35,7 +35,7 @@ class EventWriter(Protocol):
         ...
 
     def end(self) -> Iterable[str]:
-        """Return what stands behind the last event."""
+        """Return what stands after the last event."""
         ...
 
 

@@ -9,7 +9,7 @@ r"""DDL on followed tables becomes a record in `<prefix>`, in the form of Debezi
                                 "table": null}, …]}
 
 A statement has one record for each database of followed tables, before what it does to rows. The
-log tells its text, and not what a table looks like behind it, so `table` is null: the columns stand
+log tells its text, and not what a table looks like after it, so `table` is null: the columns stand
 in `<prefix>.schema` before the first row that has them. A rename drops one name and creates
 another; TRUNCATE, which leaves the columns as they are, has no table changes.
 """
@@ -106,7 +106,7 @@ def _value(options: EnvelopeOptions, changes: list[StatementChange], now_us: int
 
 
 def _type(change: StatementChange) -> str:
-    """Return what becomes of the table's definition; "" where nothing does."""
+    """Return what becomes of the table's definition; "" if nothing does."""
     if change.kind is StatementKind.RENAME_TABLE:
         return "CREATE" if change.resync else "DROP"
     return _TYPES.get(change.kind, "")

@@ -1,4 +1,4 @@
-"""Changes become Kafka records: rows, behind the schemas that they use, and rows that are gone."""
+"""Changes become Kafka records: rows, after the schemas that they use, and rows that are gone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
 _EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
-# Statements behind which a name has no rows any longer.
+# Statements after which a name has no rows any longer.
 _GONE: Final = (
     StatementKind.TRUNCATE,
     StatementKind.DROP_TABLE,
@@ -64,11 +64,11 @@ class RecordEncoder:
         self.schemas = SchemaRecords(options.prefix, target, schema_keys, added_columns)
         self.watch = KeyWatch()
         self.tables = PublishedTables(options.prefix, self.watch)
-        # Tables that the log does not describe; None where it has to.
+        # Tables that the log does not describe; None if it has to.
         self.anchored: AnchoredTables | None = None
         self._transaction: SourceTransaction | None = None
         self._place: tuple[int, int, int] = (0, 0, 0)
-        # Of the event at hand: how many of its rows have been written.
+        # Of the current event: how many of its rows have been written.
         self.rows_written: i64 = 0
 
     def rows(self, change: RowsChange, now_us: i64) -> None:
@@ -96,7 +96,7 @@ class RecordEncoder:
             raise placed(change.event, table.schema.name, error) from error
 
     def open_rows(self, change: RowsChange, now_us: i64) -> PublishedTable:
-        """Stand before the rows of an event, behind the schema that they need.
+        """Stand before the rows of an event, after the schema that they need.
 
         Raises UnsupportedChange or EventError for a table that cannot be published, and what the
         target raises.
@@ -114,7 +114,7 @@ class RecordEncoder:
     def schema_id(self, change: RowsChange) -> str:
         """Return the id of the column list of an event's rows.
 
-        Raises UnsupportedChange where it is not known.
+        Raises UnsupportedChange if it is not known.
         """
         return self.tables.of(change.rows.table_map, change.event).schema.schema_id
 
@@ -177,7 +177,7 @@ class RecordEncoder:
     def statement(self, change: StatementChange, now_us: i64) -> None:
         """Write what DDL on followed tables means to consumers: rows that are gone.
 
-        Of a table that is to be copied anew, whoever copies it says so.
+        Of a table that is to be copied again, whoever copies it says so.
         """
         schemas = self.schemas
         name = f"{change.database}.{change.table}"
@@ -240,7 +240,7 @@ class RecordEncoder:
     ) -> None:
         watched = table.parts.watched
         if watched.keys is not None and watched.schema_id != table.schema.schema_id:
-            # Of statements that change a column list, not all are told apart.
+            # Of statements that change a column list, not all are distinguished.
             watched.changes += 1
         sequence = Sequence(*place, event_number, 0)
         anchored = self.anchored

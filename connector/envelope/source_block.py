@@ -171,7 +171,7 @@ def _file(name: str) -> bytes:
 
 
 def _end(thread_id: i64) -> bytes:
-    """Return what stands behind the number of the row, up to what happened to it."""
+    """Return what stands after the number of the row, up to what happened to it."""
     thread = "null" if thread_id == _UNKNOWN else str(thread_id)
     return f',"thread":{thread},"query":null}},"transaction":null,"op":"'.encode()
 

@@ -23,7 +23,7 @@ class PublishedTables:
     """The tables of one stream that have had rows."""
 
     def __init__(self, prefix: str, watch: KeyWatch) -> None:
-        """Name topics behind `prefix`, and let `watch` know which tables have rows."""
+        """Name topics after `prefix`, and let `watch` know which tables have rows."""
         self._prefix = prefix
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
@@ -67,7 +67,7 @@ class PublishedTables:
     def topic(self, database: str, table: str) -> str:
         """Return the topic of a table's rows.
 
-        Raises UnsupportedChange where two tables would share it.
+        Raises UnsupportedChange if two tables would share it.
         """
         name = f"{database}.{table}"
         topic = row_topic(self._prefix, database, table)

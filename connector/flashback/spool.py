@@ -40,11 +40,11 @@ class Spool:
         self._length += len(data) + _LENGTH.size
 
     def mark(self) -> int:
-        """Return the place behind the last record, for `cut`."""
+        """Return the place after the last record, for `cut`."""
         return self._length
 
     def cut(self, mark: int) -> None:
-        """Drop the records behind `mark`."""
+        """Drop the records after `mark`."""
         self._file.seek(mark)
         self._file.truncate()
         self._length = mark

@@ -59,7 +59,7 @@ class TableUndo:
     def statements(self, rows: RowsEvent) -> Iterator[str]:
         """Yield the statement for each row of an event of this table, in the order of the event.
 
-        Raises UnsupportedChange where the images do not hold what is needed, EventError for a row
+        Raises UnsupportedChange if the images do not hold what is needed, EventError for a row
         that cannot be read.
         """
         undo = {

@@ -8,7 +8,7 @@ Each row becomes a statement at once and goes into a temporary file, which is re
 the events have ended. So memory holds the rows of one event, and the input is read once: standard
 input and compressed files are as good as others.
 
-*Completeness.* What changed a table without rows (a statement, DDL) and stands behind its rows
+*Completeness.* What changed a table without rows (a statement, DDL) and stands after its rows
 cannot be undone with them; it ends everything with an error. So does a group that was rolled back,
 and an XA transaction, whose outcome stands elsewhere. A transaction that does not end is left out:
 the server rolls it back.
@@ -71,7 +71,7 @@ class Undo:
             self._receive(inner)
 
     def statements(self) -> Iterator[str]:
-        """Yield the SQL, line by line; nothing may be received behind it."""
+        """Yield the SQL, line by line; nothing may be received after it."""
         self._drop_unfinished()
         yield from SESSION
         yield from reversed(self._spool)

@@ -108,7 +108,7 @@ class MariadbGtidSet:
 
     @classmethod
     def of(cls, gtids: Iterable[MariadbGtid]) -> MariadbGtidSet:
-        """Return the position behind `gtids`, which come in the order of the binlog."""
+        """Return the position after `gtids`, which come in the order of the binlog."""
         result = cls()
         for gtid in gtids:
             result.add(gtid)
@@ -143,7 +143,7 @@ class MariadbGtidSet:
         self._last[gtid.domain_id] = gtid
 
     def last_of(self, domain_id: int) -> MariadbGtid | None:
-        """Return the last transaction of a domain, None where there is none."""
+        """Return the last transaction of a domain, None if there is none."""
         return self._last.get(domain_id)
 
     def copy(self) -> MariadbGtidSet:
@@ -160,7 +160,7 @@ class MariadbGtidSet:
         return all(gtid in other for gtid in self._last.values())
 
     def __or__(self, other: MariadbGtidSet) -> MariadbGtidSet:
-        """Return the position behind both: of each domain the GTID that is further."""
+        """Return the position after both: of each domain the GTID that is further."""
         result = self.copy()
         for gtid in other:
             if gtid not in self:

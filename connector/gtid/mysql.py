@@ -94,7 +94,7 @@ class GtidSet:
 
     @classmethod
     def decode(cls, reader: PayloadReader) -> GtidSet:
-        """Read the binary form from the cursor, which may have more behind it.
+        """Read the binary form from the cursor, which may have more after it.
 
         Raises DecodeError for sets that no server writes, TruncatedPayload at the end of the bytes.
         """
@@ -222,7 +222,7 @@ class GtidSet:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        """Return the server's normal form, without its line breaks behind the commas."""
+        """Return the server's normal form, without its line breaks after the commas."""
         members: dict[UUID, list[str]] = {}
         for (uuid, tag), intervals in self._sorted():
             parts = members.setdefault(uuid, [str(uuid)])

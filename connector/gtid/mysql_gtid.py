@@ -106,7 +106,7 @@ _SERVERS: Final = _Servers()
 def gtid_at(data: bytes, at: i64, gno: i64) -> Gtid:
     """Return the GTID without a tag of the server whose UUID is in the 16 bytes of `data` at `at`.
 
-    Raises IndexError where there are fewer.
+    Raises IndexError if there are fewer.
     """
     server = _SERVERS.at(data, at)
     gtid = Gtid(server.uuid, gno)

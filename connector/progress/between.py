@@ -1,7 +1,7 @@
 """Places in the order of changes for what is written between two source transactions.
 
-Rows of copies, and changes that come out of quarantine, stand behind everything that was delivered
-and before everything that follows. With `position` as the first byte behind the last transaction::
+Rows of copies, and changes that come out of quarantine, stand after everything that was delivered
+and before everything that follows. With `position` as the first byte after the last transaction::
 
     (epoch, file number, position - 1, n // 10^8, n % 10^8)
 
@@ -46,7 +46,7 @@ class BetweenOrder:
     """Counts what is written at the place where the stream stands."""
 
     def __init__(self, order: TransactionOrder, file: str, position: int, count: int) -> None:
-        """Continue behind `count` records that were written at `position` of `file`."""
+        """Continue after `count` records that were written at `position` of `file`."""
         self._order = order
         self._file = file
         self._position = position
@@ -55,7 +55,7 @@ class BetweenOrder:
     def take(self, file: str, position: int, count: int) -> BetweenPlace:
         """Return the place of `count` records that are written at `position` of `file`.
 
-        Raises UnsupportedChange where a sequence cannot count that far.
+        Raises UnsupportedChange if a sequence cannot count that far.
         """
         if (file, position) != (self._file, self._position):
             self._file, self._position, self._count = file, position, 0
@@ -65,5 +65,5 @@ class BetweenOrder:
         return BetweenPlace(epoch, number, place, first)
 
     def count_at(self, file: str, position: int) -> int:
-        """Return how many records were written at `position` of `file`, the place at hand."""
+        """Return how many records were written at `position` of `file`, the current place."""
         return self._count if (file, position) == (self._file, self._position) else 0

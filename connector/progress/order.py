@@ -2,7 +2,7 @@
 
 The order wanted is the one in which the source committed, the same on every read. Within one
 server, (file number, position of the transaction's first event) gives it. A failover or RESET
-BINARY LOGS starts the numbers anew; then `epoch` rises, and the numbers of the new epoch count
+BINARY LOGS starts the numbers again; then `epoch` rises, and the numbers of the new epoch count
 after all of the old one. The epoch travels in the progress record, which is committed in the same
 Kafka transaction as the first row that carries it, so it is durable before anyone can see it.
 """
@@ -44,7 +44,7 @@ class TransactionOrder:
         return self.epoch, number, position
 
     def between(self, file: str, position: int) -> tuple[int, int, int]:
-        """Return the place of what is written behind the transaction that ends at `position`.
+        """Return the place of what is written after the transaction that ends at `position`.
 
         That is the transaction's last byte, where no other one starts.
         """

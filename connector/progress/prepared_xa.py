@@ -70,7 +70,7 @@ class PreparedXa:
     def reread(
         self, gtid_set: GtidSet | MariadbGtidSet | None, file: str, position: i64
     ) -> Reread | None:
-        """Return what is read again of a stream that stands there; None where nothing is."""
+        """Return what is read again of a stream that stands there; None if nothing is."""
         held = {
             record["gtid"] or f"{record['file']}:{record['position']}"
             for record in self._records.values()
@@ -89,7 +89,7 @@ def held_records(records: list[PreparedXaRecord]) -> list[PreparedXaRecord]:
 def set_before(
     gtid_set: GtidSet | MariadbGtidSet, held: list[PreparedXaRecord]
 ) -> GtidSet | MariadbGtidSet:
-    """Return the set behind which a source sends `held` groups, and all that `gtid_set` lacks."""
+    """Return the set after which a source sends `held` groups, and all that `gtid_set` lacks."""
     if isinstance(gtid_set, GtidSet):
         prepared = GtidSet()
         for record in held:

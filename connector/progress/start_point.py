@@ -14,13 +14,13 @@ _SHOWN_CHARACTERS_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class StartPoint:
-    """A place in the source's log: behind `gtid_set` where there is one, else the position."""
+    """A place in the source's log: after `gtid_set` if there is one, else the position."""
 
     flavour: Literal["mysql", "mariadb"]
     gtid_set: GtidSet | MariadbGtidSet | None
-    file: str  # "" where only the set is known, or where it was read from another server
+    file: str  # "" if only the set is known, or where it was read from another server
     position: int
-    # When the server began the file, seconds since the epoch; 0 where that is not known.
+    # When the server began the file, seconds since the epoch; 0 if that is not known.
     file_created: int = 0
 
 

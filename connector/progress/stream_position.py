@@ -4,7 +4,7 @@ A GTID is complete only at its commit, so it joins the set then; an unfinished t
 again in full after a restart. Positions are kept beside the set: they are what a source without
 GTIDs resumes by, and what the order of changes continues from.
 
-Rows behind XA PREPARE wait for XA COMMIT, so a restart reads these groups once more, from before
+Rows after XA PREPARE wait for XA COMMIT, so a restart reads these groups once more, from before
 the place where the stream stands (`reads_from`); what else comes with them was delivered.
 """
 
@@ -49,7 +49,7 @@ class Instance:
 
 @final
 class StreamPosition:
-    """The place behind the last committed transaction of one stream."""
+    """The place after the last committed transaction of one stream."""
 
     def __init__(
         self,
@@ -101,12 +101,12 @@ class StreamPosition:
 
     @property
     def file(self) -> str:
-        """The log file where the stream stands; "" where the server has not named it."""
+        """The log file where the stream stands; "" if the server has not named it."""
         return self._file
 
     @property
     def position(self) -> i64:
-        """The first byte behind the last transaction, in `file`."""
+        """The first byte after the last transaction, in `file`."""
         return self._position
 
     @property
@@ -117,12 +117,12 @@ class StreamPosition:
     def between(self, count: int) -> BetweenPlace:
         """Return the place of `count` records that are written here, between two transactions.
 
-        Raises UnsupportedChange where a sequence cannot count that far.
+        Raises UnsupportedChange if a sequence cannot count that far.
         """
         return self._between.take(self._file, self._position, count)
 
     def reread(self) -> Reread | None:
-        """Return what is read again although it was delivered; None where nothing is."""
+        """Return what is read again although it was delivered; None if nothing is."""
         return self.prepared_xa.reread(self._gtid_set, self._file, self._position)
 
     def opened(self, created: i64) -> None:
@@ -132,7 +132,7 @@ class StreamPosition:
     def opened_behind(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
         """Take note of what the server says was before a file that the stream has come to.
 
-        Raises SourceUnavailable where what was read is not: the next run looks whether the logs
+        Raises SourceUnavailable if what was read is not: the next run looks whether the logs
         were reset.
         """
         if not self._at_place:
@@ -147,7 +147,7 @@ class StreamPosition:
             raise SourceUnavailable(reason)
 
     def advance(self, committed: Committed) -> None:
-        """Stand behind a transaction that is complete."""
+        """Stand after a transaction that is complete."""
         self._at_place = True
         gtid = committed.transaction.gtid
         gtid_set = self._gtid_set
@@ -165,7 +165,7 @@ class StreamPosition:
     def start_after(self, transaction: SourceTransaction) -> str:
         """Return the `source.start` after a transaction that comes next, and is not delivered.
 
-        "" where only the log knows its end: a stream by position.
+        "" if only the log knows its end: a stream by position.
         """
         gtid = transaction.gtid
         gtid_set = self._gtid_set
@@ -188,7 +188,7 @@ class StreamPosition:
     ) -> Progress:
         """Return the record that says so.
 
-        `seq` is of the last transaction that was published; "" where there is none since the start.
+        `seq` is of the last transaction that was published; "" if there is none since the start.
         """
         self._seq = seq or self._seq
         return Progress(
@@ -216,7 +216,7 @@ class StreamPosition:
 
 
 def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPoint:
-    """Return where to resume behind `last`; `place` names the source in errors.
+    """Return where to resume after `last`; `place` names the source in errors.
 
     By GTID, or by position where the stream has been by position: turning GTIDs on later does not
     tell which transactions have been read. Another server can be read by GTID alone: what it has of

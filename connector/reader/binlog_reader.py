@@ -1,6 +1,6 @@
 """A log, of files or of a server, becomes events, transactions or changed rows.
 
-Each reader goes once over its log: what it is asked for again continues behind what was read. That
+Each reader goes once over its log: what it is asked for again continues after what was read. That
 holds for events and for transactions; transactions are read ahead by an event, so one reader is
 asked for the one or for the other.
 """
@@ -40,17 +40,17 @@ class BinlogReader:
 
     @property
     def name(self) -> str:
-        """The name of the file at hand, or of the server's log."""
+        """The name of the current file, or of the server's log."""
         return self._log.name
 
     @property
     def version(self) -> BinlogVersion:
-        """The format of the file at hand."""
+        """The format of the current file."""
         return self._log.version
 
     @property
     def format(self) -> FormatDescriptionEvent:
-        """What describes the file at hand: the server's version, the checksums.
+        """What describes the current file: the server's version, the checksums.
 
         Formats before v4 do not describe themselves; it holds what is certain of them.
         """
@@ -58,7 +58,7 @@ class BinlogReader:
 
     @property
     def position(self) -> int:
-        """Where the next event starts, in bytes from the start of the file at hand."""
+        """Where the next event starts, in bytes from the start of the current file."""
         return self._log.position
 
     def __iter__(self) -> Iterator[Event]:

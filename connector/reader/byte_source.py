@@ -60,7 +60,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
 
 
 class ByteSource:
-    """The bytes of one log behind its first four, which are in `head`."""
+    """The bytes of one log after its first four, which are in `head`."""
 
     def __init__(self, source: Source, name: str | None = None) -> None:
         """Open a path, or take a file object, which stays the caller's to close, or bytes.
@@ -97,7 +97,7 @@ class ByteSource:
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes, none at the end.
 
-        Raises LogTruncated where compressed bytes end too soon, EventError for those that are
+        Raises LogTruncated if compressed bytes end too soon, EventError for those that are
         damaged, with the place in what was unpacked.
         """
         offset = self._offset
@@ -207,13 +207,13 @@ class _Rejoined:
 
 
 class _ZstdFile:
-    """The bytes of Zstandard frames, one behind the other; EOFError inside of one."""
+    """The bytes of Zstandard frames, one after the other; EOFError inside of one."""
 
     def __init__(self, packed: _Rejoined) -> None:
         self._packed = packed
         self._decompressor = zstandard.ZstdDecompressor()
         self._frame: zstandard.ZstdDecompressionObj | None = None
-        self._rest = b""  # packed bytes behind the frame before
+        self._rest = b""  # packed bytes after the frame before
 
     def read(self, size: int, /) -> bytes:
         """Return what the next step unpacks to, whatever `size` is; nothing at the end."""

@@ -79,7 +79,7 @@ class EventFrames(EventSource):
     def next_event(self) -> bytes | None:
         """Return the next event, None at the end of the log.
 
-        Raises LogTruncated where the log ends inside of an event; after it, and after None, the
+        Raises LogTruncated if the log ends inside of an event; after it, and after None, the
         call may be repeated when the log has grown. Raises EventError for a size that cannot be.
         """
         data = self.received_event()
@@ -102,9 +102,9 @@ class EventFrames(EventSource):
         return block[start:end]
 
     def skip_to(self, position: int) -> None:
-        """Go on at `position`, behind the events that were read.
+        """Go on at `position`, after the events that were read.
 
-        Raises LogTruncated where the log ends before it.
+        Raises LogTruncated if the log ends before it.
         """
         needed = position - self.position
         ahead: int = len(self._block) - self._at

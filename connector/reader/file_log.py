@@ -71,7 +71,7 @@ class FileLog:
         self._source = ByteSource(source, name)
         self._start_position = start_position
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
-        # Behind the start position until the first table map: what fails there, fails for it.
+        # After the start position until the first table map: what fails there, fails for it.
         self._sought = False
         # Whether the file was asked if an event starts there.
         self._start_is_certain = False
@@ -116,7 +116,7 @@ class FileLog:
     def next_event(self) -> Event | None:
         """Return the next event, None at the end of the file.
 
-        Raises LogTruncated where the file ends inside of an event, EventError for an event that
+        Raises LogTruncated if the file ends inside of an event, EventError for an event that
         cannot be read, LogRefused at one that starts encryption. After None and LogTruncated, the
         call may be repeated when the file has grown.
         """
@@ -180,7 +180,7 @@ class FileLog:
         return event
 
     def _seek(self, event: Event) -> None:
-        """Go to the start position, behind the first `event` and others that describe the log."""
+        """Go to the start position, after the first `event` and others that describe the log."""
         start = self._start_position
         while event.next_position < start and isinstance(event.body, _PREAMBLE):
             data = self._frames.next_event()

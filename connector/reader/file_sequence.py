@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r"(.*\.)([0-9]+)")
 
 @final
 class FileSequence:
-    """Reads files one behind the other."""
+    """Reads files one after the other."""
 
     def __init__(
         self,
@@ -71,22 +71,22 @@ class FileSequence:
 
     @property
     def name(self) -> str:
-        """The name of the file at hand."""
+        """The name of the current file."""
         return self._log.name
 
     @property
     def version(self) -> BinlogVersion:
-        """The format of the file at hand."""
+        """The format of the current file."""
         return self._log.version
 
     @property
     def format(self) -> FormatDescriptionEvent:
-        """What describes the file at hand."""
+        """What describes the current file."""
         return self._log.format
 
     @property
     def position(self) -> int:
-        """Where the next event of the file at hand starts."""
+        """Where the next event of the current file starts."""
         return self._log.position
 
     def events(self) -> Iterator[Event]:

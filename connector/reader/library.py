@@ -42,7 +42,7 @@ def open_binlog(
     has everything up to it), and those whose first event is not before `start_time`, up to the
     first one that is not before `stop_time`.
 
-    *The end.* A log that is still open ends cleanly behind its last event. With `follow`, a path is
+    *The end.* A log that is still open ends cleanly after its last event. With `follow`, a path is
     read on while it is written, and into the files that follow it, until `close` is called or
     nothing has come for `idle_timeout_seconds`.
 
@@ -111,7 +111,7 @@ def open_server(
     `password` comes in place of the URL's; `source_url` has the URL's options.
 
     *Where.* `start` is `earliest`, `latest`, `position:FILE:POSITION`, or `gtid:SET` for everything
-    behind the set. The times are those of `open_binlog`.
+    after the set. The times are those of `open_binlog`.
 
     *The end.* The server is followed until `close` is called or nothing has come for
     `idle_timeout_seconds`; with `stop_at_end` the log ends where it ended when it was reached.

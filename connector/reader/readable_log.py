@@ -27,7 +27,7 @@ class ReadableLog(Protocol):
 
     @property
     def format(self) -> FormatDescriptionEvent:
-        """What describes it; made up from what is known where nothing did."""
+        """What describes it; made up from what is known if nothing did."""
         ...
 
     @property

@@ -71,7 +71,7 @@ def column_names(
 ) -> list[str]:
     """Return the names of a table's columns: the log's, else those of `schemas`, else @1, @2, ….
 
-    Raises ConfigError where `schemas` names another number of columns.
+    Raises ConfigError if `schemas` names another number of columns.
     """
     columns = table_map.columns
     table = f"{table_map.schema}.{table_map.table}"

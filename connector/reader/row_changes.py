@@ -64,7 +64,7 @@ class RowChanges:
         self._partial_rows = None
 
     def next_change(self) -> RowChange | None:
-        """Return the next changed row, None behind the last one of the transaction.
+        """Return the next changed row, None after the last one of the transaction.
 
         Raises EventError for a row that cannot be read, ConfigError where `schemas` does not fit.
         """

@@ -58,7 +58,7 @@ class TransactionSelection:
         start_time: datetime | None = None,
         stop_time: datetime | None = None,
     ) -> Self | None:
-        """Return the selection, None where nothing is asked for."""
+        """Return the selection, None if nothing is asked for."""
         if all(wish is None for wish in (start_gtid, skip_gtids, start_time, stop_time)):
             return None
         return cls(

@@ -1,7 +1,7 @@
 """The log of a server becomes events, as from its files, up to its end or as it grows.
 
 The server adds what is not in its files: a ROTATE_EVENT that names each file, and its format once
-more where reading begins in the middle. These events have the place of the one behind them. Its
+more where reading begins in the middle. These events have the place of the one after them. Its
 signs of life are not part of the log and are left out.
 """
 
@@ -53,7 +53,7 @@ class ServerLog:
         verify_checksum: bool,
         of_url: bool,
     ) -> None:
-        """Log in and ask for everything behind `start`; see `open_server`.
+        """Log in and ask for everything after `start`; see `open_server`.
 
         `of_url` tells that whoever reads errors gave a URL, and no settings.
         """

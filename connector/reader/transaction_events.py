@@ -23,18 +23,18 @@ class TransactionEvents:
     """The events of a transaction, which can be read once, while it is the latest."""
 
     def __init__(self, cursor: EventCursor, span: TransactionSpan, opening: Event) -> None:
-        """Take the events of `span` from `cursor`, behind the first one, `opening`."""
+        """Take the events of `span` from `cursor`, after the first one, `opening`."""
         self._cursor = cursor
         self._span = span
         self._opening: Event | None = opening
-        # The second one is read ahead: behind the GTID, it is the one that names the session.
+        # The second one is read ahead: after the GTID, it is the one that names the session.
         second = cursor.next_in(span)
         self._second = second
         self._latest = True
         self._passed_over = False  # what was not read of it
         self._seconds = opening.header.timestamp
         self.server_id = opening.header.server_id  # of the server that committed first
-        # Of the session; None where the log does not tell.
+        # Of the session; None if the log does not tell.
         self.thread_id = _thread_id(opening)
         if self.thread_id is None and second is not None:
             self.thread_id = _thread_id(second)
@@ -75,7 +75,7 @@ class TransactionEvents:
             yield event
 
     def next_event(self) -> Event | None:
-        """Return the next of its `events`, None behind the last one; errors as there."""
+        """Return the next of its `events`, None after the last one; errors as there."""
         event = self._opening
         if event is not None:
             self._opening = None
@@ -128,7 +128,7 @@ class EventCursor:
         return None
 
     def next_in(self, span: TransactionSpan) -> Event | None:
-        """Return the next event of the latest transaction, None behind its last one."""
+        """Return the next event of the latest transaction, None after its last one."""
         if self.ended is span or self._ahead is not None:
             return None
         event = self._receive()

@@ -210,7 +210,7 @@ class BatchingTarget(RecordTarget):
         """Encode a record at the end of its partition's batch.
 
         Raises what the receiver says of a record that is too large, before anything has changed;
-        behind any other error `drop` is the only way on.
+        after any other error `drop` is the only way on.
         """
         content = _content_bytes(key, value, headers)
         size_max: i64 = content + _RECORD_OVERHEAD_BYTES

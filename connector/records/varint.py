@@ -41,9 +41,9 @@ def varint_length(value: i64) -> i64:
 
 
 def read_varint(data: bytes, at: i64) -> tuple[int, int]:
-    """Return the number at `at`, and the place behind it.
+    """Return the number at `at`, and the place after it.
 
-    Raises IndexError where `data` ends before the number does.
+    Raises IndexError if `data` ends before the number does.
     """
     rest: i64 = 0
     shift: i64 = 0

@@ -9,5 +9,5 @@ class EventSource:
     __slots__ = ()
 
     def next_event(self) -> bytes | None:
-        """Return the next event as it is in a file, None where there is none now."""
+        """Return the next event as it is in a file, None if there is none now."""
         raise NotImplementedError

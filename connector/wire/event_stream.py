@@ -66,7 +66,7 @@ class EventStream(EventSource):
     )
 
     def __init__(self, place: str) -> None:
-        """Start behind the dump command, whose packet had the number 0.
+        """Start after the dump command, whose packet had the number 0.
 
         `place` names the server in errors.
         """
@@ -79,8 +79,8 @@ class EventStream(EventSource):
         self._leading_byte: i64 = _NONE
         self._pieces: list[bytes] = []
         self._pieces_bytes: i64 = 0
-        self._missing: i64 = 0  # bytes of the packet at hand that are not in `_pieces` yet
-        self._continues = False  # whether another packet follows the one at hand
+        self._missing: i64 = 0  # bytes of the current packet that are not in `_pieces` yet
+        self._continues = False  # whether another packet follows the current one
 
     def feed(self, data: bytes) -> None:
         """Take the bytes that follow those before."""
@@ -116,7 +116,7 @@ class EventStream(EventSource):
         return self._next_in_pieces()
 
     def restart_numbers(self) -> None:
-        """Expect the next packet to have the number 1, as behind a semi-synchronous event."""
+        """Expect the next packet to have the number 1, as after a semi-synchronous event."""
         self._next_number = 1
 
     def _next_in_pieces(self) -> bytes | None:

@@ -20,7 +20,7 @@ _DUMP = Struct("<BIHI")
 _DUMP_GTID = Struct("<BHII")
 _POSITION_AND_LENGTH = Struct("<QI")
 
-# The first byte of a binlog file's first event, behind the magic number.
+# The first byte of a binlog file's first event, after the magic number.
 FIRST_POSITION = 4
 
 
@@ -34,7 +34,7 @@ class DumpFlags(IntFlag):
     # End with EOF at the end of the log instead of waiting for more.
     NON_BLOCK = 0x01
     # MariaDB alone: MySQL 8 reads the same bit as USE_HEARTBEAT_EVENT_V2. Without the events, the
-    # places of those behind them cannot be counted, because their headers do not tell.
+    # places of those after them cannot be counted, because their headers do not tell.
     MARIADB_SEND_ANNOTATE_ROWS_EVENT = 0x02
 
 

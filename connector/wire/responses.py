@@ -17,10 +17,10 @@ OK: Final = 0x00
 EOF: Final = 0xFE
 ERR: Final = 0xFF
 
-# A longer payload behind 0xFE would be a length-encoded integer, not an EOF.
+# A longer payload after 0xFE would be a length-encoded integer, not an EOF.
 EOF_LENGTH_MAX: Final = 8
 
-# What is behind an answer that cannot be one, and what to do about it.
+# What is after an answer that cannot be one, and what to do about it.
 GARBLED: Final = (
     "bytes were lost, or something between here and the server changed them: look at proxies, or "
     "set source.tls.mode to required"
@@ -42,7 +42,7 @@ class ErrPacket:
     """
 
     code: int
-    sqlstate: str  # "" where the server gives none
+    sqlstate: str  # "" if the server gives none
     message: str
 
     @classmethod

@@ -74,7 +74,7 @@ class ResultSet:
     )
 
     def __init__(self, place: str, taker: RowTaker) -> None:
-        """Start behind the query, whose packet had the number 0; `place` is the server's name."""
+        """Start after the query, whose packet had the number 0; `place` is the server's name."""
         self.error: ErrPacket | None = None  # what the server says instead of rows, or of more rows
         self.column_names: list[str] = []
         self._place = place

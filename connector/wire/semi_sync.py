@@ -5,7 +5,7 @@
     event   00 | ef | flag u8 | event                 flag 01: an ACK is wanted
     ACK     ef | position u64 | file, up to the end   in a packet with the number 0
 
-Behind an event that wants an ACK the server numbers its packets from 1 again, whether the ACK has
+After an event that wants an ACK the server numbers its packets from 1 again, whether the ACK has
 come or not. An ACK that nobody wants makes it close the connection.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/semisync_8h_source.html
@@ -26,7 +26,7 @@ _PACKET_HEADER = Struct("<I")
 
 
 def split_header(data: bytes) -> tuple[bytes, bool]:
-    """Return the event behind the header, and whether an ACK of it is wanted.
+    """Return the event after the header, and whether an ACK of it is wanted.
 
     Raises ProtocolError when there is no header.
     """

@@ -1,7 +1,7 @@
 """A collation's number becomes its name, as `information_schema.COLLATIONS` has it.
 
 The numbers are the same on every server; a few names are not. Each server called utf8mb3 `utf8`
-before it called it by its name (MySQL 8.0.30, MariaDB 10.6), which is not told apart here.
+before it called it by its name (MySQL 8.0.30, MariaDB 10.6), which is not distinguished here.
 
 https://dev.mysql.com/doc/refman/8.4/en/charset-collation-names.html
 https://mariadb.com/kb/en/supported-character-sets-and-collations/

@@ -73,7 +73,7 @@ class BitReader(PrintedReader):
             put_ascii(out, str(self.read(image)))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(self._length)
 
 
@@ -97,11 +97,11 @@ class EnumReader(ColumnReader):
         return labels[index] if index < len(labels) else EnumIndex(index)
 
     def read_index(self, image: PayloadReader) -> i64:
-        """Return the index, and move behind it."""
+        """Return the index, and move past it."""
         return image.read_uint8() if self.length == 1 else image.read_uint16()
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(self.length)
 
 
@@ -130,7 +130,7 @@ class SetReader(ColumnReader):
         return ",".join([label for bit, label in enumerate(labels) if mask >> bit & 1])
 
     def read_mask(self, image: PayloadReader) -> int:
-        """Return the mask, and move behind it.
+        """Return the mask, and move past it.
 
         Raises DecodeError for a bit that has no label, unless labels are not known at all.
         """
@@ -141,5 +141,5 @@ class SetReader(ColumnReader):
         return mask
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(self._length)

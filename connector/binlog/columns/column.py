@@ -20,7 +20,7 @@ _STRING_LENGTH_BITS = 0x30
 class Column:
     """One column, in the order of the table.
 
-    `metadata` is the type's metadata as one little-endian number. `collation` is None where the
+    `metadata` is the type's metadata as one little-endian number. `collation` is None if the
     column has none or the server does not tell.
     """
 
@@ -39,8 +39,8 @@ class Column:
 
     @property
     def real_type(self) -> int:
-        """The type, with ENUM, SET and CHAR told apart."""
-        # Without metadata (5.1 pre-releases) they cannot be told apart.
+        """The type, with ENUM, SET and CHAR distinguished."""
+        # Without metadata (5.1 pre-releases) they cannot be distinguished.
         if self.type_code != ColumnType.STRING or not self.metadata:
             return self.type_code
         first = self.metadata & 0xFF
@@ -48,7 +48,7 @@ class Column:
 
     @property
     def charset(self) -> str | None:
-        """MySQL's name of the character set; None where there is none, or it is not known."""
+        """MySQL's name of the character set; None if there is none, or it is not known."""
         return charset_of(self.collation) if self.collation is not None else None
 
     @property

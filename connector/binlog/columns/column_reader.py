@@ -21,16 +21,16 @@ class ColumnReader:
     __slots__ = ()
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the next value, and move behind it.
+        """Return the next value, and move past it.
 
         Raises DecodeError for bytes that are no value of the column's type.
         """
         raise NotImplementedError
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value, whatever its bytes are.
+        """Skip the next value, whatever its bytes are.
 
-        Raises TruncatedPayload where it is not whole.
+        Raises TruncatedPayload if it is not whole.
         """
         raise NotImplementedError
 
@@ -41,18 +41,18 @@ class PrintedReader(ColumnReader):
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the text of the next value as UTF-8, neither quoted nor escaped; move behind it.
+        """Append the text of the next value as UTF-8, neither quoted nor escaped; move past it.
 
         Raises DecodeError as `read` does; part of a text may have been appended then.
         """
         raise NotImplementedError
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the text of the next value, and move behind it."""
+        """Return the text of the next value, and move past it."""
         return self.read_text(image)
 
     def read_text(self, image: PayloadReader) -> str:
-        """Return the text of the next value, and move behind it; DecodeError as in `read`."""
+        """Return the text of the next value, and move past it; DecodeError as in `read`."""
         out = BytesWriter()
         self.put(image, out)
         return out.getvalue().decode("utf-8")

@@ -90,7 +90,7 @@ class DecimalReader(PrintedReader):
         self._highest_bit <<= 8 * _group_length(first_digits or _GROUP_DIGITS) - 8
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the number: no zeros in front, all digits of the scale behind the point."""
+        """Append the number: no zeros in front, all digits of the scale after the point."""
         at = image.take(self._length)
         data = image.data
         inverted = self._highest_bit
@@ -128,7 +128,7 @@ class DecimalReader(PrintedReader):
             left -= digits
 
     def put_unscaled(self, image: PayloadReader, out: BytesWriter, width: i64) -> None:
-        """Append the number times 10**scale, which is whole, and move behind it.
+        """Append the number times 10**scale, which is whole, and move past it.
 
         It has 16 or more bytes of two's complement, little-endian. Raises DecodeError as `put`.
         """
@@ -173,7 +173,7 @@ class DecimalReader(PrintedReader):
             write_i64_le(out, low >> _SIGN_BIT)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(self._length)
 
 

@@ -77,7 +77,7 @@ class FloatReader(PrintedReader):
         put_float32(out, image.data, image.take(_FLOAT32_LENGTH))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(_FLOAT32_LENGTH)
 
 
@@ -96,7 +96,7 @@ class DoubleReader(PrintedReader):
         put_float64(out, require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH))))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(FLOAT64_LENGTH)
 
 

@@ -37,7 +37,7 @@ class GeometryReader(ColumnReader):
     __slots__ = ("_prefix",)
 
     def __init__(self, prefix: i64) -> None:
-        """Read values behind a length of `prefix` bytes."""
+        """Read values after a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
     def read(self, image: PayloadReader) -> Value:
@@ -46,9 +46,9 @@ class GeometryReader(ColumnReader):
         return Geometry(srid=stored.read_uint32(), wkb=stored.read_rest())
 
     def read_stored(self, image: PayloadReader) -> PayloadReader:
-        """Return the next value's SRID and WKB, and move behind it."""
+        """Return the next value's SRID and WKB, and move past it."""
         return PayloadReader(image.read_bytes(image.read_length(self._prefix)))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(image.read_length(self._prefix))

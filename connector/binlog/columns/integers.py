@@ -81,7 +81,7 @@ class IntegerReader(PrintedReader):
         return image.read_uint24() if self.unsigned else image.read_int24()
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(self.length)
 
 
@@ -105,5 +105,5 @@ class YearReader(PrintedReader):
         return stored + _YEAR_BASE if stored else 0
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(1)

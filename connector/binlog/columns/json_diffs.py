@@ -42,7 +42,7 @@ class JsonDiffsReader(ColumnReader):
     __slots__ = ("_prefix",)
 
     def __init__(self, prefix: i64) -> None:
-        """Read changes behind a length of `prefix` bytes."""
+        """Read changes after a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
     def read(self, image: PayloadReader) -> Value:
@@ -54,7 +54,7 @@ class JsonDiffsReader(ColumnReader):
         return JsonDiffs(tuple(diffs))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(image.read_length(self._prefix))
 
 

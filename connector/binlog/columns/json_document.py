@@ -97,7 +97,7 @@ class _Document:
     __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out")
 
     def __init__(self, data: bytes, out: BytesWriter, in_string: bool) -> None:
-        # Behind the type byte; it goes from value to value, each of which bounds it.
+        # After the type byte; it goes from value to value, each of which bounds it.
         self._cursor = PayloadReader(data, 1)
         self._out = out
         self._in_string = in_string
@@ -177,7 +177,7 @@ class _Document:
         return count
 
     def _skip_keys(self, count: i64, width: i64) -> None:
-        """Move behind the offsets and lengths of an object's keys."""
+        """Skip the offsets and lengths of an object's keys."""
         cursor = self._cursor
         length = count * (width + _KEY_LENGTH)
         if length <= cursor.remaining:

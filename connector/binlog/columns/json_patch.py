@@ -46,7 +46,7 @@ _DECODER = JSONDecoder(parse_int=_Number, parse_float=_Number)
 def with_diffs_applied(before: Value, after: Value) -> Value:
     """Return the document after, of one before and the `JsonDiffs` after it; else what is after.
 
-    Raises DecodeError where they do not fit.
+    Raises DecodeError if they do not fit.
     """
     if not isinstance(after, JsonDiffs) or before is ABSENT:
         return after
@@ -123,7 +123,7 @@ def _value(diff: JsonDiff) -> _Node:
 
 
 def _legs(path: str) -> list[_Leg]:
-    """Return the members and indexes of a path behind its `$`.
+    """Return the members and indexes of a path after its `$`.
 
     Raises DecodeError for another path, and for one without any: no change replaces a document.
     """

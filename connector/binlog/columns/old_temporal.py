@@ -71,7 +71,7 @@ class TimestampReader(PrintedReader):
         put_timestamp(out, image.read_uint32())
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(_TIMESTAMP_LENGTH)
 
 
@@ -98,7 +98,7 @@ class DatetimeReader(PrintedReader):
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(_DATETIME_LENGTH)
 
 
@@ -119,5 +119,5 @@ class TimeReader(PrintedReader):
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, packed - minutes * _TWO_DIGITS)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(_TIME_LENGTH)

@@ -152,14 +152,14 @@ class RowPlan:
         return readers
 
     def skip_image(self, image: PayloadReader, places: list[int]) -> None:
-        """Move behind one row image that holds the columns at `places`.
+        """Skip one row image that holds the columns at `places`.
 
         Raises DecodeError that names the column.
         """
         self._skip_image(image, places, self.readers)
 
     def skip_partial_image(self, image: PayloadReader, places: list[int]) -> None:
-        """Move behind an after image of a PARTIAL_UPDATE_ROWS_EVENT.
+        """Skip an after image of a PARTIAL_UPDATE_ROWS_EVENT.
 
         Raises DecodeError that names the column.
         """

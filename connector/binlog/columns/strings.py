@@ -81,7 +81,7 @@ class CharacterReader(ColumnReader):
     __slots__ = ("_decode", "binary", "prefix", "utf8")
 
     def __init__(self, column: Column, prefix: i64) -> None:
-        """Read values of `column` behind a length of `prefix` bytes."""
+        """Read values of `column` after a length of `prefix` bytes."""
         charset = column.charset
         self.prefix: i64 = prefix
         self.binary = column.binary or charset is None  # the values are bytes
@@ -91,11 +91,11 @@ class CharacterReader(ColumnReader):
             self._decode = character_decoder(charset)
 
     def read_bytes(self, image: PayloadReader) -> bytes:
-        """Return the next value in the column's character set, and move behind it."""
+        """Return the next value in the column's character set, and move past it."""
         raise NotImplementedError
 
     def text_of(self, data: bytes) -> str | None:
-        """Return the text of a value's bytes; None where they are not of the character set."""
+        """Return the text of a value's bytes; None if they are not of the character set."""
         if self.binary:
             return None
         try:
@@ -111,7 +111,7 @@ class CharacterReader(ColumnReader):
         return data if text is None else text
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(image.read_length(self.prefix))
 
 
@@ -122,7 +122,7 @@ class StringReader(CharacterReader):
     __slots__ = ("pad",)
 
     def __init__(self, column: Column, prefix: i64, pad: i64 = 0) -> None:
-        """Read values behind a length of `prefix` bytes, and fill them up to `pad` bytes."""
+        """Read values after a length of `prefix` bytes, and fill them up to `pad` bytes."""
         super().__init__(column, prefix)
         self.pad: i64 = pad
 

@@ -86,7 +86,7 @@ class DateReader(PrintedReader):
         put_date(out, packed >> 9, packed >> 5 & 0xF, packed & 0x1F)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(_DATE_LENGTH)
 
 
@@ -114,7 +114,7 @@ class Timestamp2Reader(PrintedReader):
         put_fraction(out, fraction, self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(_TIMESTAMP2_LENGTH + self._fraction_length)
 
 
@@ -138,7 +138,7 @@ class Datetime2Reader(PrintedReader):
         put_fraction(out, image.read_big(self._fraction_length), self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(_DATETIME2_LENGTH + self._fraction_length)
 
 
@@ -168,5 +168,5 @@ class Time2Reader(PrintedReader):
         put_fraction(out, packed - (whole << fraction_bits), self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(self._length)

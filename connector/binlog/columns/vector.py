@@ -41,7 +41,7 @@ class VectorReader(PrintedReader):
     __slots__ = ("_prefix",)
 
     def __init__(self, prefix: i64) -> None:
-        """Read values behind a length of `prefix` bytes."""
+        """Read values after a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
     def read(self, image: PayloadReader) -> Value:
@@ -70,5 +70,5 @@ class VectorReader(PrintedReader):
         return stored
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the next value."""
         image.skip(image.read_length(self._prefix))

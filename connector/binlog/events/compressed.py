@@ -48,9 +48,9 @@ def decompress_query(body: PayloadReader, post_header_length: int | None = None)
 
 
 def decompress_rows(body: PayloadReader, *, update: bool) -> PayloadReader:
-    """Return what is behind the head of the rows event that a compressed one stands for.
+    """Return what is after the head of the rows event that a compressed one stands for.
 
-    The cursor is behind the head, at the number of columns.
+    The cursor is after the head, at the number of columns.
     """
     head = PayloadReader(body.data, body.offset, body.end)
     bitmap_length = (head.read_lenenc() + 7) // 8

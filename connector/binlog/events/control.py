@@ -26,7 +26,7 @@ _FIRST_POSITION = 4
 _INCIDENT_HEADER_LENGTH = 2
 _INCIDENTS = {0: "NONE", 1: "LOST_EVENTS"}
 
-# Host, log, and nothing behind the last end.
+# Host, log, and nothing after the last end.
 _SLAVE_NAMES = 3
 
 

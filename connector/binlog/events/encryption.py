@@ -4,7 +4,7 @@
 
     scheme u8 = 1 │ key_version u32 │ nonce 12
 
-Everything behind it but the sizes of the events is encrypted with a key that is not in the file. A
+Everything after it but the sizes of the events is encrypted with a key that is not in the file. A
 server that sends the file to a replica decrypts it, and sends this event with the flag IGNORABLE,
 which it does not have in the file.
 

@@ -1,4 +1,4 @@
-"""Events that start a log become its format: how the events behind them are laid out.
+"""Events that start a log become its format: how the events after them are laid out.
 
 ::
 
@@ -57,7 +57,7 @@ class StartEventV3:
 
 @dataclass(slots=True)
 class FormatDescriptionEvent:
-    """How the events behind this one are laid out; the first event of every file.
+    """How the events after this one are laid out; the first event of every file.
 
     https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Format__description__event.html
     """
@@ -73,7 +73,7 @@ class FormatDescriptionEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> FormatDescriptionEvent:
-        """Decode an event body together with the checksum behind it, if there is one."""
+        """Decode an event body together with the checksum after it, if there is one."""
         binlog_version = body.read_uint16()
         if binlog_version != BinlogVersion.V4:
             raise DecodeError(log_events.FORMAT_VERSION, version=binlog_version)
@@ -104,7 +104,7 @@ class FormatDescriptionEvent:
         return event
 
     def encode(self) -> bytes:
-        """Return the event body, without the checksum behind it."""
+        """Return the event body, without the checksum after it."""
         algorithm = b"" if self.checksum_algorithm is None else bytes([self.checksum_algorithm])
         return (
             self.binlog_version.to_bytes(2, "little")

@@ -5,7 +5,7 @@
     LOAD, NEW_LOAD   thread_id u32 │ exec_time u32 │ skip_lines u32 │ table length u8 │
                      schema length u8 │ column count u32 │ format │ length u8 * count │
                      (column │ 0) * count │ table │ 0 │ schema │ 0 │ file name to the end
-    CREATE_FILE      as NEW_LOAD, with file_id u32 before the format and 0 │ block behind the name
+    CREATE_FILE      as NEW_LOAD, with file_id u32 before the format and 0 │ block after the name
     APPEND_BLOCK     file_id u32 │ block to the end                BEGIN_LOAD_QUERY as well
     EXEC_LOAD        file_id u32                                   DELETE_FILE as well
 

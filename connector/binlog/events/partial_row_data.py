@@ -5,7 +5,7 @@
     total_fragments u32 │ sequence_number u32, from 1 │ flags u8 │
     [original_size u64, flag 0x01] │ fragment to the end
 
-The fragments in their order, one directly behind the other, are the rows event with its header.
+The fragments in their order, one directly after the other, are the rows event with its header.
 The first one says how many bytes they have together.
 
 https://mariadb.com/docs/server/reference/clientserver-protocol/replication-protocol/partial_row_data_event

@@ -188,7 +188,7 @@ class RowsEvent:
 
     @property
     def plan(self) -> RowPlan:
-        """What reads the images; raises DecodeError where nothing can."""
+        """What reads the images; raises DecodeError if nothing can."""
         if self.refused is not None:
             raise self.refused
         return self.table_map.row_plan

@@ -54,7 +54,7 @@ _TICKET_LENGTH: Final = 8
 
 @dataclass(slots=True)
 class CommitFacts:
-    """What the events below tell about a commit; None where the server did not write it."""
+    """What the events below tell about a commit; None if the server did not write it."""
 
     flags: int
     last_committed: int | None  # transactions of one file with equal numbers may run in parallel
@@ -65,7 +65,7 @@ class CommitFacts:
     immediate_server_version: int | None  # 80031 for 8.0.31
     original_server_version: int | None
     commit_group_ticket: int | None
-    # Fields of newer versions; in 5.7.4 and older, which differ, all behind the GTID.
+    # Fields of newer versions; in 5.7.4 and older, which differ, all after the GTID.
     rest: bytes = field(default=b"", kw_only=True)
 
     def read_facts(self, body: PayloadReader) -> None:
@@ -198,7 +198,7 @@ class GtidEvent(CommitFacts):
 def opening_of(body: PayloadReader) -> tuple[Gtid, i64]:
     """Return what a stream needs of a GTID_LOG_EVENT: the GTID, and when it was committed first.
 
-    In microseconds since the epoch, 0 where the server did not write it. The body stays to be read.
+    In microseconds since the epoch, 0 if the server did not write it. The body stays to be read.
     Raises DecodeError for one without a GTID.
     """
     data = body.data

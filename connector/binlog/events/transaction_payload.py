@@ -67,7 +67,7 @@ class InnerDecoder(Protocol):
 
 @dataclass(slots=True)
 class TransactionPayloadEvent:
-    """The events of a transaction behind its GTID event, compressed; `events()` decodes them."""
+    """The events of a transaction after its GTID event, compressed; `events()` decodes them."""
 
     compression: CompressionType
     payload_size: int  # bytes, compressed
@@ -234,7 +234,7 @@ class _Unpacked:
         pieces: list[bytes] = []
         while length:
             if self._at == len(self._block):
-                # No more than belongs to events, so that what comes behind them shows.
+                # No more than belongs to events, so that what comes after them shows.
                 self._block = self._source.read(min(STEP_LENGTH, self.left))
                 self._at = 0
                 if not self._block:

@@ -17,7 +17,7 @@ CHECKSUM_LENGTH: Final = 4
 
 _FLAGS_OFFSET = 17
 
-# Of bytes with their own CRC32 behind them, whatever they are.
+# Of bytes with their own CRC32 after them, whatever they are.
 _RESIDUE: Final = 0x2144_DF1C
 
 crc32: Final = isal_zlib.crc32

@@ -4,7 +4,7 @@ A header holds the end of its event modulo 2**32, or 0: events that the server m
 replica have no place, and MariaDB (11.4) does not know the place of an event inside a transaction
 when it writes it. So the place is counted, and corrected by each header that tells more:
 
-*Gaps.* A server that skips transactions which the replica has goes on further behind. The next
+*Gaps.* A server that skips transactions which the replica has goes on further on. The next
 position is the first one from the running position on that fits the 32 bits.
 
 *Determinism.* The first and the last event of every transaction have their end in their header, so
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Final, final
 if TYPE_CHECKING:
     from connector.binlog.framing.header import EventHeader
 
-# Of the first event, behind the four bytes that start a file.
+# Of the first event, after the four bytes that start a file.
 FIRST_POSITION: Final = 4
 
 # How messages call the log before the server has named it.
 UNNAMED_LOG = "stream"
 
-# No log comes near; behind it, positions would soon exceed 64 bits with a sign.
+# No log comes near; after it, positions would soon exceed 64 bits with a sign.
 POSITION_MAX: Final = (1 << 62) - 1
 
 _WRAP: Final = 1 << 32
@@ -55,7 +55,7 @@ class PositionCounter:
             return self.position
         low_bits = header.log_pos - header.event_size & _LOW_BITS
         position = self.position
-        # Nearly always: directly behind the event before it.
+        # Nearly always: directly after the event before it.
         return position if position & _LOW_BITS == low_bits else self._lift(low_bits)
 
     def advance_to(self, low_bits: int) -> None:

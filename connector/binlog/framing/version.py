@@ -46,7 +46,7 @@ class BinlogVersion(IntEnum):
 
 
 def detect_version(first_event: bytes) -> BinlogVersion:
-    """Return the format of the log that starts with this event, behind the four magic bytes.
+    """Return the format of the log that starts with this event, after the four magic bytes.
 
     Thirteen bytes of the event are enough, but for telling V2 from V3, which takes 21. Raises
     TruncatedPayload when there are fewer.

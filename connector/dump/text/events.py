@@ -1,4 +1,4 @@
-"""An event's body becomes its summary, which ends the header line, and the lines behind it.
+"""An event's body becomes its summary, which ends the header line, and the lines after it.
 
 The words are those of `mysqlbinlog` and `mariadb-binlog`; statements end in `/*!*/;` as there.
 

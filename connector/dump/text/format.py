@@ -57,7 +57,7 @@ class TextWriter:
         yield from self._lines(event)
 
     def end(self) -> Iterable[str]:
-        """Return what stands behind the last event."""
+        """Return what stands after the last event."""
         return ["# End of log file"]
 
     def _lines(self, event: Event) -> Iterator[Line]:

@@ -39,7 +39,7 @@ class SessionText:
 
     def __init__(self) -> None:
         """Begin with nothing set."""
-        self.comments_statement = False  # whether the statement at hand is shown as a comment
+        self.comments_statement = False  # whether the current statement is shown as a comment
         self._schema = ""
         self._has_thread_id = False
         self._set: dict[str, str] = {}

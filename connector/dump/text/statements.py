@@ -29,12 +29,12 @@ from connector.dump.writer import Line
 if TYPE_CHECKING:
     from connector.binlog.event import Event
 
-# The end of the header line, and the lines behind it.
+# The end of the header line, and the lines after it.
 Description = tuple[str, Iterable[Line]]
 
 
 def commented(text: str, mark: str = "# ") -> list[str]:
-    """Return the lines of `text`, each behind `mark`."""
+    """Return the lines of `text`, each after `mark`."""
     return [mark + line for line in text.split("\n")]
 
 

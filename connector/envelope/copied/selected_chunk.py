@@ -39,13 +39,13 @@ class CopyPlace:
     """Where the rows of a chunk stand in the order of changes.
 
     Their sequences are (epoch, number of `file`, position - 1, n // 10^8, n % 10^8), n counting
-    from `first_row`: behind every change that was delivered before, and before all that follow.
+    from `first_row`: after every change that was delivered before, and before all that follow.
     """
 
     epoch: int
     file: str
     file_number: int
-    position: int  # first byte behind the last delivered transaction
+    position: int  # first byte after the last delivered transaction
     first_row: int  # rows of copies that were written at this place before
     read_us: int  # when the SELECT was made, in microseconds since 1970
 
@@ -54,7 +54,7 @@ class CopyPlace:
 class RefusedRow:
     """A row that cannot be carried."""
 
-    key: bytes | None  # of its record; None where it has none that can be written
+    key: bytes | None  # of its record; None if it has none that can be written
     # As the answer to the SELECT has it; of a record that is too large, its value.
     data: bytes
     error: str
@@ -80,7 +80,7 @@ class Chunk:
         last_key: list[bytes],
         refused: list[RefusedRow],
     ) -> None:
-        """Hold the rows in `data`, each behind the lengths of its value and of its key."""
+        """Hold the rows in `data`, each after the lengths of its value and of its key."""
         self.schema = schema
         self.count: i64 = count
         self.size: i64 = len(data)

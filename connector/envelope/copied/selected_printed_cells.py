@@ -167,7 +167,7 @@ class BitsCell(SelectedCell):
 
 
 def _without_zeros(data: bytes, start: i64, end: i64) -> i64:
-    """Return where a number begins behind the zeros of ZEROFILL, or those of the year 0000."""
+    """Return where a number begins after the zeros of ZEROFILL, or those of the year 0000."""
     at = start
     while at + 1 < end and data[at] == _ZERO:
         following: i64 = data[at + 1]

@@ -31,7 +31,7 @@ class RowImages:
     def put(self, out: BytesWriter) -> None:
         """Append the next image of the row.
 
-        Raises EventError where it cannot be read, UnsupportedChange where it cannot be represented.
+        Raises EventError if it cannot be read, UnsupportedChange where it cannot be represented.
         """
         raise NotImplementedError
 

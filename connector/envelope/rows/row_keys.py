@@ -52,7 +52,7 @@ class RowKeys:
     def of(self, row: RowsEvent) -> list[bytes]:
         """Return the keys of the one row that `row` has; none where the table has no key.
 
-        Where the one after differs, there are two. Raises EventError where they cannot be read,
+        Where the one after differs, there are two. Raises EventError if they cannot be read,
         UnsupportedChange where they cannot be represented or the log leaves them out.
         """
         image = row.images()

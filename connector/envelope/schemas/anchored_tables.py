@@ -11,7 +11,7 @@ that the stream meets. What the table map tells (the number of columns, types, l
 agree, too.
 
 *Where it is not*, rows from S to C cannot be named for certain, and are dropped. The table is
-copied anew instead: the copy is read behind C, so it has what these rows did. Where the table does
+copied again instead: the copy is read after C, so it has what these rows did. Where the table does
 not exist at C, its rows up to DROP TABLE are dropped: nobody can name them any more, and the record
 that takes all rows of the table back follows with the statement. From the next statement on the
 table that the stream meets, or from C on, the server is asked again.
@@ -58,7 +58,7 @@ class Definition:
     def __init__(
         self, columns: list[SchemaColumn] | None, file: str, position: int, *, changed: bool
     ) -> None:
-        """Say that the table has `columns` at `position` of `file`; None where there is none.
+        """Say that the table has `columns` at `position` of `file`; None if there is none.
 
         `changed` is whether it has been another since the place that was asked for.
         """
@@ -124,15 +124,15 @@ class AnchoredTables:
         self._lost: dict[str, tuple[int, int]] = {}
         # Of each table the last table map, and the same with its metadata.
         self._completed: dict[str, tuple[TableMapEvent, TableMapEvent]] = {}
-        # Tables to be copied anew, until somebody takes note of them: database, table, why.
+        # Tables to be copied again, until somebody takes note of them: database, table, why.
         self.resyncs: list[tuple[str, str, str]] = []
         # Tables that are gone, whose last rows were dropped, until somebody takes note of them.
         self.gone: list[str] = []
 
     def completed(self, change: RowsChange) -> TableMapEvent | None:
-        """Return the table map of a change with its metadata; None where its rows are dropped.
+        """Return the table map of a change with its metadata; None if its rows are dropped.
 
-        Raises UnsupportedChange where the log and the server do not agree, and what the server
+        Raises UnsupportedChange if the log and the server do not agree, and what the server
         says.
         """
         table_map = change.rows.table_map
@@ -168,7 +168,7 @@ class AnchoredTables:
                 self._forget(known)
 
     def take_anchor(self, name: str) -> str:
-        """Return what the schema record has to say of the anchor of a table; "" where it does.
+        """Return what the schema record has to say of the anchor of a table; "" if it does.
 
         From now on it does.
         """
@@ -189,7 +189,7 @@ class AnchoredTables:
     def _look(
         self, name: str, table_map: TableMapEvent, change: RowsChange
     ) -> list[SchemaColumn] | None:
-        """Ask the server; return None where its answer is not of the rows' time."""
+        """Ask the server; return None if its answer is not of the rows' time."""
         event = change.event
         lost = self._lost.get(name)
         if lost is not None:
@@ -217,7 +217,7 @@ class AnchoredTables:
     def _complete(
         self, table_map: TableMapEvent, anchor: list[SchemaColumn]
     ) -> TableMapEvent | None:
-        """Return the table map with the metadata of `anchor`; None where the two do not agree."""
+        """Return the table map with the metadata of `anchor`; None if the two do not agree."""
         if len(anchor) != len(table_map.columns):
             return None
         columns = [

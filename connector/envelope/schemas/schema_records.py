@@ -52,7 +52,7 @@ class SchemaRecords:
     def newest_id(self, name: str) -> str:
         """Return the id of the column list of `database.table` that was written last.
 
-        "" where nothing of the table was ever published.
+        "" if nothing of the table was ever published.
         """
         ids = self._ids.get(name)
         return next(reversed(ids)) if ids else ""

@@ -76,7 +76,7 @@ class TableSchema:
     def record_value(self, seq: Sequence, columns: list[SchemaColumn], anchor: str = "") -> bytes:
         """Return the value of that record; `columns` may say more than `self.columns`.
 
-        `anchor` is where the server was asked for them, "" where the log tells them.
+        `anchor` is where the server was asked for them, "" if the log tells them.
         """
         value: SchemaRecord = {
             "schema_id": self.schema_id,

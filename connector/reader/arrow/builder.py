@@ -2,12 +2,12 @@
 
 ::
 
-    validity         a bit for each row, the lowest first, 0 for null; none where nothing is null
+    validity         a bit for each row, the lowest first, 0 for null; none if nothing is null
     fixed width      the values, little-endian; zeros for null
     variable width   32 or, in large types, 64 bits for the start of each value and the end of the
                      last one │ the values' bytes
 
-A builder reads its values from a row image, and moves the cursor behind them as the column's reader
+A builder reads its values from a row image, and moves the cursor past them as the column's reader
 does. What it reads is what the reader makes of the same bytes: any that are no value of the type
 are left to the reader, which says why.
 

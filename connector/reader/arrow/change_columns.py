@@ -31,7 +31,7 @@ _MICROSECONDS: Final = 1_000_000
 
 @final
 class ChangeColumns:
-    """The columns, and what the images of the event at hand have in common."""
+    """The columns, and what the images of the current event have in common."""
 
     def __init__(self) -> None:
         self._op = VariableWidthBuilder(_OP.type)

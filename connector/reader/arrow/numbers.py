@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLR2004 - the numbers are counts of bytes
 
-# The exponent of an infinity or NaN, which no server stores; in a DOUBLE behind 52 bits.
+# The exponent of an infinity or NaN, which no server stores; in a DOUBLE after 52 bits.
 FLOAT_SPECIAL: Final = 0x7F80_0000
 _DOUBLE_SPECIAL: Final = 0x7FF
 _DOUBLE_FRACTION_BITS: Final = 52

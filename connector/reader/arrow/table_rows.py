@@ -56,7 +56,7 @@ class TableRows:
         self.name = table_map.table
         self.count: i64 = 0  # of the images that are held
         self.bytes: i64 = 0  # of the events that they are from
-        self.more = False  # whether the event at hand has rows that have not been read
+        self.more = False  # whether the current event has rows that have not been read
         self.seq: i64 = 0  # of the next row
         self._rows = rows
         self._table_map = table_map
@@ -83,7 +83,7 @@ class TableRows:
     def begin(self, event: Event, rows: RowsEvent, gtid: bytes | None, seq: i64) -> None:
         """Expect the rows of an event, of which the first is the `seq`th of its transaction.
 
-        Raises EventError where they cannot be read.
+        Raises EventError if they cannot be read.
         """
         self._rows = rows
         self._change.begin(event, rows, gtid)

@@ -38,7 +38,7 @@ _TIME2_OFFSET: Final = 0x80_0000
 
 # ruff: noqa: PLR2004 - the numbers are those of the calendar
 
-# In place of a number, where there is none.
+# In place of a number, if there is none.
 _NONE: Final = -(2**60)
 
 
@@ -199,7 +199,7 @@ def _days_of_month(year: i64, month: i64) -> i64:
 
 
 def _seconds(days: i64, hour: i64, minute: i64, second: i64) -> i64:
-    """Return the seconds from 1970, `_NONE` where there is no such time."""
+    """Return the seconds from 1970, `_NONE` if there is no such time."""
     clock = _clock(hour, minute, second)
     if _NONE in (days, clock) or hour > _HOUR_MAX:
         return _NONE
@@ -207,7 +207,7 @@ def _seconds(days: i64, hour: i64, minute: i64, second: i64) -> i64:
 
 
 def _clock(hour: i64, minute: i64, second: i64) -> i64:
-    """Return a time in seconds, `_NONE` where there is no such one."""
+    """Return a time in seconds, `_NONE` if there is no such one."""
     if minute > _SIXTIETH_MAX or second > _SIXTIETH_MAX:
         return _NONE
     return hour * 3600 + minute * 60 + second
