@@ -41,7 +41,7 @@ class GeometryReader(ColumnReader):
         self._prefix: i64 = prefix
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the geometry."""
+        """Return the SRID and the Well-Known Binary; the latter is not checked."""
         stored = self.read_stored(image)
         return Geometry(srid=stored.read_uint32(), wkb=stored.read_rest())
 
@@ -50,5 +50,5 @@ class GeometryReader(ColumnReader):
         return PayloadReader(image.read_bytes(image.read_length(self._prefix)))
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the next value."""
+        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))

@@ -45,11 +45,11 @@ class DocumentReader(PrintedReader):
         raise NotImplementedError
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the document."""
+        """Append the document's text as MySQL prints it; DecodeError as in `put_json`."""
         put_json(out, self.read_document(image))
 
     def put_in_string(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append what a JSON string holds of the document: its text, escaped."""
+        """Append the document's text, escaped for a JSON string."""
         put_json(out, self.read_document(image), in_string=True)
 
 
@@ -68,7 +68,7 @@ class JsonReader(DocumentReader):
         return image.read_bytes(image.read_length(self._prefix))
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the next value."""
+        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))
 
 
@@ -83,5 +83,5 @@ class TypedArrayReader(DocumentReader):
         return image.read_bytes(image.read_uint32())
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the next value."""
+        """Skip the length, u32, and as many bytes as it says."""
         image.skip(image.read_uint32())

@@ -103,7 +103,7 @@ class RowPlan:
         self.old_temporal = [
             place for place, column in enumerate(columns) if column.type_code in _OLD_TEMPORAL
         ]
-        # By bitmap: statements of one table mostly write the same columns.
+        # By bitmap, because statements of one table mostly write the same columns.
         self._steps: dict[bytes, list[int]] = {}
 
     def places(self, columns_present: bytes) -> list[int]:
@@ -134,9 +134,9 @@ class RowPlan:
         return self._read_image(image, places, self.partial_readers(image))
 
     def partial_readers(self, image: PayloadReader) -> list[ColumnReader]:
-        """Read what stands before the row image in a partial one; return what reads its columns.
+        """Read the part before the row image in a partial one; return the readers of its columns.
 
-        That is a JsonDiffsReader for each document of which it has the changes. Raises DecodeError.
+        A document that the image holds as changes has a JsonDiffsReader. Raises DecodeError.
         """
         options = image.read_lenenc()
         if options > _PARTIAL_JSON:
@@ -168,7 +168,7 @@ class RowPlan:
     def read_named_image(
         self, image: PayloadReader, places: list[int], names: list[str]
     ) -> dict[str, Value]:
-        """Read one row image by the names of the columns; those that are absent are not in it.
+        """Read one row image as a dict by column names; absent columns are left out.
 
         Raises DecodeError that names the column.
         """
@@ -245,7 +245,7 @@ def _reader(column: Column, place: int) -> ColumnReader:
 
 
 def describe(column: Column, place: int) -> str:
-    """Return how messages call a column: its name, or its place, and its type."""
+    """Return a column's name in messages: its name, or its place, and its type."""
     return f"column {_name(column, place)} ({column_type_name(column.real_type)})"
 
 

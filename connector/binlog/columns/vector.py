@@ -45,7 +45,7 @@ class VectorReader(PrintedReader):
         self._prefix: i64 = prefix
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the numbers."""
+        """Return the numbers as a list; raise DecodeError for an infinity or NaN."""
         stored = self._read_stored(image)
         return [
             require_finite(read_f32_le(stored, at)) for at in range(0, len(stored), _FLOAT_LENGTH)
@@ -70,5 +70,5 @@ class VectorReader(PrintedReader):
         return stored
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the next value."""
+        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))

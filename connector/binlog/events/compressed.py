@@ -22,7 +22,7 @@ from connector.errors import DecodeError, log_payloads
 # The largest event that a server can write or send: max_allowed_packet ends there.
 EVENT_LENGTH_MAX = 1 << 30
 
-# Bytes that are decompressed at a time, so that a length that lies allocates nothing.
+# Bytes that are decompressed at a time, so that a false length allocates nothing.
 STEP_LENGTH = 1 << 20
 
 # The fixed part of QUERY_EVENT, and what is in it around the length of the schema's name.

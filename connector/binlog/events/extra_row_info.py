@@ -6,7 +6,7 @@
       0 NDB        length u8, with itself and the format │ format u8 │ data
       1 PARTITION  partition u16 │ [update: source partition u16]
 
-A type that is not known has no length that would lead after it; it is kept with all that follows.
+An unknown type has no length to skip it by, so it is kept together with all that follows.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
 """
@@ -38,7 +38,10 @@ class ExtraRowInfo:
 
     @classmethod
     def decode(cls, data: PayloadReader, *, update: bool) -> ExtraRowInfo:
-        """Decode what follows the length, to the end of `data`."""
+        """Decode the entries up to the end of `data`; an unknown one is kept with the rest.
+
+        Raises DecodeError for an NDB entry that is too short.
+        """
         info = cls()
         while data.remaining:
             start = data.offset

@@ -43,11 +43,11 @@ class StartEventV3:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> StartEventV3:
-        """Decode an event body."""
+        """Decode 56 bytes: format, server version, start time."""
         return cls(body.read_uint16(), _read_server_version(body), body.read_uint32())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the 56 bytes of the body; the version is padded with zeros."""
         return (
             self.binlog_version.to_bytes(2, "little")
             + self.server_version.encode().ljust(_SERVER_VERSION_LENGTH, b"\0")
@@ -73,7 +73,11 @@ class FormatDescriptionEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> FormatDescriptionEvent:
-        """Decode an event body together with the checksum after it, if there is one."""
+        """Decode the body together with the checksum that may follow it.
+
+        Raises DecodeError for a format other than v4, a header below 19 bytes, and an unknown
+        checksum algorithm.
+        """
         binlog_version = body.read_uint16()
         if binlog_version != BinlogVersion.V4:
             raise DecodeError(log_events.FORMAT_VERSION, version=binlog_version)

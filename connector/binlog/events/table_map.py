@@ -107,7 +107,7 @@ class TableMapEvent:
         mariadb: bool = False,
         pre_ga: bool = False,
     ) -> TableMapEvent:
-        """Decode an event body.
+        """Decode the names, types, metadata and null bitmap, then the optional metadata.
 
         MariaDB lists the character sets of other columns. Only a server whose rows events are
         `pre_ga` may leave the metadata out.
@@ -152,7 +152,7 @@ class TableMapEvent:
     def with_metadata(self, metadata: bytes, *, mariadb: bool) -> TableMapEvent:
         """Return the same with other optional metadata, as it would be in the event.
 
-        Raises DecodeError if it does not fit the columns.
+        Raises DecodeError if the metadata does not fit the columns.
         """
         columns = [
             Column(column.type_code, column.metadata, column.nullable) for column in self.columns

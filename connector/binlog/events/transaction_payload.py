@@ -5,11 +5,10 @@
     (field lenenc │ length lenenc │ value) … │ 0 │ payload
         1 payload_size lenenc │ 2 compression_type lenenc │ 3 uncompressed_size lenenc
 
-The events inside have no checksums, and a log_pos of 0: they have no place of their own in the
-file.
+The events inside have no checksums, and their log_pos is 0: they have no position in the file.
 
-*Memory.* A payload may expand ten thousand times. It is decompressed while it is read, so what is
-held at a time is one event, and what zstd looks back on.
+*Memory.* A payload may expand ten thousand times. It is decompressed while it is read, so memory
+holds one event and the window of zstd.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__payload__event.html
 """
@@ -137,7 +136,7 @@ class TransactionPayloadEvent:
         return self._viewed(map(_decoded, self._opened()))
 
     def opened(self) -> Iterator[Event]:
-        """Decompress the events as `events` does, but decode each body at its first use."""
+        """Decompress the events like `events`, but decode each body at its first use."""
         return self._viewed(self._opened())
 
     def _viewed(self, events: Iterator[Event]) -> Iterator[Event]:
@@ -159,7 +158,7 @@ class TransactionPayloadEvent:
             raise self._unreadable(number, damage) from error
 
     def _unreadable(self, number: int, error: DecodeError) -> EventError:
-        """Return what to raise for `error` after so many events inside."""
+        """Return the EventError for `error`, after `number` of the events inside."""
         why = DecodeError(log_payloads.AFTER_INSIDE, number=number, why=error)
         return EventError(self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, why)
 
