@@ -1,8 +1,8 @@
-"""Bodies of events become typed, with what earlier events of the same log have left for them.
+"""Typed bodies of events, decoded with the state that earlier events of the same log left.
 
-That is the format, the table maps of the current statement, and the fragments of a rows event that
-has been cut into several. A new format starts over, and so does the inside of a transaction's
-payload, which has table maps of its own.
+The state is the format, the table maps of the current statement, and the fragments of a rows event
+that is split into several. It starts again with a new format, and inside a transaction's payload,
+which has separate table maps.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.format_description import FormatDescriptionEvent
     from connector.binlog.events.table_map import TableMapEvent
 
-# Of an event of an unknown type, in the message: its header and the start of its body.
+# Shown in the message about an event of an unknown type: its header and the start of its body.
 _SHOWN_BYTES = 32
 
 # The kind of change, and the version of the event.
@@ -78,7 +78,7 @@ _ROWS: dict[int, tuple[RowsKind, int]] = {
     EventType.UPDATE_ROWS_COMPRESSED_EVENT: (RowsKind.UPDATE, 2),
     EventType.DELETE_ROWS_COMPRESSED_EVENT: (RowsKind.DELETE, 2),
 }
-# The same by type code, as native code finds it; if there are no rows, the version says nothing.
+# The same by type code, because native code finds it faster; without rows the version is unused.
 _KINDS: Final = [_ROWS[code][0] if code in _ROWS else None for code in range(256)]
 _VERSIONS: Final = bytes([_ROWS[code][1] if code in _ROWS else 0 for code in range(256)])
 _COMPRESSED_ROWS_START: Final = 166
@@ -122,21 +122,21 @@ class BodyDecoder(EventBodies):
         ignored_events: Counter[int],
         known: TableMaps | None = None,
     ) -> None:
-        """Expect bodies in the format `log`, and count unknown events that are let pass."""
+        """Expect bodies in the format `log`, and count unknown events that are ignored."""
         self.has_plain_queries = log.post_header_length(QUERY) == QUERY_HEADER_LENGTH
         self._log = log
         self._mariadb = mariadb
         self._ignored_events = ignored_events
         self._known = TableMaps(log, mariadb=mariadb) if known is None else known
-        # Of the current statement: the first one, which mostly is the only one, and the others.
+        # Of the current statement: the first table map, mostly the only one, and the others.
         self._table_map: TableMapEvent | None = None
         self._more_table_maps: dict[int, TableMapEvent] = {}
         self._fragments = RowsEventAssembler()
 
     def receive(self, event: Event, body: PayloadReader) -> None:
-        """Take the next event of the log, and decode what it leaves for later ones.
+        """Take the next event of the log, and decode what later events need of it.
 
-        Raises DecodeError for what cannot be read.
+        Raises DecodeError for a body that cannot be read.
         """
         header = event.header
         type_code = header.type_code
@@ -159,7 +159,7 @@ class BodyDecoder(EventBodies):
             event.decoded(self.decode(event, body))
 
     def _keep(self, table_map: TableMapEvent) -> None:
-        """Let the rows events of the same statement find their table map."""
+        """Keep the table map for the rows events of the same statement."""
         first = self._table_map
         if first is None or first.table_id == table_map.table_id:
             self._table_map = table_map
@@ -167,7 +167,7 @@ class BodyDecoder(EventBodies):
             self._more_table_maps[table_map.table_id] = table_map
 
     def decode(self, event: Event, body: PayloadReader) -> EventBody:
-        """Decode what is between an event's header and its checksum.
+        """Decode the bytes between an event's header and its checksum.
 
         Raises DecodeError for a body that cannot be read to its end.
         """
@@ -182,7 +182,7 @@ class BodyDecoder(EventBodies):
         if head is not None:
             return self._decode_rows(event, type_code, head, event.table_map, body)
         if type_code == GTID_LOG:
-            # One in each transaction: a call of C, not one through the table.
+            # One in each transaction, so it is called directly and not through the table.
             return GtidEvent.decode(body)
         decode = BODIES[type_code]
         if decode is not None:
@@ -197,7 +197,7 @@ class BodyDecoder(EventBodies):
         raise DecodeError(log_events.TYPE_UNKNOWN, first=body.data[:_SHOWN_BYTES].hex(" "))
 
     def _open_rows(self, event: Event, type_code: i64, body: PayloadReader) -> None:
-        """Read the head of a rows event, and find its table map while it is there."""
+        """Read the head of a rows event, and find its table map before later events replace it."""
         head = self._read_head(type_code, body)
         event.rows_head = head
         event.table_map = self._table_map_of(head)
@@ -210,7 +210,7 @@ class BodyDecoder(EventBodies):
         return RowsHead.decode(body, length, kind=kind, version=version)
 
     def _table_map_of(self, head: RowsHead) -> TableMapEvent | None:
-        """Return the table map of a rows event, None of one that only ends a statement."""
+        """Return the table map of a rows event; None for an event that only ends a statement."""
         table_map = self._table_map
         if table_map is None or table_map.table_id != head.table_id:
             table_map = self._more_table_maps.get(head.table_id)
@@ -230,7 +230,7 @@ class BodyDecoder(EventBodies):
         table_map: TableMapEvent | None,
         body: PayloadReader,
     ) -> RowsEvent:
-        """Decode what is after the head of a rows event."""
+        """Decode the bytes after the head of a rows event."""
         origin = (event.file, event.position, event.name)
         kind = _KINDS[type_code]
         assert kind is not None
@@ -262,9 +262,9 @@ class BodyDecoder(EventBodies):
         return fragment
 
     def _decode_whole(self, event: Event, data: bytes) -> RowsEvent:
-        """Decode a rows event that was put together from fragments, of which `event` is the last.
+        """Decode a rows event that was joined from fragments, of which `event` is the last.
 
-        The fragments have checksums of their own; whether the whole has one shows by itself.
+        Each fragment has its own checksum. The length of the whole shows whether it has one, too.
         """
         body = PayloadReader(data)
         header = EventHeader.decode(body)

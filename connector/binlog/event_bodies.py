@@ -1,7 +1,7 @@
-"""How the body of each event type is decoded, where earlier events of the log do not matter.
+"""The decoder of each event type that needs no state from earlier events.
 
 An entry takes the body after the header, the header, and the format of the log; it reads the body
-to its end. Table maps, rows and what holds other events are decoded by `body_decoder`, because they
+to its end. `body_decoder` decodes table maps, rows and events that hold other events, because they
 need its state.
 """
 
@@ -138,5 +138,5 @@ _BODIES: dict[int, ReadBody] = {
     ),
 }
 
-# The same, by type code; None for a type that is not read here.
+# The same by type code; None for a type that is decoded elsewhere.
 BODIES: Final[list[ReadBody | None]] = [_BODIES.get(type_code) for type_code in range(256)]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LoadedFile:
-    """A file, whole."""
+    """A file of LOAD DATA, complete."""
 
     begin: CreateFileEvent | BeginLoadQueryEvent
     execute: ExecLoadEvent | ExecuteLoadQueryEvent
@@ -39,10 +39,10 @@ class LoadedFile:
 
 
 class LoadedFiles:
-    """Puts files together from the events of one log."""
+    """Joins the blocks of files from the events of one log."""
 
     def __init__(self, bytes_max: int) -> None:
-        """Keep at most this many bytes of files that are not complete."""
+        """Keep at most this many bytes of incomplete files."""
         self._bytes_max = bytes_max
         self._bytes = 0
         self._open: dict[
@@ -50,14 +50,14 @@ class LoadedFiles:
         ] = {}
 
     def receive(self, event: Event) -> LoadedFile | None:
-        """Take the next event and return the file that it completes, if it does.
+        """Take the next event; return the file if the event completes one.
 
-        Raises DecodeError for a block of a file that was not begun, and above the limit.
+        Raises DecodeError for a block of a file that was not begun, and above the limit of bytes.
         """
         body = event.body
         if isinstance(body, (CreateFileEvent, BeginLoadQueryEvent)):
             key = event.header.server_id, body.file_id
-            # The server died before it ended a file of the same id.
+            # The server died before it completed an earlier file with the same id.
             self._forget(key)
             self._open[key] = (body, [])
             self._append(key, body.block)

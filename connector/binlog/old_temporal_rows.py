@@ -1,10 +1,10 @@
-"""Rows of MariaDB that have TIME, DATETIME or TIMESTAMP in the old format, checked as a whole.
+"""Rows of MariaDB with TIME, DATETIME or TIMESTAMP in the old format are checked as a whole.
 
 With mysql56_temporal_format=OFF such a column may have digits after the second. Then its values
-are longer, by as many bytes as the log does not tell. Read as if there were no digits, rows can
-come out that nobody wrote. So all rows of such an event are checked before one of them is read:
-each value is one of its type, each null bitmap is filled up with ones as the server does it, and
-the last row ends where the event does.
+are longer, and the log does not say by how many bytes. If they were read without the digits, rows
+could come out that no client wrote. So all rows of such an event are checked before the first is
+read: each value must be valid for its type, each null bitmap must be filled up with ones as the
+server does it, and the last row must end where the event ends.
 
 https://mariadb.com/kb/en/microseconds-in-mariadb/
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def misfit(rows: RowsEvent) -> DecodeError | None:
     """Return why the rows of an event of MariaDB cannot be read; None if they can be.
 
-    Of rows without such columns, and of those that are refused already, it is always None.
+    It is always None for rows without such columns, and for rows that are refused already.
     """
     try:
         plan = rows.plan
@@ -50,7 +50,7 @@ def misfit(rows: RowsEvent) -> DecodeError | None:
 
 
 def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
-    """Return whether the bytes up to the end are rows, each with images of these columns."""
+    """Return whether the bytes up to the end are whole rows with images of these columns."""
     try:
         while image.offset < image.end:
             for places in images:
@@ -62,7 +62,7 @@ def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
 
 
 def _skip(plan: RowPlan, image: PayloadReader, places: list[int]) -> bool:
-    """Skip one row image; return False, or raise DecodeError, if its bytes are none."""
+    """Skip one row image; return False, or raise DecodeError, if the bytes are not one."""
     count: i64 = len(places)
     nulls = image.take((count + 7) >> 3)
     unused = count & 7

@@ -2,9 +2,9 @@
 
 The server fills a new column of existing rows without writing row events, so the value is known
 only from the text of the statement: an explicit DEFAULT, or the type's implicit default when the
-column is NOT NULL, or the time of the statement for CURRENT_TIMESTAMP. A default that is computed
-otherwise (an expression, a generated or AUTO_INCREMENT column) is not in the log at all and is
-reported as such.
+column is NOT NULL, or the time of the statement for CURRENT_TIMESTAMP. Any
+other computed default (an expression, a generated or AUTO_INCREMENT column) is not in the log and
+is reported as such.
 
 https://dev.mysql.com/doc/refman/8.4/en/data-type-defaults.html
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DefaultKind(Enum):
-    """Where the value of existing rows comes from."""
+    """The source of the value in existing rows."""
 
     NULL = "null"
     LITERAL = "literal"

@@ -1,7 +1,7 @@
-"""Changes of followed tables that are logged as statements, and what to do about each.
+"""Changes of followed tables that are logged as statements, and what the user can do about each.
 
-The log tells that such a statement ran, but not which rows it changed. Carrying on would make the
-mirror differ from the source without anyone knowing.
+The log says that such a statement ran, but not which rows it changed. If the stream continued, the
+mirror would differ from the source without a warning.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class Refusal(NamedTuple):
-    """Why a change cannot be carried, and what to do about it."""
+    """Why a change cannot be replicated, and what to do about it."""
 
     what: str
     fix: str
-    # What to do where the change is kept in quarantine, and its table is to be copied.
+    # Advice if the change is kept in quarantine and its table must be copied.
     fix_kept_back: str = ""
-    # What was changed, where it is known to be all.
+    # What was changed, if that is known completely.
     database: str | None = None
     table: str | None = None
 
@@ -44,7 +44,7 @@ _ROW_FORMAT_KEPT_BACK = (
     "the right to change it from the application"
 )
 
-# What to do about the parts of transactions that `assembler` refuses.
+# Advice for the parts of transactions that `assembler` refuses.
 ASCII_SAVEPOINTS = (
     "which savepoint is meant cannot be told for certain: give savepoints names in ASCII, repair "
     "the rows it touched, and continue behind it: give the pipeline a new name and set source.start"
@@ -62,7 +62,7 @@ _COPY = (
 
 
 def unsupported_event(body: EventBody, tables: TableFilter) -> Refusal | None:
-    """Return why an event that no other rule is about cannot be carried, None if it can."""
+    """Return why an event without a rule of its own cannot be replicated, None if it can."""
     if isinstance(body, IncidentEvent):
         message = f" ({body.message})" if body.message else ""
         return Refusal(f"the server's report of an incident, {body.name}{message},", _COPY)
@@ -73,11 +73,11 @@ def unsupported_event(body: EventBody, tables: TableFilter) -> Refusal | None:
 
 
 def unsupported(statement: Statement, body: QueryEvent, tables: TableFilter) -> Refusal | None:
-    """Return why the statement cannot be carried, None if it can.
+    """Return why the statement cannot be replicated, None if it can.
 
-    Which tables a statement changed is not in its text: triggers and functions change others.
+    The text does not name all changed tables: triggers and functions may change others.
     """
-    # What CREATE TABLE … SELECT and other DDL do to followed tables is carried: see `ddl`.
+    # `ddl` handles CREATE TABLE … SELECT and other DDL on followed tables.
     if statement.kind is StatementKind.DML and not statement.tables:
         return _statement_format(statement, body, tables)
     return None
@@ -91,7 +91,7 @@ def _statement_format(
         return Refusal(what, _ROW_FORMAT)
     databases = body.updated_databases
     if databases is None:
-        # MariaDB does not list them: the text names those that are not the session's own.
+        # MariaDB does not list them: the text names all databases but the session's own.
         databases = [body.schema, *_qualifiers(statement.tokens)]
     touched = [name for name in databases if tables.may_follow_database(name)]
     if not touched:
@@ -102,14 +102,14 @@ def _statement_format(
 
 
 def _qualifiers(tokens: list[Token]) -> list[str]:
-    """Return what stands before a dot: databases, and tables and aliases with their columns."""
+    """Return the names before a dot: databases, and tables and aliases with their columns."""
     return [token.name for token, dot in pairwise(tokens) if dot.text == "." and token.is_name]
 
 
 def refused_change(
     refusal: Refusal, transaction: SourceTransaction | None, event: Event
 ) -> UnsupportedChange:
-    """Return the error for what `event` did in `transaction`, if one has begun."""
+    """Return the error for `event` in `transaction`, or outside of a transaction."""
     name = transaction.id if transaction is not None else "none"
     what = (
         f"{event.file}:{event.position}: {refusal.what} cannot be carried without loss "

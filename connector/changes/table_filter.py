@@ -1,7 +1,7 @@
 """Which tables are followed: `database.table` patterns with `*`, `?` and `[…]`.
 
-Tables that gh-ost and pt-online-schema-change make beside a followed table are not followed, unless
-a pattern names them without a wildcard (`online_schema_change` tells why).
+Helper tables of gh-ost and pt-online-schema-change for a followed table are not followed, unless a
+pattern names them without a wildcard (`online_schema_change` says why).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from connector.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Names are small and few; a source that makes new tables all the time must not fill the memory.
+# Names are small and few; but a source that creates tables all the time must not fill the memory.
 _KNOWN_MAX: Final = 10_000
 
-# The servers keep their own state here; it is not replicated data.
+# The servers keep their internal state here; it is not replicated data.
 SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 
 
@@ -30,13 +30,13 @@ class TableFilter:
         """Follow tables that match a pattern of `include` and none of `exclude`.
 
         System databases match only a pattern that names them without a wildcard. Raises
-        ConfigError for what is no pattern.
+        ConfigError for a bad pattern.
         """
         self._include = [_split(pattern) for pattern in include]
         self._exclude = [_split(pattern) for pattern in exclude]
         self._known: dict[tuple[str, str], bool] = {}
-        # Tables of online schema changes that were met and are not followed for that reason, until
-        # somebody takes note of them.
+        # Tables that are not followed because they belong to an online schema change, until the
+        # caller takes them.
         self.left_out: list[str] = []
 
     def follows(self, database: str, table: str) -> bool:

@@ -1,4 +1,4 @@
-"""A column list that has had rows: what its records have in common, and what writes its rows."""
+"""A column list that has had rows: the shared parts of its records, and the writer of its rows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _EIGHT_COLUMNS: Final = 0xFF
 
 @final
 class TableParts:
-    """What the records of one column list have in common."""
+    """The parts that all records of one column list share."""
 
     __slots__ = ("header", "source", "topic", "watched")
 
     def __init__(
         self, database: str, table: str, schema_id: str, topic: str, watched: WatchedTable
     ) -> None:
-        """Compose the parts; `schema_id` names the column list."""
+        """Compose the parts; `schema_id` is the id of the column list."""
         self.topic = topic
         self.watched = watched
         self.source = SourceTable(database, table)
@@ -40,16 +40,16 @@ class TableParts:
 
 @final
 class PublishedTable:
-    """One table map, and what writes its rows."""
+    """One table map, and the writer of its rows."""
 
     __slots__ = ("_encoder", "_writer", "announced", "parts", "schema", "table_map")
 
     def __init__(
         self, table_map: TableMapEvent, schema: TableSchema, topic: str, watched: WatchedTable
     ) -> None:
-        """Compose what the records have in common.
+        """Compose the parts that all records share.
 
-        Raises UnsupportedChange for a column that the envelope has no form for.
+        Raises UnsupportedChange for a column that the envelope cannot hold.
         """
         self.table_map = table_map
         self.schema = schema
@@ -59,7 +59,7 @@ class PublishedTable:
         self._writer: RowWriter | None = None
 
     def images(self, rows: RowsEvent) -> RowImages:
-        """Return the images of an event, straight from their bytes where that can be.
+        """Return the images of an event, written directly from their bytes if possible.
 
         Raises EventError for a column that cannot be read.
         """
@@ -83,7 +83,7 @@ class PublishedTable:
 
 
 def _holds_all(columns_present: bytes | None, columns: i64) -> bool:
-    """Return whether a bitmap has every column; None stands for no image at all."""
+    """Return whether a bitmap has every column; None means that there is no image."""
     if columns_present is None:
         return True
     place: i64 = 0

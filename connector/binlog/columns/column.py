@@ -21,7 +21,7 @@ class Column:
     """One column, in the order of the table.
 
     `metadata` is the type's metadata as one little-endian number. `collation` is None if the
-    column has none or the server does not tell.
+    column has none or the log does not name it.
     """
 
     type_code: int

@@ -42,8 +42,8 @@ _THOUSANDTHS_MAX: Final = 1e11
 _EXPONENT_MIN: Final = _EXPONENT_BIAS - 9
 _EXPONENT_MAX: Final = _EXPONENT_BIAS + _FRACTION_BITS
 
-# Six digits always survive the conversion to 32 bits and back, nine always suffice. Below the smallest
-# normal number there are fewer bits, so fewer digits may do.
+# Six digits always survive the conversion to 32 bits and back; nine always suffice. Below the
+# smallest normal number there are fewer bits, so fewer digits may do.
 _FLOAT32_DIGITS = (6, 7, 8)
 _FLOAT32_DIGITS_MAX = 9
 _DENORMAL_DIGITS = range(1, _FLOAT32_DIGITS_MAX)

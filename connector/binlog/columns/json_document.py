@@ -102,8 +102,8 @@ class _Document:
         self._out = out
         self._in_string = in_string
         self._escapes = TWICE if in_string else ONCE
-        # No byte belongs to two values. More reads than bytes mean that offsets cross, and then a small
-        # document could stand for an endless text.
+        # No byte belongs to two values. More reads than bytes mean that offsets cross, and then a
+        # small document could stand for an endless text.
         self._bytes_left: i64 = len(data)
 
     def put(self, kind: i64, start: i64, end: i64, depth: i64) -> None:
@@ -165,7 +165,7 @@ class _Document:
         out.append(u8(_CLOSING_BRACKET))
 
     def _read_head(self, large: bool) -> i64:
-        """Return the number of values in the container at the cursor, and end the cursor at its end."""
+        """Return the number of values in the container at the cursor; end the cursor at its end."""
         cursor = self._cursor
         start = cursor.offset
         count = _read_size(cursor, large)

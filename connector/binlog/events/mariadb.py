@@ -183,7 +183,7 @@ class AnnotateRowsEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> AnnotateRowsEvent:
-        """Take the whole body as the statement; bytes that are not UTF-8 are escaped in the text."""
+        """Take the whole body as the statement; bytes that are not UTF-8 are escaped."""
         query_bytes = body.read_rest()
         return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"))
 

@@ -1,4 +1,4 @@
-"""Events that are statements, or belong to one, become summaries and lines.
+"""Statements and their context events become summaries and lines.
 
 https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 """
@@ -34,7 +34,7 @@ Description = tuple[str, Iterable[Line]]
 
 
 def commented(text: str, mark: str = "# ") -> list[str]:
-    """Return the lines of `text`, each after `mark`."""
+    """Return the lines of `text`, each with `mark` in front."""
     return [mark + line for line in text.split("\n")]
 
 
@@ -102,7 +102,7 @@ def _user_value(body: UserVarEvent) -> str:
     return f"_{charset} {text} COLLATE `{collation}`"
 
 
-# No collation of MySQL has a number from here on.
+# No collation of MySQL has this number or a higher one.
 _MARIADB_COLLATIONS = 576
 
 
