@@ -7,8 +7,8 @@
                                    the file   place           checksums, a header or the end follows
 
 If no event states this position, bytes may have been lost or added. Then the search accepts an
-event that is right in everything else. Headers of MariaDB inside a transaction may have `log_pos` 0,
-those of a relay log refer to other files, and in format v1 headers have none.
+event that is right in everything else. Headers of MariaDB inside a transaction may have `log_pos`
+0, those of a relay log refer to other files, and in format v1 headers have none.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def write_ddl(
     sequence: Sequence,
     now_us: int,
 ) -> None:
-    """Write the records of a statement with the effects `changes`; `now_us` is the encoding time."""
+    """Write the records of a statement with the effects `changes`; `now_us` is the current time."""
     for database in dict.fromkeys(change.database for change in changes):
         of_database = [change for change in changes if change.database == database]
         transaction = changes[0].transaction

@@ -79,7 +79,7 @@ class EventEncoder:
         self._out = BytesWriter()
         self._row_shift: i64 = 0
         self._topic = ""
-        self._keys: set[bytes] | None = None  # the keys of records, for copies; None if there is no copy
+        self._keys: set[bytes] | None = None  # collects keys of records, for copies
         self._timestamp_ms: i64 = 0
         self._transaction: SourceTransaction | None = None
         self._transaction_id = b""
@@ -107,7 +107,7 @@ class EventEncoder:
         self._topic = table.topic
         keys = table.watched.keys
         if keys is not None and len(keys) > KEYS_MAX:
-            # One source transaction may change any number of rows, but a sequence counts only so far.
+            # A source transaction may change any number of rows, but a sequence counts only so far.
             table.watched.give_up()
             keys = None
         self._keys = keys
@@ -117,7 +117,7 @@ class EventEncoder:
         )
 
     def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:
-        """Write the records of the event's row `number`: all of them, or none if an error is raised."""
+        """Write the records of the event's row `number`; if an error is raised, none is written."""
         self._row(kind, images, number)
         if len(self._out) > _KEPT_BYTES_MAX:
             self._out = BytesWriter()

@@ -1,9 +1,9 @@
 """The keys that the stream changes while tables are copied.
 
 A chunk of a copy is read while the stream continues. A row of the chunk is outdated if the stream
-has written its key since the chunk's *window* opened, which was before the chunk was read; such rows
-are left out. So the keys of a table's records are kept while a window is open. Changes of the whole
-table are counted: chunks that were read before them are invalid.
+has written its key since the chunk's *window* opened, which was before the chunk was read; such
+rows are left out. So the keys of a table's records are kept while a window is open. Changes of the
+whole table are counted: chunks that were read before them are invalid.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class KeyWatch:
     def __init__(self) -> None:
         """Begin without a table."""
         self._tables: dict[str, WatchedTable] = {}
-        # The last statement on each table, or on each database if the table is "", in order, until the
-        # caller takes them.
+        # The last statement on each table, or on each database if the table is "", in order, until
+        # the caller takes them.
         self.statements: dict[tuple[str, str], StatementKind] = {}
         # (database, table) of tables that have had rows, until the caller takes them.
         self.published: set[tuple[str, str]] = set()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from connector.envelope.options import EnvelopeOptions
 
 _US_PER_MS: Final = 1000
-_UNKNOWN: Final = -1  # unsigned, as a session's number
+_UNKNOWN: Final = -1  # the thread number of an unknown session
 
 
 @final
@@ -80,7 +80,7 @@ class SourceBlock:
         table: SourceTable,
         now_us: i64,
     ) -> None:
-        """Compose the parts that the records of an event share; `now_us` is the time of encoding."""
+        """Compose the parts that the records of an event share; `now_us` is the encoding time."""
         if now_us != self._now_us:
             self._now_us = now_us
             self._times = self._encoded_times(now_us)

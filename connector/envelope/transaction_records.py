@@ -65,7 +65,7 @@ class TransactionRecords(RecordTarget):
         opened = self._open
         # Records other than rows have no headers.
         if opened is not None and value is not None and headers != NO_HEADERS:
-            # Counted after the call, because a record that raises is not counted.
+            # Checked first, because a record that is not taken must not be counted.
             self.require_room(topic, key, value, headers)
             if not self._counts:
                 self._put(opened, "BEGIN", None, None)

@@ -31,7 +31,7 @@ _LONGEST = 8  # bytes after a first byte of 0xFF
 
 def read_varlen(reader: PayloadReader) -> int:
     """Read an unsigned integer of one to nine bytes."""
-    # Not an i64: the calculations below would then overflow at 64 bits.
+    # Not an i64: the calculations below can exceed 64 bits.
     first: int = reader.read_uint8()
     following = 0
     while first >> following & 1:

@@ -1,8 +1,8 @@
 """Chooses the writer for the cells of a column of a SELECT.
 
-The SELECT of `source.selected_table` decides the form of the cells: ENUM and SET are numbers, unless
-their labels are uncertain; FLOAT is a DOUBLE with all digits; strings are stored bytes; all others
-are printed by the server, TIMESTAMP in UTC.
+The SELECT of `source.selected_table` decides the form of the cells: ENUM and SET are numbers,
+unless their labels are uncertain; FLOAT is a DOUBLE with all digits; strings are stored bytes; all
+others are printed by the server, TIMESTAMP in UTC.
 """
 
 from __future__ import annotations

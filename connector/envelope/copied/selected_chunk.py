@@ -54,7 +54,7 @@ class CopyPlace:
 class RefusedRow:
     """A row that cannot become a record."""
 
-    key: bytes | None  # The key of its record; None if the key cannot be written.
+    key: bytes | None  # of its record; None if the key cannot be written
     # The row of the SELECT's answer; if the record is too large, its value.
     data: bytes
     error: str

@@ -88,7 +88,7 @@ class TimestampCell(SelectedCell):
 
 @final
 class DoubleCell(SelectedCell):
-    """DOUBLE: the server prints the shortest digits that read back; the form is that of the stream."""
+    """DOUBLE: the server prints the shortest digits that read back; the form changes slightly."""
 
     __slots__ = ()
 

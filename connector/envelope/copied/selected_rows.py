@@ -147,7 +147,7 @@ class SelectedRowWriter(RowTaker):
             self._refuse_shape()
 
     def _enter_cell(self, member: _Member, data: bytes, at: i64, end: i64) -> i64:
-        """Set the bounds of the member's cell, which begins at `at`; return the start of the next one."""
+        """Set the bounds of the member's cell, which begins at `at`; return the cell's end."""
         if at >= end:
             self._refuse_shape()
         length: i64 = data[at]

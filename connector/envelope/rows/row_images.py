@@ -25,7 +25,7 @@ class RowImages:
     __slots__ = ()
 
     def next_row(self) -> bool:
-        """Go to the next row, and return whether there is one; call it after the last image of a row."""
+        """Go to the next row, and return whether there is one; take all images of a row first."""
         raise NotImplementedError
 
     def put(self, out: BytesWriter) -> None:

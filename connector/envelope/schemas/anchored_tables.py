@@ -6,8 +6,8 @@ from that at the time of the rows. The answer, the anchor, becomes the metadata 
 lacks, so no other code has to handle this case.
 
 *When an anchor is exact.* It is read while the stream is at position S, and is true for position C.
-If no statement between S and C changes the table, the anchor is exact from S on, up to the next such
-statement in the stream. It must also agree with the table map (the number of columns, types,
+If no statement between S and C changes the table, the anchor is exact from S on, up to the next
+such statement in the stream. It must also agree with the table map (the number of columns, types,
 lengths, NULL).
 
 *If it is not exact*, the columns of rows from S to C are uncertain, and the rows are dropped. The
