@@ -1,1 +1,1 @@
-"""Binlog payloads become events, without I/O; nothing here can tell a file from a server."""
+"""Binlog payloads become events, without I/O; the code here cannot tell a file from a server."""

@@ -1,8 +1,8 @@
-"""Bodies of events become typed, with what earlier events of the same log have left for them.
+"""Typed bodies of events, decoded with the state that earlier events of the same log left.
 
-That is the format, the table maps of the current statement, and the fragments of a rows event that
-has been cut into several. A new format starts over, and so does the inside of a transaction's
-payload, which has table maps of its own.
+The state is the format, the table maps of the current statement, and the fragments of a rows event
+that is split into several. It starts again with a new format, and inside a transaction's payload,
+which has separate table maps.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.format_description import FormatDescriptionEvent
     from connector.codec.payload import PayloadReader
 
-# Of an event of an unknown type, in the message: its header and the start of its body.
+# Shown in the message about an event of an unknown type: its header and the start of its body.
 _SHOWN_BYTES = 32
 
 # What an event leaves for later ones: by its type code, nothing for most.
@@ -82,7 +82,7 @@ class BodyDecoder(EventBodies):
         ignored_events: Counter[int],
         known: TableMaps | None = None,
     ) -> None:
-        """Expect bodies in the format `log`, and count unknown events that are let pass."""
+        """Expect bodies in the format `log`, and count unknown events that are ignored."""
         self.has_plain_queries = log.post_header_length(QUERY) == QUERY_HEADER_LENGTH
         self._log = log
         self._mariadb = mariadb
@@ -92,9 +92,9 @@ class BodyDecoder(EventBodies):
         self._fragments = RowsEventAssembler()
 
     def receive(self, event: Event, body: PayloadReader) -> None:
-        """Take the next event of the log, and decode what it leaves for later ones.
+        """Take the next event of the log, and decode what later events need of it.
 
-        Raises DecodeError for what cannot be read.
+        Raises DecodeError for a body that cannot be read.
         """
         header = event.header
         type_code = header.type_code
@@ -117,7 +117,7 @@ class BodyDecoder(EventBodies):
             event.decoded(self.decode(event, body))
 
     def decode(self, event: Event, body: PayloadReader) -> EventBody:
-        """Decode what is between an event's header and its checksum.
+        """Decode the bytes between an event's header and its checksum.
 
         Raises DecodeError for a body that cannot be read to its end.
         """
@@ -132,7 +132,7 @@ class BodyDecoder(EventBodies):
         if head is not None:
             return self._rows.decode(event, type_code, head, event.table_map, body)
         if type_code == GTID_LOG:
-            # One in each transaction: a call of C, not one through the table.
+            # One in each transaction, so it is called directly and not through the table.
             return GtidEvent.decode(body)
         decode = BODIES[type_code]
         if decode is not None:

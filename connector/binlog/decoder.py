@@ -1,9 +1,9 @@
-"""Payloads become events: the one entry into this package.
+"""Payloads become events: the entry point of this package.
 
-The state is what earlier events of the same log leave for later ones: the format description, the
-table maps of the current statement, and the place in the log. Nothing that arrives is skipped or
-guessed: an event is decoded, or is unknown and flagged as ignorable by its sender, or is an error
-that names file, position and event.
+The state that earlier events leave for later ones is the format description, the table maps of the
+current statement, and the position in the log. No event is skipped or guessed: an event is decoded,
+or its type is unknown and its sender flagged it as ignorable, or it is an error that names file,
+position and event.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
 """
@@ -67,9 +67,9 @@ class EventDecoder:
         """Expect the next event at `position` of `file`.
 
         A server names both in its first event. `mariadb` is read from the format description
-        unless it is given. With `counted`, for reading a file, each event starts where the one
-        before it ended, whatever their headers say: a relay log's speak of other files, and those
-        of 5.1 pre-releases are wrong. Formats before v4 are always counted.
+        unless it is given. With `counted`, for a file, each event starts at the end of the one
+        before, and headers are ignored: those of a relay log refer to other files, and those of
+        5.1 pre-releases are wrong. Formats before v4 are always counted.
         """
         self.ignored_events: Counter[int] = Counter()  # unknown events that were let pass, by type
         self.format_data = b""  # the last FORMAT_DESCRIPTION_EVENT as it came
@@ -92,20 +92,20 @@ class EventDecoder:
         self._counter.position = position
 
     def decode(self, data: bytes) -> Event:
-        """Decode one whole event, as it is in a file: without the OK byte of the network.
+        """Decode one whole event in the form of a file: without the OK byte of the network.
 
-        Raises EventError when that is not possible, and LogRefused when the log is encrypted from
-        here on; the decoder must not be used after it.
+        Raises EventError if it cannot be decoded, and LogRefused if the log is encrypted from
+        here on. The decoder must not be used after an error.
         """
         event = self.open(data)
         _ = event.body
         return event
 
     def open(self, data: bytes) -> Event:
-        """Take one whole event as `decode` does, but leave its body to whoever looks at it.
+        """Take one whole event as `decode` does, but decode its body at the first use.
 
-        What it leaves for later events is decoded here. Raises what `decode` does, for bodies
-        that are not decoded here only where they are used.
+        State for later events is decoded here. Raises the errors of `decode`; those of a body that
+        is decoded later come when it is used.
         """
         counter = self._counter
         if self._encrypted is not None:
@@ -122,7 +122,7 @@ class EventDecoder:
             if self._renumbered:
                 header.type_code = self._renumbered.get(header.type_code, header.type_code)
             type_code = header.type_code
-            # Nothing in the header is believed before its checksum.
+            # The checksum is verified first, because a damaged header can say anything.
             checksummed = self._verified(header, data)
             occupies = self._counted or self._occupies(header)
             if not self._counted:
@@ -179,7 +179,7 @@ class EventDecoder:
         return True
 
     def _is_description(self, header: EventHeader) -> bool:
-        """Return whether this starts format v4, as may happen behind a ROTATE_EVENT of v3."""
+        """Return whether this event starts format v4, which can follow a ROTATE_EVENT of v3."""
         return header.type_code == FORMAT_DESCRIPTION and self._version is not BinlogVersion.V1
 
     def _decode_format(self, data: bytes) -> FormatDescriptionEvent:
@@ -191,7 +191,7 @@ class EventDecoder:
     def _use_format(self, described: FormatDescriptionEvent) -> None:
         self._format = described
         self._has_checksums = described.checksum_algorithm is ChecksumAlgorithm.CRC32
-        # Of every header but a ROTATE_EVENT's, behind the fields that are known.
+        # The length of every header but a ROTATE_EVENT's; a newer format may add fields.
         self._header_rest = described.header_length - (
             V1_HEADER_LENGTH if self._version is BinlogVersion.V1 else HEADER_LENGTH
         )
@@ -202,11 +202,11 @@ class EventDecoder:
     def _take_encryption(self, event: Event) -> None:
         body = event.body
         if isinstance(body, StartEncryptionEvent) and not event.header.ignorable:
-            # A server that decrypts what follows for a replica says so by the flag.
+            # A server that decrypts the rest of the file for a replica sets this flag.
             self._encrypted = body
 
     def _move(self, event: Event, *, occupies: bool) -> None:
-        """Expect the next event where this one says."""
+        """Move the position to the next event."""
         body = event.body
         if isinstance(body, RotateEvent):
             self._counter = _position_said_by(event, body.next_file, body.next_position)
@@ -217,9 +217,9 @@ class EventDecoder:
             self._counter.advance_to(event.header.log_pos)
 
     def _occupies(self, header: EventHeader) -> bool:
-        """Return whether the event is in the file, not made up for the replica.
+        """Return whether the event is in the file and was not made up for the replica.
 
-        A server that starts in the middle of a file sends what the file starts with without places.
+        A server that starts in the middle of a file sends the events at its start with position 0.
         """
         if header.artificial or is_heartbeat(header.type_code):
             return False
@@ -229,7 +229,7 @@ class EventDecoder:
 def _position_said_by(event: Event, file: str, position: int) -> PositionCounter:
     """Return the place that an event of the server names.
 
-    Raises EventError for one that no log has.
+    Raises EventError for a position that no log can have.
     """
     if position > POSITION_MAX:
         why = DecodeError(log_files.POSITION_TOO_LARGE, file=file, position=position)
@@ -243,7 +243,7 @@ def _has_position(type_code: i64) -> bool:
 
 
 def _has_checksum_before_format(header: EventHeader, data: bytes) -> bool:
-    """Return whether a ROTATE_EVENT has a checksum, which some servers send and some do not."""
+    """Return whether a ROTATE_EVENT has a checksum; only some servers send one."""
     if header.type_code != ROTATE:
         raise DecodeError(log_events.NO_FORMAT)
     return computed_checksum(data) == stored_checksum(data)

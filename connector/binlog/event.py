@@ -1,4 +1,4 @@
-"""An event: where it is in the log, its header, and its body, decoded when somebody looks at it."""
+"""An event: its position in the log, its header and its body, which is decoded at its first use."""
 
 from __future__ import annotations
 
@@ -114,17 +114,17 @@ def _decoded(event: Event) -> Event:
 
 
 class EventBodies:
-    """Decodes the bodies of events; `BodyDecoder` is the one that does."""
+    """Decodes the bodies of events; `BodyDecoder` implements it."""
 
     # Whether QUERY events are laid out as `thread_id_of` expects.
     has_plain_queries: bool
 
     def receive(self, event: Event, body: PayloadReader) -> None:
-        """Take the next event of the log, and decode what it leaves for later ones."""
+        """Take the next event of the log, and decode what later events need of it."""
         raise NotImplementedError
 
     def decode(self, event: Event, body: PayloadReader) -> EventBody:
-        """Decode what is between an event's header and its checksum."""
+        """Decode the bytes between an event's header and its checksum."""
         raise NotImplementedError
 
 
@@ -166,13 +166,13 @@ class Event:
         reader: PayloadReader | None = None,
         number: i64 = 0,
     ) -> None:
-        """State the facts; where `body` is None, `bodies` decodes it from `reader` when it is used.
+        """Set the fields; if `body` is None, `bodies` decodes it from `reader` at its first use.
 
         `number` counts the events inside of a TRANSACTION_PAYLOAD_EVENT, from 1.
         """
-        self.file = file  # the log it is in; "" before the stream has named it
+        self.file = file  # name of its log; "" before the stream has named it
         self.position = position  # of its first byte in the file, our own 64-bit count
-        # Of the first byte behind it; equal to `position` when artificial.
+        # Of the first byte after it; equal to `position` when artificial.
         self.next_position = next_position
         self.header = header
         self.data = data  # the whole event as in the file, with header and checksum
@@ -185,7 +185,7 @@ class Event:
         self._checksummed = checksummed
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same bytes at the same place, and say the same."""
+        """Whether both have the same bytes, the same position and the same body."""
         return (
             isinstance(other, Event)
             and self.file == other.file
@@ -205,29 +205,29 @@ class Event:
     def body(self) -> EventBody:
         """What the event says, decoded at the first use.
 
-        Raises EventError when it cannot be read to its end.
+        Raises EventError if it cannot be read to its end.
         """
         body = self._body
         return self._decode() if body is None else body
 
     @property
     def checksum(self) -> int | None:
-        """The CRC32 that it carries; None without."""
+        """The CRC32 that the event carries; None without a checksum."""
         return stored_checksum(self.data) if self._checksummed else None
 
     @property
     def checksummed(self) -> bool:
-        """Whether it ends in a checksum."""
+        """Whether the event ends in a checksum."""
         return self._checksummed
 
     @property
     def number(self) -> i64:
-        """Of an event inside of a TRANSACTION_PAYLOAD_EVENT, which one it is, from 1; else 0."""
+        """Number of an event inside of a TRANSACTION_PAYLOAD_EVENT, from 1; else 0."""
         return self._number
 
     @property
     def name(self) -> str:
-        """How messages call it: by its type, and by its number inside of a compressed one."""
+        """Name of the event in messages: its type, and its number inside of a compressed one."""
         name = event_name(self.header.type_code)
         if self._number:
             return f"{name} (event {self._number} of a TRANSACTION_PAYLOAD_EVENT)"
@@ -235,7 +235,7 @@ class Event:
 
     @property
     def begin_thread_id(self) -> i64:
-        """Of a BEGIN, the session; -1 of every other event. The body need not be decoded for it."""
+        """The session of a BEGIN, -1 for any other event. The body need not be decoded for it."""
         if self.header.type_code != QUERY:
             return -1
         bodies = self._bodies
@@ -248,10 +248,10 @@ class Event:
         return -1
 
     def opening(self) -> tuple[Gtid, i64]:
-        """Return the GTID of a GTID_LOG_EVENT, and when its transaction was committed first.
+        """Return the GTID of a GTID_LOG_EVENT and the time of its first commit.
 
-        In microseconds since the epoch, 0 where that is not known. The body need not be decoded for
-        it. Raises EventError for one without a GTID.
+        The time is in microseconds since the epoch, 0 if it is unknown. The body need not be
+        decoded for it. Raises EventError for an event without a GTID.
         """
         reader = self._reader
         if reader is None:
@@ -266,21 +266,21 @@ class Event:
             raise self.error(error) from error
 
     def decoded(self, body: EventBody) -> None:
-        """Take the body, which had to be decoded at once."""
+        """Keep the body, which had to be decoded at once."""
         self._body = body
         self._bodies = None
         self._reader = None
 
     def error(self, reason: DecodeError) -> EventError:
-        """Return what to raise where this event cannot be read."""
+        """Return the EventError for this event."""
         return EventError(self.file or UNNAMED_LOG, self.position, self.name, reason)
 
     def in_file(self, file: str) -> Event:
-        """Return the same event in a log of another name."""
+        """Return the same event with another log name."""
         return self._copy(file, self.body)
 
     def with_body(self, body: EventBody) -> Event:
-        """Return the same event with another view on its body."""
+        """Return the same event with a body that shows another part of it."""
         return self._copy(self.file, body)
 
     def _copy(self, file: str, body: EventBody) -> Event:

@@ -1,10 +1,10 @@
-"""Rows of MariaDB that have TIME, DATETIME or TIMESTAMP in the old format, checked as a whole.
+"""Rows of MariaDB with TIME, DATETIME or TIMESTAMP in the old format are checked as a whole.
 
 With mysql56_temporal_format=OFF such a column may have digits after the second. Then its values
-are longer, by as many bytes as the log does not tell. Read as if there were no digits, rows can
-come out that nobody wrote. So all rows of such an event are checked before one of them is read:
-each value is one of its type, each null bitmap is filled up with ones as the server does it, and
-the last row ends where the event does.
+are longer, and the log does not say by how many bytes. If they were read without the digits, rows
+could come out that no client wrote. So all rows of such an event are checked before the first is
+read: each value must be valid for its type, each null bitmap must be filled up with ones as the
+server does it, and the last row must end where the event ends.
 
 https://mariadb.com/kb/en/microseconds-in-mariadb/
 """
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def misfit(rows: RowsEvent) -> DecodeError | None:
-    """Return why the rows of an event of MariaDB cannot be read; None where they can be.
+    """Return why the rows of an event of MariaDB cannot be read; None if they can be.
 
-    Of rows without such columns, and of those that are refused already, it is always None.
+    It is always None for rows without such columns, and for rows that are refused already.
     """
     try:
         plan = rows.plan

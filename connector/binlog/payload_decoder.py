@@ -1,6 +1,6 @@
-"""The events inside a TRANSACTION_PAYLOAD_EVENT become events with its place.
+"""The events inside a TRANSACTION_PAYLOAD_EVENT become events with the position of that event.
 
-They have headers of their own, without positions, and no checksums.
+Their headers have no positions, and they have no checksums.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__payload__event.html
 """
@@ -13,7 +13,7 @@ from connector.binlog.framing.header import HEADER_LENGTH, EventHeader
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, log_payloads
 
-# They speak of the file, or hold events themselves.
+# These events are about the file, or hold events themselves.
 _NEVER_INSIDE = (
     EventType.FORMAT_DESCRIPTION_EVENT,
     EventType.ROTATE_EVENT,
@@ -22,7 +22,7 @@ _NEVER_INSIDE = (
 
 
 class PayloadDecoder:
-    """Decodes the events inside one TRANSACTION_PAYLOAD_EVENT, which have its place."""
+    """Decodes the events inside one TRANSACTION_PAYLOAD_EVENT; they have its position."""
 
     def __init__(
         self,

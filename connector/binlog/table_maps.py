@@ -1,7 +1,7 @@
-"""Table maps are decoded once: a server writes the same bytes in front of each change of a table.
+"""Table maps are decoded once: a server writes the same bytes before each change of a table.
 
-Equal bytes give the same object, so that what is derived from it, such as the plan to read rows,
-is made once, too.
+Equal bytes give the same object, so objects derived from it, such as the plan to read rows, are
+made once, too.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from connector.binlog.events.format_description import FormatDescriptionEvent
     from connector.codec.payload import PayloadReader
 
-# Table maps that are kept decoded; the one decoded first gives way.
+# Number of decoded table maps that are kept; the one decoded first is dropped.
 TABLE_MAPS_MAX: Final = 1024
 
-# Places for the latest table maps, by the lowest bits of the table id, which a server counts up.
+# Slots for the latest table maps, by the lowest bits of the table id, which a server counts up.
 _LATEST: Final = 64
 _LATEST_MASK: Final = _LATEST - 1
 
@@ -38,12 +38,12 @@ class TableMaps:
         self._decoded: dict[bytes, TableMapEvent] = {}
 
     def decode(self, body: PayloadReader) -> TableMapEvent:
-        """Return the table map in the body, which is decoded when it is not known.
+        """Return the table map in the body; decode it if these bytes are new.
 
         Raises DecodeError for one that cannot be read.
         """
         raw = body.data[body.offset : body.end]
-        # The lowest byte of the table id; what is shorter cannot be decoded.
+        # The lowest byte of the table id; a shorter body cannot be decoded.
         place: i64 = raw[0] & _LATEST_MASK if raw else 0
         latest = self._latest[place]
         if latest is not None and latest.raw == raw:

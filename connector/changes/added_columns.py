@@ -2,9 +2,9 @@
 
 The server fills a new column of existing rows without writing row events, so the value is known
 only from the text of the statement: an explicit DEFAULT, or the type's implicit default when the
-column is NOT NULL, or the time of the statement for CURRENT_TIMESTAMP. A default that is computed
-otherwise (an expression, a generated or AUTO_INCREMENT column) is not in the log at all and is
-reported as such.
+column is NOT NULL, or the time of the statement for CURRENT_TIMESTAMP. Any
+other computed default (an expression, a generated or AUTO_INCREMENT column) is not in the log and
+is reported as such.
 
 https://dev.mysql.com/doc/refman/8.4/en/data-type-defaults.html
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DefaultKind(Enum):
-    """Where the value of existing rows comes from."""
+    """The source of the value in existing rows."""
 
     NULL = "null"
     LITERAL = "literal"
@@ -78,7 +78,7 @@ def added_columns(statement: Statement, timestamp: int) -> list[AddedColumn]:
 
 
 def _first_clause(statement: Statement) -> int:
-    """Return the index of the first token behind `ALTER … TABLE [IF EXISTS] name[.name]`."""
+    """Return the index of the first token after `ALTER … TABLE [IF EXISTS] name[.name]`."""
     tokens = statement.tokens
     end = len(tokens)
     place = next((n for n, token in enumerate(tokens, 1) if token.is_word("TABLE", "TABLES")), end)
@@ -134,7 +134,7 @@ def _outside_parentheses(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _default(name: str, tokens: list[Token], timestamp: int) -> AddedColumn:
-    """Read the value behind DEFAULT."""
+    """Read the value after DEFAULT."""
     sign = ""
     if tokens and tokens[0].kind == "mark" and tokens[0].text in "+-":
         sign = tokens[0].text.replace("+", "")

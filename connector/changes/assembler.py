@@ -8,13 +8,12 @@
 
 MySQL writes GTID (or ANONYMOUS_GTID), then BEGIN … XID for row changes, or a single QUERY for DDL.
 MariaDB's GTID event implies BEGIN unless it is flagged standalone. Servers without either write
-BEGIN alone. What MySQL has compressed comes inside a TRANSACTION_PAYLOAD_EVENT behind the GTID.
+BEGIN alone. What MySQL has compressed comes inside a TRANSACTION_PAYLOAD_EVENT after the GTID.
 
-*Completeness.* Nothing that could have changed a followed table passes without a change that is
-handed on, or an error: changes logged as statements are refused by name, and so is XA COMMIT
-where XA PREPARE was not seen. Rows behind XA PREPARE wait for its outcome (`xa`), rows that a
-ROLLBACK takes back are left out (`group_rows`), and so are those that an earlier run has delivered
-(`earlier_runs`).
+*Completeness.* Every event that could change a followed table gives a change to the receiver, or an
+error: changes logged as statements are refused by name, and so is XA COMMIT without a known XA
+PREPARE. Rows after XA PREPARE wait for its outcome (`xa`). Rows that a ROLLBACK takes back are left
+out (`group_rows`), and so are rows that an earlier run has delivered (`earlier_runs`).
 """
 
 from __future__ import annotations
@@ -60,9 +59,9 @@ if TYPE_CHECKING:
 
 _MICROSECONDS: Final = 1_000_000
 
-# Where the stream is with respect to transactions.
+# The state of the stream between and inside of transactions.
 _OUTSIDE: Final = 0
-_OPENED: Final = 1  # behind a GTID event that does not imply BEGIN
+_OPENED: Final = 1  # after a GTID event that does not imply BEGIN
 _INSIDE: Final = 2
 
 _NO_BEGIN: Final = -1
@@ -70,7 +69,7 @@ _NO_BEGIN: Final = -1
 
 @final
 class TransactionAssembler:
-    """Groups the events of one stream; tables that are not followed only count."""
+    """Groups the events of one stream; changes of tables that are not followed are only counted."""
 
     def __init__(
         self,
@@ -86,11 +85,11 @@ class TransactionAssembler:
     ) -> None:
         """Hand on changes of `tables` only, to `receiver`; rows that wait may go to `folder`.
 
-        `online` is what earlier events left of schema changes that are made online.
+        `online` is the state of online schema changes after the earlier events.
         With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
-        however a statement writes them. `prepared` are XA transactions that an earlier run left,
-        those that are not read again by `reread`. Of transactions in `rolled_back`, by their ids,
-        no rows are handed on.
+        whatever the case in a statement. `prepared` are XA transactions that an earlier run left
+        and that `reread` does not read again. Rows of transactions whose ids are in `rolled_back`
+        are left out.
         """
         self._tables = tables
         self._receiver = receiver
@@ -109,9 +108,9 @@ class TransactionAssembler:
         # XA transactions that wait for their outcome.
         self._prepared = PreparedGroups(prepared or [])
         self._earlier = EarlierRuns(reread, rolled_back)
-        # Of a group that begins with XA START: which tables it changed that are not followed.
+        # In a group that begins with XA START: the changed tables that are not followed.
         self._other_tables: dict[tuple[str, str], None] | None = None
-        # Of the rows event before: nearly always, the next one is of the same table.
+        # The previous rows event, because the next one mostly has the same table.
         self._table_map: TableMapEvent | None = None
         self._table_is_followed = False
 
@@ -126,14 +125,14 @@ class TransactionAssembler:
         return self._transaction
 
     def close(self) -> None:
-        """Let go of the files in which rows wait."""
+        """Close the files that hold waiting rows."""
         self._rows.close()
         self._prepared.close()
 
     def receive(self, event: Event) -> None:
-        """Take the next event and hand on what it completes.
+        """Take the next event, and give the receiver the changes that it completes.
 
-        Most events are told by their type, so that no more of them is decoded than is needed.
+        For most events the type is enough, so their bodies are not decoded here.
         Raises UnsupportedChange for a change that cannot be carried, ProtocolError for an order of
         events that no server writes, EventError for an event that cannot be read.
         """
@@ -225,7 +224,7 @@ class TransactionAssembler:
         self._earlier.begin(transaction)
 
     def _begin_xa(self) -> None:
-        """Keep the rows: whether they are committed comes later."""
+        """Hold the rows, because their outcome comes later."""
         self._rows.hold()
         self._other_tables = {}
 
@@ -239,7 +238,7 @@ class TransactionAssembler:
         self._state = _INSIDE
 
     def _is_followed(self, event: Event, table_map: TableMapEvent | None) -> bool:
-        """Count a rows event, and return whether it changes rows of a table that is followed."""
+        """Count a rows event, and return whether it changes rows of a followed table."""
         self._require_transaction(event)
         self._event_number += 1
         if table_map is None:
@@ -280,7 +279,7 @@ class TransactionAssembler:
             self._statement(event, body, statement)
 
     def _xa(self, event: Event, body: QueryEvent) -> None:
-        """Take a statement as the server words it: `XA COMMIT X'6f6e65',X'',1`."""
+        """Take an XA statement in the server's words: `XA COMMIT X'6f6e65',X'',1`."""
         _, verb, xid = [*body.query.split(None, 2), "", ""][:3]
         if verb == "START":
             self._require_transaction(event).thread_id = body.thread_id
@@ -330,7 +329,7 @@ class TransactionAssembler:
     def _end(
         self, event: Event, *, prepared: PreparedGroup | None = None, outcome: str = ""
     ) -> None:
-        """Leave the group, which is `prepared`, or the `outcome` of another one, or neither."""
+        """Leave the group: it is `prepared`, or the `outcome` of another group, or neither."""
         transaction = self._require_transaction(event)
         self._transaction = None
         self._state = _OUTSIDE
@@ -352,6 +351,6 @@ class TransactionAssembler:
 
 
 def _started_us(event: Event) -> i64:
-    """Return when the statement began, microseconds since the epoch."""
+    """Return the start time of the statement, in microseconds since the epoch."""
     seconds: i64 = event.header.timestamp
     return seconds * _MICROSECONDS

@@ -1,8 +1,8 @@
-"""DDL becomes what it does to the followed tables that it names.
+"""DDL becomes its effects on the followed tables that it names.
 
-What a statement does to rows without writing events for them is one of three things: they are gone
-(the change says so by its kind), they stay and get columns (`added_columns`), or the log does not
-tell (`resync`, which says why): then the table is to be copied anew.
+A statement that writes no row events does one of three things to rows: they are gone (the kind of
+the change says so), they stay and get columns (`added_columns`), or the log does not say (`resync`
+holds the reason). In the last case the table must be copied again.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import SourceTransaction
 
-# The clause after which a table has no rows that can be read, until others are imported.
+# After this clause the rows of a table cannot be read until others are imported.
 _DISCARD_TABLE = "DISCARD TABLESPACE"
-# The same of a partition; IMPORT PARTITION brings the table's rows up to date.
+# The same for a partition; IMPORT PARTITION brings the table's rows up to date.
 _DISCARD_PARTITION = "DISCARD PARTITION"
 
 
@@ -38,10 +38,10 @@ def statement_changes(
     number: i64,
     event: Event,
 ) -> list[StatementChange]:
-    """Return what `statement`, whose names are resolved, does to `tables`.
+    """Return the effects of `statement`, whose names are resolved, on `tables`.
 
-    `number` counts the event in `transaction`. What the statement means to schema changes that are
-    made `online` is noted there.
+    `number` counts the event in `transaction`. `online` is updated with the meaning of the
+    statement for online schema changes.
     """
     effects = _Effects(tables, online)
     effects.take(statement, event.header.timestamp)
@@ -52,7 +52,7 @@ def statement_changes(
 
 
 class _Effects:
-    """Collects what a statement does to each table."""
+    """Collects the effects of a statement on each table."""
 
     def __init__(self, tables: TableFilter, online: OnlineChanges) -> None:
         self._tables = tables
@@ -98,7 +98,7 @@ class _Effects:
             self._found(StatementKind.CREATE_TABLE, name, resync=f"{verb}, logged as a statement")
         elif kind is StatementKind.CREATE_TABLE:
             if self._online.replaced(name):
-                # What gh-ost had put aside is not to come back under this name.
+                # A table that gh-ost had put aside must not return under this name.
                 self._found(StatementKind.DROP_TABLE, name)
             self._found(kind, name)
         else:
@@ -129,8 +129,8 @@ class _Effects:
             self._rename(statement)
 
     def _rename(self, statement: Statement) -> None:
-        """Take all renames of a statement together, because they take effect together."""
-        # What each name holds, by its name before the statement.
+        """Apply all renames of a statement together, because they take effect together."""
+        # The table of each name before the statement.
         holds: dict[TableName, TableName] = {}
         for old, new in statement.renames:
             holds[new] = holds.pop(old, old)
@@ -142,7 +142,7 @@ class _Effects:
             self._fill(name, origin, is_left=name in moved)
 
     def _leave(self, name: TableName, new: TableName) -> None:
-        """Let a name hold no table any longer; the one that it held is `new` now."""
+        """Note that a name holds no table any longer; its table is `new` now."""
         if not self._tables.follows(*name):
             return
         if not self._online.move_away(name, new):
@@ -150,9 +150,9 @@ class _Effects:
             self._found(StatementKind.RENAME_TABLE, name)
 
     def _fill(self, name: TableName, origin: TableName, *, is_left: bool) -> None:
-        """Let a name hold the table that was `origin`.
+        """Note that a name now holds the table that was `origin`.
 
-        Its own table has another name, if it `is_left`.
+        With `is_left`, its former table has another name now.
         """
         online = self._online
         if not self._tables.follows(*name):
@@ -170,7 +170,7 @@ class _Effects:
         )
 
     def _forget(self, name: TableName) -> None:
-        """Take note that a table is gone, and with it one that was put aside under this name."""
+        """Note that a table is gone, and also one that was put aside under this name."""
         for put_aside in self._online.forget(name):
             self._found(StatementKind.DROP_TABLE, put_aside)
 

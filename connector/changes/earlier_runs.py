@@ -1,8 +1,8 @@
-"""What earlier runs did with the groups that the source sends again.
+"""Results of earlier runs for groups that the source sends again.
 
-A restart begins before the oldest XA transaction that waits for its outcome; of whatever comes with
-it, everything was delivered. A group whose rows were handed on before it ended in ROLLBACK is read
-once more, without them.
+A restart begins before the oldest XA transaction that waits for its outcome; everything else that
+comes again was delivered. A group whose rows reached the receiver before it ended in ROLLBACK is
+read again, without its rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 class Reread:
-    """What was delivered before a restart, where the source sends some of it again."""
+    """The changes that were delivered before a restart and that the source partly sends again."""
 
     __slots__ = ("_file", "_gtid_set", "_in_last_file", "_position", "_prepared")
 
@@ -32,7 +32,7 @@ class Reread:
         position: i64,
         prepared: set[str],
     ) -> None:
-        """Everything in `gtid_set`, or without one before `position` of `file`, was delivered.
+        """Everything in `gtid_set` was delivered; without a set, everything before the position.
 
         `prepared` are the ids of the groups that were waiting for their outcome.
         """
@@ -43,7 +43,7 @@ class Reread:
         self._in_last_file = False
 
     def covers(self, transaction: SourceTransaction) -> bool:
-        """Return whether the transaction, the next one of the stream, was delivered."""
+        """Return whether the next transaction of the stream was delivered."""
         gtid = transaction.gtid
         gtid_set = self._gtid_set
         if isinstance(gtid_set, GtidSet):
@@ -64,20 +64,20 @@ class Reread:
 
 @final
 class EarlierRuns:
-    """What is known of one group after the other."""
+    """The state of one group after the other."""
 
     __slots__ = ("_reread", "_rolled_back", "delivered", "left_out")
 
     def __init__(self, reread: Reread | None, rolled_back: frozenset[str]) -> None:
-        """Know what was delivered, and the ids of the groups that were `rolled_back`."""
+        """Take what was delivered, and the ids of the groups that were `rolled_back`."""
         self._reread = reread
         self._rolled_back = rolled_back
-        # Of the group at hand: whether it was delivered, and whether its rows only count.
+        # For the current group: whether it was delivered, and whether its rows are only counted.
         self.delivered = False
         self.left_out = False
 
     def begin(self, transaction: SourceTransaction) -> None:
-        """Stand before a group, the next one of the stream."""
+        """Begin the next group of the stream."""
         self.delivered = self.left_out = False
         reread = self._reread
         if reread is not None and reread.covers(transaction):
@@ -87,7 +87,7 @@ class EarlierRuns:
             self.left_out = True
 
     def committed(self, transaction: SourceTransaction, event: Event) -> None:
-        """Let the group end in COMMIT; raises TransientError where it ended in ROLLBACK before."""
+        """End the group with COMMIT; raise TransientError if it ended in ROLLBACK before."""
         if self.left_out and not self.delivered:
             raise TransientError(
                 table_statements.OTHER_OUTCOME,

@@ -1,4 +1,4 @@
-"""The type of an event becomes what it is to transactions, as a number, for all 256 types."""
+"""The type of an event becomes its meaning for transactions, a number for each of 256 types."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Final
 
 from connector.binlog.framing.event_types import EventType
 
-OTHER: Final = 0  # its body tells
+OTHER: Final = 0  # the body decides
 ROWS: Final = 1
 XID: Final = 2
 GTID: Final = 3
 QUERY: Final = 4
-ABOUT_ROWS: Final = 5  # those behind it
+ABOUT_ROWS: Final = 5  # the rows or statements that follow
 
 _TYPES: Final[dict[int, tuple[EventType, ...]]] = {
     ROWS: (
@@ -50,5 +50,5 @@ _MEANINGS: Final[dict[int, int]] = {
     event_type: meaning for meaning, types in _TYPES.items() for event_type in types
 }
 
-# Of each type code, which has one byte.
+# By type code, which has one byte.
 MEANING_OF_TYPE: Final[list[int]] = [_MEANINGS.get(code, OTHER) for code in range(256)]

@@ -1,6 +1,6 @@
-"""Rows whose outcome is not known yet: kept in order, the first in memory, the rest in a file.
+"""Rows whose outcome is not known yet, in order: the first ones in memory, the rest in a file.
 
-That is what stands between XA PREPARE and XA COMMIT, and what a savepoint may take back.
+These are rows between XA PREPARE and XA COMMIT, and rows that a savepoint may take back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from connector.changes.row_spool import SpoolFolder
     from connector.changes.transaction import RowsChange, RowsReceiver, SourceTransaction
 
-# Bytes of events that are kept in memory, of one transaction.
+# Bytes of events of one transaction that stay in memory.
 MEMORY_BYTES_MAX: Final = 4 * 1024 * 1024
 
 _NONE: Final = -1
@@ -24,7 +24,7 @@ _NONE: Final = -1
 
 @final
 class _Savepoint:
-    """What was held when a savepoint was set."""
+    """The held rows at the time a savepoint was set."""
 
     def __init__(self, name: str, in_memory: i64, in_file: i64) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class HeldRows:
         self._folder = folder
         self._memory_bytes_max: i64 = memory_bytes_max
         self._memory: list[RowsChange] = []
-        self.memory_bytes: i64 = 0  # of the events that are in memory
+        self.memory_bytes: i64 = 0  # bytes of the events in memory
         self._spool: RowSpool | None = None
         self._savepoints: list[_Savepoint] = []
 
@@ -60,7 +60,7 @@ class HeldRows:
         return self.memory_bytes + spooled
 
     def add(self, change: RowsChange) -> None:
-        """Keep a change behind those before. Raises TransientError where there is no room."""
+        """Add a change at the end. Raises TransientError if the disk is full."""
         spool = self._spool
         if spool is None:
             size = _size(change)
@@ -72,9 +72,9 @@ class HeldRows:
         spool.add(change)
 
     def hand_on(self, transaction: SourceTransaction, receiver: RowsReceiver) -> None:
-        """Give everything to `receiver`, as changes of `transaction`, and hold nothing.
+        """Give all changes to `receiver`, as changes of `transaction`, and hold nothing.
 
-        Raises TransientError where the file cannot be read, and what the receiver raises.
+        Raises TransientError if the file cannot be read, and the receiver's errors.
         """
         for change in self._memory:
             change.transaction = transaction
@@ -87,15 +87,15 @@ class HeldRows:
         self.drop()
 
     def set_savepoint(self, name: str) -> None:
-        """Remember what is held now."""
+        """Remember the rows that are held now."""
         in_file: i64 = 0 if self._spool is None else self._spool.end
         self._savepoints.append(_Savepoint(name, len(self._memory), in_file))
 
     def roll_back_to(self, name: str) -> bool:
-        """Drop what came behind a savepoint; False where it cannot be told which one is meant.
+        """Drop the rows after a savepoint; return False if its name is ambiguous or unknown.
 
-        A name that is set again, in any letter case, is of the later savepoint alone. Beyond ASCII
-        it depends on the server's collation which names are equal.
+        A name that is set again, in any letter case, means only the later savepoint. Outside of
+        ASCII, the server's collation decides which names are equal.
         """
         found: i64 = _NONE
         for place, savepoint in enumerate(self._savepoints):
@@ -116,9 +116,9 @@ class HeldRows:
         return True
 
     def leave_memory(self) -> None:
-        """Keep everything in the file; savepoints are forgotten.
+        """Move all rows to the file; savepoints are forgotten.
 
-        Raises TransientError where there is no room.
+        Raises TransientError if the disk is full.
         """
         if not self._memory:
             return
@@ -139,7 +139,7 @@ class HeldRows:
         self._spool = spool
 
     def drop(self) -> None:
-        """Hold nothing, and know no savepoint."""
+        """Drop all rows and savepoints."""
         self._memory = []
         self.memory_bytes = 0
         self._savepoints = []

@@ -1,4 +1,4 @@
-"""Tables of tools that alter a table online become what they are to that table.
+"""Online schema changes: what the helper tables of such tools mean for the altered table.
 
 gh-ost and pt-online-schema-change alter a copy of a table, keep it equal to the table, and then
 give it the table's name::
@@ -7,15 +7,16 @@ give it the table's name::
             _t_ghc is its notebook; names may begin with ~, and hold a time before _del
     pt      RENAME TABLE t TO _t_old, _t_new TO t     more underscores where a name is taken
 
-*Names.* Such tables are not published, although a pattern of followed tables matches their names,
-where the table that they are named after is followed. `TableFilter` decides it.
+*Names.* If the original table is followed, these tables are not published, even if a pattern of
+followed tables matches their names. `TableFilter` decides it.
 
 *The cut-over.* The rows are the same before and after, so they stay, and the table goes on under
-its topic; columns that were added to the copy are columns added to the table. Anybody may name a
-table so, and swap it in, so a copy is one whose making the stream has seen: CREATE TABLE of
-gh-ost, the triggers that pt-online-schema-change puts on the table. Where nothing was seen, where
-the table was emptied since, which neither of them notices, or where the copy has a new unique key,
-for which they leave out rows, it is a rename like any other, and the table is copied anew.
+its topic; columns that were added to the copy are columns added to the table. Any user
+can create a table with such a name and swap it in. So only a table whose creation the stream has
+seen counts as a copy: CREATE TABLE of gh-ost, or the triggers of pt-online-schema-change. It is a
+normal rename, and the table is copied again, in three cases: the stream saw no creation; the table
+was emptied since, which neither tool notices; the copy has a new unique key, because of which the
+tools leave out rows.
 """
 
 from __future__ import annotations
@@ -38,39 +39,39 @@ _PERCONA_TRIGGERS: Final = "pt_osc_"
 
 
 def named_after(table: str) -> list[str]:
-    """Return the tables that a table of such a tool could be named after; none for others."""
+    """Return the tables that the name of such a tool's table can refer to; none for other names."""
     ghost = _GHOST.fullmatch(table)
     if ghost is not None:
         return [ghost[2]]
     percona = _PERCONA.fullmatch(table)
     if percona is None:
         return []
-    # Underscores that lead may be of the table's own name.
+    # Leading underscores may belong to the original table's name.
     return ["_" * kept + percona[2] for kept in range(len(percona[1]))]
 
 
 @final
 class OnlineChanges:
-    """What is known of the online schema changes that are under way."""
+    """The online schema changes that are under way."""
 
     def __init__(self) -> None:
         """Begin without any."""
         # By `database.table`: columns added to a copy, in their order.
         self.added: dict[str, list[AddedColumn]] = {}
-        # What shows that a table is being copied: a table of gh-ost, triggers.
+        # Signs that a table is being copied: a table of gh-ost, triggers.
         self.copied: dict[str, list[str]] = {}
-        # Copies with a new unique key, for which the tools leave out rows that are alike in it.
+        # Copies with a new unique key; the tools leave out rows that are equal in it.
         self.fewer: dict[str, None] = {}
-        # Tables that gh-ost has given another name, until their copies take theirs.
+        # Tables that gh-ost has renamed, until their copies get their names.
         self.away: dict[str, str] = {}
 
     def create_trigger(self, table: TableName, trigger: str) -> None:
-        """Take note of a trigger."""
+        """Note that a trigger was created on a table."""
         if trigger.startswith(_PERCONA_TRIGGERS):
             self.copied.setdefault(_name(table), []).append(trigger)
 
     def drop_trigger(self, database: str, trigger: str) -> None:
-        """Forget a trigger of a table of `database`."""
+        """Note that a trigger on a table of `database` was dropped."""
         for name, shown_by in list(self.copied.items()):
             if trigger in shown_by and name.startswith(f"{database}."):
                 shown_by.remove(trigger)
@@ -78,17 +79,17 @@ class OnlineChanges:
                     del self.copied[name]
 
     def create_table(self, table: TableName) -> None:
-        """Take note of a table that is not published."""
+        """Note that a table was created that is not published."""
         copy = _GHOST_COPY.fullmatch(table[1])
         if copy is not None:
             self.copied.setdefault(f"{table[0]}.{copy[1]}", []).append(table[1])
 
     def add_columns(self, table: TableName, columns: list[AddedColumn]) -> None:
-        """Take note of columns that were added to a table which is not published."""
+        """Note that columns were added to a table that is not published."""
         if not columns or not named_after(table[1]):
             return
         name = _name(table)
-        # The time of CURRENT_TIMESTAMP is not that of the statement, but that of copying the row.
+        # CURRENT_TIMESTAMP is here the time of copying the row, not that of the statement.
         self.added[name] = self.added.get(name, []) + [
             AddedColumn(column.name, DefaultKind.COMPUTED)
             if column.default is DefaultKind.NOW
@@ -97,19 +98,19 @@ class OnlineChanges:
         ]
 
     def add_key(self, table: TableName) -> None:
-        """Take note of a key of a table that is not published, which may be a unique one."""
+        """Note that a key was added to a table that is not published; it may be unique."""
         if named_after(table[1]):
             self.fewer[_name(table)] = None
 
     def forget(self, table: TableName) -> list[TableName]:
-        """Take note that a table is gone, has been emptied, or has another name.
+        """Note that a table is gone, was emptied, or has another name.
 
-        Return the tables that it was, under the other name that gh-ost had given them.
+        Returns the original names of tables that gh-ost had renamed to this name.
         """
         database, name = table
         self.added.pop(_name(table), None)
         self.fewer.pop(_name(table), None)
-        # Its copy is no copy any longer.
+        # The copy of this table does not count as a copy any longer.
         self.copied.pop(_name(table), None)
         self.away.pop(_name(table), None)
         were: list[TableName] = []
@@ -123,7 +124,7 @@ class OnlineChanges:
         return were
 
     def forget_database(self, database: str) -> None:
-        """Forget everything of a database that is gone."""
+        """Forget all tables of a database that was dropped."""
         beginning = f"{database}."
         for known in (*self.added, *self.fewer, *self.copied, *self.away):
             if known.startswith(beginning):
@@ -142,7 +143,7 @@ class OnlineChanges:
         return False
 
     def is_copy(self, copy: TableName, table: TableName) -> bool:
-        """Return whether the rows of `copy` are those of `table`."""
+        """Return whether `copy` has the rows of `table`."""
         return (
             copy[0] == table[0]
             and _name(table) in self.copied
@@ -152,22 +153,22 @@ class OnlineChanges:
         )
 
     def cut_over(self, copy: TableName, table: TableName) -> list[AddedColumn]:
-        """Let `copy` be `table`; return the columns that this adds."""
+        """Replace `table` with `copy`; return the columns that this adds."""
         self.copied.pop(_name(table), None)
         self.away.pop(_name(table), None)
         return self.added.pop(_name(copy), [])
 
     def replaced(self, table: TableName) -> bool:
-        """Take note that `table` is another one now; return whether its own was put aside."""
+        """Note that `table` is a different one now; return whether the original was put aside."""
         self.copied.pop(_name(table), None)
         return self.away.pop(_name(table), None) is not None
 
     def is_away(self, table: TableName) -> bool:
-        """Return whether gh-ost has put the table aside, so that its copy can take its name."""
+        """Return whether gh-ost has put the table aside, so that its copy can get its name."""
         return _name(table) in self.away
 
     def to_record(self) -> dict[str, dict[str, list[list[str]]]]:
-        """Return all of it as JSON has it; {} where there is nothing."""
+        """Return the state as JSON objects; {} if there is none."""
         record: dict[str, dict[str, list[list[str]]]] = {
             "added": {
                 name: [[column.name, column.default.value, column.text] for column in columns]
@@ -181,7 +182,7 @@ class OnlineChanges:
 
     @staticmethod
     def of_record(record: dict[str, dict[str, list[list[str]]]]) -> OnlineChanges:
-        """Return what `to_record` told."""
+        """Return the state that `to_record` returned."""
         online = OnlineChanges()
         for name, columns in record.get("added", {}).items():
             online.added[name] = [

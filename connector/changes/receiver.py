@@ -1,8 +1,8 @@
-"""What the assembler hands pieces of source transactions to, in their order.
+"""The interface that gets pieces of source transactions from the assembler, in their order.
 
-A transaction is one or more `RowsChange` and `StatementChange`, closed by `Committed`. Pieces are
-handed on as they arrive, so a transaction of any size passes in bounded memory. A receiver drops
-them again unless `Committed` follows.
+A transaction is one or more `RowsChange` and `StatementChange`, closed by `Committed`. The receiver
+gets the pieces as they arrive, so a transaction of any size needs bounded memory. It drops them
+again unless `Committed` follows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Committed:
-    """The transaction is complete; `next_position` is the first byte behind it."""
+    """The transaction is complete; `next_position` is the first byte after it."""
 
     __slots__ = ("file", "next_position", "outcome", "prepared", "transaction")
 
@@ -40,8 +40,8 @@ class Committed:
     ) -> None:
         """End `transaction` at `next_position` of `file`.
 
-        `prepared` is what XA PREPARE left open with it; `outcome` names the XA transaction that it
-        commits or rolls back.
+        `prepared` is the group that it ended with XA PREPARE; `outcome` names the XA transaction
+        that it commits or rolls back.
         """
         self.transaction = transaction
         self.file = file
@@ -55,10 +55,10 @@ class ChangeReceiver(RowsReceiver):
     """Takes the pieces of transactions, in their order."""
 
     def ddl(self, changes: list[StatementChange]) -> None:
-        """Take a statement as a whole: what `statement` then gets one by one."""
+        """Take a statement as a whole; its effects follow one by one in `statement`."""
 
     def statement(self, change: StatementChange) -> None:
-        """Take what DDL does to a table."""
+        """Take the effect of DDL on a table."""
         raise NotImplementedError
 
     def committed(self, committed: Committed) -> None:
@@ -72,13 +72,13 @@ class ChangeReceiver(RowsReceiver):
         event_number: i64,
         event: Event,
     ) -> None:
-        """Take note of a statement whose rows are not in the log; whoever cannot, raises it."""
+        """Take a statement whose rows are not in the log; without quarantine, raise its error."""
         del transaction, event_number, event
         raise refusal
 
     def rolled_back(self, transaction: SourceTransaction) -> None:
-        """Take back all rows of the transaction at hand; whoever cannot, raises RolledBack."""
+        """Take back all rows of the current transaction; raise RolledBack if that is impossible."""
         raise RolledBack(transaction.id)
 
     def skipped(self, event: Event) -> None:
-        """Take note of an event of an unknown type, which its server flagged as ignorable."""
+        """Take an event of an unknown type that its server flagged as ignorable."""

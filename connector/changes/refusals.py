@@ -1,7 +1,7 @@
-"""Changes of followed tables that are logged as statements, and what to do about each.
+"""Changes of followed tables that are logged as statements, and what the user can do about each.
 
-The log tells that such a statement ran, but not which rows it changed. Carrying on would make the
-mirror differ from the source without anyone knowing.
+The log says that such a statement ran, but not which rows it changed. If the stream continued, the
+mirror would differ from the source without a warning.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def unsupported(
 ) -> UnsupportedChange | None:
     """Return why the statement cannot be carried, None if it can.
 
-    Which tables a statement changed is not in its text: triggers and functions change others.
+    The text does not name all changed tables: triggers and functions may change others.
     """
     # What CREATE TABLE … SELECT and other DDL do to followed tables is carried: see `ddl`.
     if statement.kind is not StatementKind.DML or statement.tables:
@@ -64,7 +64,7 @@ def unsupported(
         )
     databases = body.updated_databases
     if databases is None:
-        # MariaDB does not list them: the text names those that are not the session's own.
+        # MariaDB does not list them: the text names all databases but the session's own.
         databases = [body.schema, *_qualifiers(statement.tokens)]
     touched = [name for name in databases if tables.may_follow_database(name)]
     if not touched:
@@ -81,7 +81,7 @@ def unsupported(
 
 
 def _qualifiers(tokens: list[Token]) -> list[str]:
-    """Return what stands before a dot: databases, and tables and aliases with their columns."""
+    """Return the names before a dot: databases, and tables and aliases with their columns."""
     return [token.name for token, dot in pairwise(tokens) if dot.text == "." and token.is_name]
 
 

@@ -1,11 +1,12 @@
-"""Changes of rows in a temporary file: written behind each other, read from the start.
+"""Changes of rows in a temporary file: appended in order, and read from the start.
 
 ::
 
     fixed part │ data of the event │ bitmap before │ bitmap after │ rows, where not in the data
 
-The rows of an event that was compressed, or cut into fragments, are kept as they are read. Names of
-files and table maps are few, and stay in memory. The file has no name: it ends with its process.
+The rows of a compressed or fragmented event are stored as they are read. Names of files and table
+maps are few, so they stay in memory. The file has no name: the system removes it at the end of the
+process.
 """
 
 from __future__ import annotations
@@ -59,10 +60,10 @@ class RowSpool:
         self._folder = folder
         self._files: list[str] = []
         self._table_maps: list[TableMapEvent] = []
-        # Where those above are.
+        # Indexes of the file names and table maps in the lists above.
         self._file_numbers: dict[str, int] = {}
         self._table_numbers: dict[int, int] = {}
-        self.end: i64 = 0  # bytes that are in use
+        self.end: i64 = 0  # bytes in use
         try:
             # Closed by `close`.
             self._file: IO[bytes] = folder.open()
@@ -70,7 +71,7 @@ class RowSpool:
             raise _unusable(self._folder, error) from error
 
     def add(self, change: RowsChange) -> None:
-        """Write a change at the end. Raises TransientError, and then has not changed."""
+        """Append a change. Raises TransientError; then the spool is unchanged."""
         event = change.event
         rows = change.rows
         images = rows.images()
@@ -106,7 +107,7 @@ class RowSpool:
             raise _unusable(self._folder, error) from error
 
     def rewind(self) -> None:
-        """Let `read` begin with the first change. Raises TransientError."""
+        """Make `read` begin with the first change. Raises TransientError."""
         self._seek(0)
 
     def read(self, transaction: SourceTransaction) -> RowsChange | None:
@@ -122,12 +123,12 @@ class RowSpool:
             raise _unusable(self._folder, error) from error
 
     def truncate(self, end: i64) -> None:
-        """Drop what was added since the file had `end` bytes."""
+        """Drop all changes after the first `end` bytes of the file."""
         self.end = end
 
     def close(self) -> None:
-        """Drop everything."""
-        # What still waits to be written is dropped, too, so there need not be room for it.
+        """Drop all changes and close the file."""
+        # Closing drops unwritten bytes, too, so a full disk does not matter.
         with suppress(OSError):
             self._file.close()
 
@@ -177,7 +178,7 @@ class RowSpool:
             images = self._file.read(own_size)
             start, end = 0, own_size
         table_map = self._table_maps[table]
-        # What the event says beside its rows is not kept: no record tells of it.
+        # The extra info beside the rows is not stored: no record contains it.
         rows = RowsEvent(
             _KINDS[kind],
             table_map,

@@ -1,9 +1,9 @@
 """The text of a QUERY event becomes a kind of statement and the tables it names.
 
-A ROW-format log holds SQL text only for transaction control and for DDL; anything else is a
-change that was logged as a statement, which cannot be turned into rows. Only as much SQL is
-understood as is needed to tell these apart: the tokens, the leading verb, the table names, what
-is renamed to what and, for ALTER TABLE, the columns that are added.
+A ROW-format log holds SQL text only for transaction control and for DDL. Any other text is a change
+that was logged as a statement, which cannot be turned into rows. This module parses only as much
+SQL as it needs to distinguish these: the tokens, the leading verb, the table names, renames and,
+for ALTER TABLE, the added columns.
 
 https://dev.mysql.com/doc/refman/8.4/en/sql-statements.html
 """
@@ -18,7 +18,7 @@ from connector.changes.tokens import Token, tokenize
 
 
 class StatementKind(Enum):
-    """What a QUERY event does, as far as the stream is concerned."""
+    """The effect of a QUERY event on the stream."""
 
     BEGIN = "BEGIN"
     COMMIT = "COMMIT"
@@ -78,14 +78,14 @@ class Statement:
     tokens: list[Token] = field(default_factory=list)
     # Old and new names, in the order in which they take effect.
     renames: list[tuple[TableName, TableName]] = field(default_factory=list)
-    replaces_rows: str = ""  # the clause of ALTER TABLE that does, such as DROP PARTITION
+    replaces_rows: str = ""  # the clause of ALTER TABLE with this effect, such as DROP PARTITION
     trigger: str = ""  # the name in CREATE TRIGGER and DROP TRIGGER
-    savepoint: str = ""  # the name that is set, or rolled back to
+    savepoint: str = ""  # the savepoint that is set, or rolled back to
 
     def resolve(self, database: str, *, lower_case: bool) -> None:
-        """Let names without a database be of `database`, the session's own.
+        """Put names without a database into `database`, the session's current one.
 
-        With `lower_case` the server has them in lower case, however the statement writes them.
+        With `lower_case` the names become lower case, as on the server.
         """
 
         def resolved(name: TableName) -> TableName:
@@ -104,13 +104,13 @@ _DML_VERBS = frozenset(
 _MODIFIERS = ("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE")
 
 
-# What CREATE and DROP may name beside tables and databases, so far as more is to be told of it.
+# Objects besides tables and databases that CREATE and DROP can name, if their names matter here.
 _PARTS = ("INDEX", "TRIGGER", "VIEW", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER")
 
 
 def classify(query: str) -> Statement:
     """Return the kind of `query` and the tables that it names."""
-    # The most frequent statement by far; nothing else needs to be looked at.
+    # The most frequent statement by far, so it is tested first.
     if query == "BEGIN":
         return Statement(StatementKind.BEGIN, "BEGIN")
     tokens = _without_settings(tokenize(query))
@@ -134,7 +134,7 @@ def classify(query: str) -> Statement:
 
 
 def _without_settings(tokens: list[Token]) -> list[Token]:
-    """Return the statement behind MariaDB's `SET STATEMENT variable = value, … FOR`."""
+    """Return the statement after MariaDB's `SET STATEMENT variable = value, … FOR`."""
     if len(tokens) > 1 and tokens[0].is_word("SET") and tokens[1].is_word("STATEMENT"):
         depth = 0
         for place, token in enumerate(tokens):
@@ -156,7 +156,7 @@ def _classify_ddl(verb: str, tokens: list[Token]) -> Statement:
         return Statement(StatementKind.TRUNCATE, verb, names[:1])
     if place < len(tokens) and tokens[place].is_word("DATABASE", "SCHEMA"):
         return _classify_database(verb, tokens[place + 1 :])
-    # DROP TEMPORARY TABLE touches no table that is followed.
+    # DROP TEMPORARY TABLE drops no followed table.
     if "TEMPORARY" in words:
         return Statement(StatementKind.OTHER, verb)
     if not names_table:
@@ -185,7 +185,7 @@ def _classify_database(verb: str, rest: list[Token]) -> Statement:
 
 
 def _classify_part(verb: str, tokens: list[Token]) -> Statement:
-    """Classify what creates or drops a part of a table: an index or a trigger."""
+    """Classify a statement that creates or drops a part of a table: an index or a trigger."""
     if verb not in ("CREATE", "DROP"):
         return Statement(StatementKind.OTHER, verb)
     place = next((n for n, token in enumerate(tokens) if token.is_word(*_PARTS)), 0)
@@ -199,7 +199,7 @@ def _classify_part(verb: str, tokens: list[Token]) -> Statement:
     trigger = name[0][1] if name else ""
     if verb == "CREATE":
         return Statement(StatementKind.CREATE_TRIGGER, verb, table, trigger=trigger)
-    # It names no table; what stands for one is the database.
+    # The statement names no table, only its database.
     return Statement(
         StatementKind.DROP_TRIGGER, verb, [(database, "") for database, _ in name], trigger=trigger
     )
@@ -248,17 +248,17 @@ def _row_replacing_clause(tokens: list[Token]) -> str:
             return f"CONVERT {following.text.upper()}"
         if token.is_word("DISCARD", "IMPORT") and following.is_word("TABLESPACE", "PARTITION"):
             return f"{token.text.upper()} {following.text.upper()}"
-        # MariaDB: the rows of the past go.
+        # MariaDB: historical rows are removed.
         if token.is_word("DROP") and following.is_word("SYSTEM"):
             return "DROP SYSTEM VERSIONING"
-        # The rows stay, but under keys by which nobody finds what was published of them.
+        # The rows stay, but get new keys, so published records of them cannot be found by key.
         if token.is_word("PRIMARY") and following.is_word("KEY"):
             return "PRIMARY KEY"
     return ""
 
 
 def _without_waiting(tokens: list[Token]) -> list[Token]:
-    """Return RENAME TABLE without MariaDB's `WAIT n` and `NOWAIT` behind names."""
+    """Return RENAME TABLE without MariaDB's `WAIT n` and `NOWAIT` after names."""
     kept: list[Token] = []
     for token in tokens:
         if kept and kept[-1].is_word("WAIT") and token.text.isdigit():
@@ -269,14 +269,14 @@ def _without_waiting(tokens: list[Token]) -> list[Token]:
 
 
 def _renames(token: Token, following: Token) -> bool:
-    """Return whether ALTER TABLE goes on with RENAME [TO|AS] name, not COLUMN, INDEX or KEY."""
+    """Return whether ALTER TABLE continues with RENAME [TO|AS] name, not COLUMN, INDEX or KEY."""
     return token.is_word("RENAME") and not following.is_word("COLUMN", "INDEX", "KEY")
 
 
 def _other_tables(tokens: list[Token], *, by_rename: bool = False) -> list[TableName]:
-    """Return the tables that clauses of ALTER TABLE name: new names, and what partitions become.
+    """Return the tables in clauses of ALTER TABLE: new names, and tables that partitions become.
 
-    With `by_rename` only new names.
+    With `by_rename`, only new names.
     """
     names: list[TableName] = []
     for place, (token, following) in enumerate(pairwise(tokens), 1):

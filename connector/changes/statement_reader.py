@@ -1,4 +1,4 @@
-"""Statements of one stream: what each is, and what it did to followed tables."""
+"""Statements of one stream: the kind of each, and its effects on followed tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 class StatementReader:
-    """Reads statements, and hands on what they did."""
+    """Reads statements, and gives their effects to the receiver."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class StatementReader:
         *,
         lower_case_names: bool,
     ) -> None:
-        """Hand on what was done to `tables`, to `receiver`.
+        """Give effects on `tables` to `receiver`.
 
         `online` and `lower_case_names` as in `TransactionAssembler`.
         """
@@ -41,7 +41,7 @@ class StatementReader:
         self._lower_case_names = lower_case_names
 
     def read(self, body: QueryEvent) -> Statement:
-        """Return what a statement is."""
+        """Return the classified statement."""
         statement = classify(body.query)
         statement.resolve(body.schema, lower_case=self._lower_case_names)
         return statement
@@ -54,10 +54,10 @@ class StatementReader:
         number: i64,
         event: Event,
     ) -> None:
-        """Hand on what a statement did, which is event `number` of `transaction`.
+        """Give the receiver the effects of a statement, event `number` of `transaction`.
 
-        Raises what the receiver raises, which is UnsupportedChange for rows that are not in the log
-        unless it can do without them.
+        Raises the receiver's errors: UnsupportedChange for rows that are not in the log, unless it
+        can do without these rows.
         """
         refusal = unsupported(statement, body, self._tables, transaction, event)
         if refusal is not None:

@@ -1,7 +1,7 @@
 """Which tables are followed: `database.table` patterns with `*`, `?` and `[…]`.
 
-Tables that gh-ost and pt-online-schema-change make beside a followed table are not followed, unless
-a pattern names them without a wildcard (`online_schema_change` tells why).
+Helper tables of gh-ost and pt-online-schema-change for a followed table are not followed, unless a
+pattern names them without a wildcard (`online_schema_change` says why).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from connector.errors import ConfigError, pipeline_settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Names are small and few; a source that makes new tables all the time must not fill the memory.
+# Names are small and few; but a source that creates tables all the time must not fill the memory.
 _KNOWN_MAX: Final = 10_000
 
-# The servers keep their own state here; it is not replicated data.
+# The servers keep their internal state here; it is not replicated data.
 SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 
 

@@ -49,7 +49,7 @@ class Token:
 def tokenize(query: str) -> list[Token]:
     """Return the tokens of `query` without comments and white space.
 
-    A `database.table` written without quotes comes as three tokens, like a quoted one.
+    A `database.table` without quotes becomes three tokens, like a quoted one.
     """
     tokens: list[Token] = []
     for match in _TOKEN.finditer(query):

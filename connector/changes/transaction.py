@@ -40,7 +40,7 @@ class SourceTransaction:
         server_id: i64,
         thread_id: int | None = None,
     ) -> None:
-        """Begin at `position` of `file`, the first event's, our own 64-bit count.
+        """Begin at `position` of `file`, the 64-bit position of the first event.
 
         `committed_us` is when the original server committed, microseconds since the epoch.
         """
@@ -54,7 +54,7 @@ class SourceTransaction:
 
     @property
     def id(self) -> str:
-        """The GTID, or `file:position` where the source has none."""
+        """The GTID, or `file:position` if the source has no GTIDs."""
         if not self._id:
             gtid = self.gtid
             self._id = str(gtid) if gtid is not None else f"{self.file}:{self.position}"
@@ -64,7 +64,7 @@ class SourceTransaction:
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class RowsChange:
-    """Rows of one followed table, as one rows event holds them."""
+    """Rows of one followed table, from one rows event."""
 
     __slots__ = ("event", "event_number", "rows", "transaction")
 
@@ -106,9 +106,9 @@ class StatementChange:
         query: str,
         resync: str = "",
     ) -> None:
-        """Change `table`, or all of `database` where it is ""; `event_number` as in rows.
+        """Change `table`, or all of `database` if it is ""; `event_number` as in `RowsChange`.
 
-        `resync` says why the rows of `table` are to be copied anew; "" where they are not.
+        `resync` says why the rows of `table` must be copied again; "" if they need not.
         """
         self.transaction = transaction
         self.event_number: i64 = event_number

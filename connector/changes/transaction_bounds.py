@@ -1,4 +1,4 @@
-"""Events become the bounds of transactions, whatever is in them: for tools that only look on.
+"""Events become the bounds of transactions, whatever they contain: for tools that only read.
 
 ::
 
@@ -6,8 +6,8 @@
        ▲                 │                           │
        └──one statement──┴──XID, COMMIT, ROLLBACK, XA PREPARE
 
-A MariaDB GTID that is not standalone stands for BEGIN. Servers without GTIDs begin with BEGIN, or
-with the first event that belongs to a statement. Nothing is refused here, unlike in `assembler`.
+A MariaDB GTID that is not standalone means BEGIN. Servers without GTIDs begin with BEGIN, or with
+the first event that belongs to a statement. Unlike `assembler`, this module refuses nothing.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ if TYPE_CHECKING:
     from connector.gtid import Gtid, MariadbGtid
 
 _OUTSIDE: Final = 0
-_OPENED: Final = 1  # behind a GTID event that does not stand for BEGIN
+_OPENED: Final = 1  # after a GTID event that does not mean BEGIN
 _INSIDE: Final = 2
 
 _NO_BEGIN: Final = -1
 
-# The second word of XA statements that open a transaction, and of those that end nothing.
+# The second word of XA statements that begin a transaction, and of those that end none.
 _XA_START = ("START", "BEGIN")
 _XA_END = ("END",)
 
 
 def with_inner_events(event: Event) -> Iterator[Event]:
-    """Yield the event, and behind a compressed transaction the events that are inside."""
+    """Yield the event, and after a compressed transaction its inner events."""
     yield event
     if isinstance(event.body, TransactionPayloadEvent):
         yield from event.body.events()
@@ -85,11 +85,11 @@ def rows_of(body: EventBody) -> RowsEvent | None:
 @final
 @dataclass(slots=True, init=False)
 class TransactionSpan:
-    """Where a transaction lies, and when its statements ran."""
+    """The position of a transaction, and the times of its statements."""
 
     file: str
     position: int  # of its first event
-    next_position: int  # behind its last event so far
+    next_position: int  # after its last event so far
     gtid: Gtid | MariadbGtid | None
     first_timestamp: int  # seconds since the epoch, of the earliest event
     last_timestamp: int  # of the latest event
@@ -103,7 +103,7 @@ class TransactionSpan:
         first_timestamp: int,
         last_timestamp: int,
     ) -> None:
-        """State the fields in their order; written out, because it runs for every transaction."""
+        """Set the fields in their order; written out, because it runs for every transaction."""
         self.file = file
         self.position = position
         self.next_position = next_position
@@ -113,13 +113,13 @@ class TransactionSpan:
 
     @property
     def id(self) -> str:
-        """The GTID, or `file:position` where there is none."""
+        """The GTID, or `file:position` if there is none."""
         return str(self.gtid) if self.gtid is not None else f"{self.file}:{self.position}"
 
 
 @final
 class TransactionBounds:
-    """Follows the events of one log, with those inside of compressed transactions."""
+    """Follows the events of one log, including inner events of compressed transactions."""
 
     def __init__(self) -> None:
         """Start outside of a transaction."""
@@ -129,8 +129,8 @@ class TransactionBounds:
     def receive(self, event: Event) -> bool:
         """Take the next event and return whether it ends the transaction in `span`.
 
-        `span` is the transaction that the event belongs to, None for one between transactions.
-        Most events are told by their type, so that they need not be decoded.
+        `span` is the transaction of the event, None for an event between transactions. For most
+        events the type is enough, so their bodies are not decoded.
         """
         meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
         if meaning == OTHER and _is_between(event.body):

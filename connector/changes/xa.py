@@ -5,8 +5,8 @@
     GTID │ XA START │ rows … │ XA END │ XA PREPARE          a group of its own, maybe long before
     GTID │ XA COMMIT or XA ROLLBACK                         another one
 
-The rows become changes of the group that commits them: that is where they took effect. What is
-prepared is named in the progress record, and a restart reads these groups again (`earlier_runs`).
+The rows become changes of the group that commits them, because they take effect there. The progress
+record names prepared groups, and a restart reads these groups again (`earlier_runs`).
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import RowsReceiver, SourceTransaction
 
-# Bytes of events that are kept in memory, of all prepared transactions.
+# Bytes of events of all prepared transactions that stay in memory.
 MEMORY_BYTES_MAX: Final = 32 * 1024 * 1024
 
 
 @final
 class PreparedGroup:
-    """What XA PREPARE left open."""
+    """A group that ended with XA PREPARE."""
 
     __slots__ = ("other_tables", "rows", "xid")
 
     def __init__(
         self, xid: str, rows: HeldRows | None, other_tables: list[tuple[str, str]]
     ) -> None:
-        """Hold `rows` of followed tables, None where there were none.
+        """Hold `rows` of followed tables, None if there were none.
 
-        `xid` is as XA statements have it, `X'6f6e65',X'',1`. `other_tables` are those, by database
-        and name, that had rows and were not followed.
+        `xid` has the form of XA statements, `X'6f6e65',X'',1`. `other_tables` are (database, table)
+        that had rows and are not followed.
         """
         self.xid = xid
         self.rows = rows
@@ -45,20 +45,20 @@ class PreparedGroup:
 
 @final
 class PreparedGroups:
-    """Those that wait for their outcome, by what XA statements call them."""
+    """The groups that wait for their outcome, by the ids of XA statements."""
 
     __slots__ = ("_groups", "_memory_bytes", "_memory_bytes_max")
 
     def __init__(
         self, groups: list[PreparedGroup], memory_bytes_max: i64 = MEMORY_BYTES_MAX
     ) -> None:
-        """Begin with `groups`; of the rows of all, `memory_bytes_max` bytes stay in memory."""
+        """Begin with `groups`; of all their rows, `memory_bytes_max` bytes stay in memory."""
         self._groups = {group.xid: group for group in groups}
         self._memory_bytes: i64 = 0
         self._memory_bytes_max: i64 = memory_bytes_max
 
     def add(self, group: PreparedGroup) -> None:
-        """Keep a group. Raises TransientError where there is no room for its rows."""
+        """Add a group. Raises TransientError if the disk is full."""
         rows = group.rows
         if rows is not None:
             if self._memory_bytes + rows.memory_bytes > self._memory_bytes_max:
@@ -67,7 +67,7 @@ class PreparedGroups:
         self._groups[group.xid] = group
 
     def take(self, xid: str) -> PreparedGroup | None:
-        """Return a group, which waits no longer; None where there is none of that name."""
+        """Remove and return a group; None if no group has that id."""
         group = self._groups.pop(xid, None)
         if group is not None and group.rows is not None:
             self._memory_bytes -= group.rows.memory_bytes
@@ -82,9 +82,10 @@ class PreparedGroups:
         *,
         commits: bool,
     ) -> bool:
-        """Hand on the rows of a group as those of `transaction`, which `commits` it, or drop them.
+        """Give the rows of a group to the receiver as those of `transaction`, or drop them.
 
-        False where it is to be committed, and may have had rows of `tables` that are not known.
+        They are dropped unless it `commits`. Returns False if a commit may have had unknown rows of
+        `tables`.
         """
         group = self.take(xid)
         if not commits:
@@ -98,7 +99,7 @@ class PreparedGroups:
         return True
 
     def close(self) -> None:
-        """Let go of the files in which rows wait."""
+        """Close the files that hold waiting rows."""
         for group in self._groups.values():
             if group.rows is not None:
                 group.rows.drop()

@@ -1,7 +1,7 @@
-"""What a run would meet at its start, by the code of a run, and without a trace.
+"""Finds the problems that a run would meet at its start, with the code of a run; changes nothing.
 
-Kafka is asked first, as a run does: where the stream stands is known from there. A server of the
-source is shown with each setting and grant that is needed, and the statement that fixes it.
+Kafka is checked first, as in a run, because it holds the position of the stream. For a source
+server, each needed setting and grant is shown with the statement that fixes it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _TABLES = """
 
 
 def check_pipeline(settings: Settings, console: Console, waiting: Console) -> list[ConnectorError]:
-    """Return what would end a run, or hold it up, at its start; the worst is the last.
+    """Return the problems that would end or delay a run at its start; the worst is the last.
 
-    What is found is shown on `console`, and what is being asked on `waiting`. Raises ConfigError.
+    `console` shows the findings, `waiting` the current question. Raises ConfigError.
     """
     check = _Check(settings, console, waiting)
     recovered = check.kafka()
@@ -62,7 +62,7 @@ def check_pipeline(settings: Settings, console: Console, waiting: Console) -> li
 
 
 class _Check:
-    """The questions in the order of a run; each that fails leaves a problem."""
+    """The checks in the order of a run; each failed check adds a problem."""
 
     def __init__(self, settings: Settings, console: Console, waiting: Console) -> None:
         self.problems: list[ConnectorError] = []
@@ -71,7 +71,7 @@ class _Check:
         self._waiting = waiting
 
     def kafka(self) -> Recovered | None:
-        """Return what earlier runs committed; None if that is not known."""
+        """Return the progress of earlier runs; None if it is not known."""
         kafka, name = self._settings.kafka, self._settings.name
         servers = ",".join(kafka.bootstrap_servers)
 
@@ -88,7 +88,7 @@ class _Check:
         return recovered
 
     def source(self, last: Progress | None) -> None:
-        """See whether one of the servers can go on after `last`, and show them all."""
+        """Check whether one of the servers can continue after `last`, and show them all."""
         servers = candidates(self._settings.source, last.source if last is not None else "")
         addresses = [address_of(server) for server in servers]
         chosen = self._asked(
@@ -97,7 +97,7 @@ class _Check:
         )
         if chosen is None:
             return
-        # A run does not ask those after the first that fits.
+        # A run uses the first suitable server and does not ask the others.
         for server in servers[addresses.index(chosen.address) + 1 :]:
             self._tell(f"asking source {address_of(server)}")
             try:
@@ -108,14 +108,14 @@ class _Check:
                 self._print(str(error), style="yellow")
 
     def servers(self) -> None:
-        """Show the servers, without asking whether they have what comes next."""
+        """Show the servers, without checking whether they have the next events."""
         for server in candidates(self._settings.source):
             self._asked(
                 f"asking source {address_of(server)}", partial(self._look_at_server, server)
             )
 
     def states(self, recovered: Recovered) -> None:
-        """See whether what was recovered can be read."""
+        """Check whether the recovered state can be read."""
         settings = self._settings
 
         def read() -> None:
@@ -131,7 +131,7 @@ class _Check:
             require(findings, server.place)
 
     def _asked(self, what: str, ask: Callable[[], _Answer]) -> _Answer | None:
-        """Tell what is done, do it, and keep the error that it ends by; then return None."""
+        """Show the current step and run it; if it raises, keep the error and return None."""
         self._tell(what)
         try:
             return ask()
@@ -151,7 +151,7 @@ class _Check:
         self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}")
         self._console.print(_table(findings))
         for finding in findings:
-            # What is missing is in the error.
+            # The error says what is missing.
             if not finding.ok and finding.severity is Severity.WARNING:
                 self._console.print(f"{finding.name}:", style="bold", end=" ")
                 self._print(finding.fix)
@@ -161,9 +161,9 @@ class _Check:
 
 
 def _check_tables(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
-    """Yield a finding for each pattern: one that matches nothing may be written wrongly.
+    """Yield a finding for each pattern: a pattern without a match may be a typing error.
 
-    An account without rights on tables sees none, and may follow them all the same.
+    An account without rights on tables sees none, but it can still follow them.
     """
     names = [(str(row["db"]), str(row["name"])) for row in server.query(_TABLES)]
     if all(database in SYSTEM_DATABASES for database, _ in names):

@@ -1,4 +1,4 @@
-"""How the command line names its commands, and answers a name that it does not have."""
+"""The order of the commands, and the answer to an unknown name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connector.settings.nearest import did_you_mean, nearest
 if TYPE_CHECKING:
     from typer import Context
 
-# `status` is no mistyped `stat`, which are as near as 0.8.
+# `status` is not a typing error for `stat`, although the two have a similarity of 0.8.
 _NEAR = 0.81
 
 
@@ -19,7 +19,7 @@ class Commands(TyperGroup):
     """Commands in the order in which they were added."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the first argument names; list all where there is none."""
+        """Return the command that the first argument names; if there is none, list all."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)

@@ -1,4 +1,4 @@
-"""`config`: the reference files that come with the package."""
+"""`config`: the reference files of the package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Reference(StrEnum):
     MARIADB = "mariadb.cnf"
 
     def text(self) -> str:
-        """Return what is in the file."""
+        """Return the content of the file."""
         configs = resources.files("connector") / "configs"
         folder = configs if self.value.endswith(".toml") else configs / "mysql"
         return (folder / self.value).read_text("utf-8")

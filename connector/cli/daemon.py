@@ -1,4 +1,4 @@
-"""`run` and `check`: the stream into Kafka, and what it needs."""
+"""`run` and `check`: the stream into Kafka, and a check of its conditions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from connector.settings.sections import LogSettings, Settings
 
-# 0 is a clean end, also after SIGTERM; the others are told apart by what a supervisor should do.
+# 0 is a clean end, also after SIGTERM; each other code needs a different action of a supervisor.
 EXIT_GAVE_UP = 1  # transient: retry.attempts_max was reached; starting again may help
 EXIT_CONFIG = 2  # the configuration or the arguments are wrong
-EXIT_DEFINITE = 3  # starting again cannot help; the text says what will
+EXIT_DEFINITE = 3  # a restart cannot help; the text says what can
 EXIT_STOPPED_HARD = 130
 
 ConfigPath = Annotated[
@@ -46,7 +46,7 @@ def run(
     """Stream changes into Kafka until SIGTERM or Ctrl-C.
 
     Exit codes: 0 stopped on request, 1 gave up on a transient error, 2 wrong configuration,
-    3 an error that starting again cannot mend.
+    3 an error that a restart cannot fix.
     """
     from connector.settings.loader import log_format  # noqa: PLC0415  # keeps --help fast
 
@@ -57,7 +57,7 @@ def run(
 
 
 def _failing_in_log(error: Exception, code: int) -> NoReturn:
-    """Log the failure, also one of the configuration that would have set up the log."""
+    """Log the failure, even an error of the configuration that would have set up the log."""
     from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
     from connector.settings.sections import LogSettings  # noqa: PLC0415  # keeps --help fast
 
@@ -66,7 +66,7 @@ def _failing_in_log(error: Exception, code: int) -> NoReturn:
 
 
 def _stream(config: Path, *, verbose: bool) -> None:
-    # What is loaded now stays to the end: no need to look for garbage in it, now or later.
+    # The objects loaded so far stay to the end, so the garbage collector need not look at them.
     gc.disable()
     try:
         from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
@@ -111,10 +111,10 @@ def _tell_start(config: Path, settings: Settings) -> None:
 
 
 def check(config: ConfigPath) -> None:
-    """Ask Kafka and the source whether `run` would start; nothing is changed by it.
+    """Check Kafka and the source: would `run` start? Nothing is changed.
 
-    It may be used while the pipeline runs. Exit codes: 0 ready, 1 transient: a server cannot be
-    reached or lags, 2 wrong configuration, 3 something that starting again cannot mend.
+    You can use it while the pipeline runs. Exit codes: 0 ready, 1 transient: a server cannot be
+    reached or lags, 2 wrong configuration, 3 an error that a restart cannot fix.
     """
 
     def report() -> None:
@@ -138,7 +138,7 @@ def check(config: ConfigPath) -> None:
 
 
 def loaded(config: Path) -> Settings:
-    """Return the settings of a command that has no log, and warn of a password that all may read.
+    """Return the settings for a command without a log; warn of a password that all users can read.
 
     Raises ConfigError with one line per wrong key.
     """
@@ -156,7 +156,7 @@ def loaded(config: Path) -> Settings:
 def exit_code_of(
     command: Callable[[], None], fail: Callable[[Exception, int], NoReturn] = fail
 ) -> None:
-    """Run a command; say by `fail` what it raises, and end with the code for that."""
+    """Run a command; on an error call `fail` with it, and end with its exit code."""
     try:
         command()
     except ConfigError as error:

@@ -47,8 +47,8 @@ def demo(
     """Show the whole pipeline on real servers: MySQL, Kafka, Spark, Delta. No Docker needed.
 
     Starts private servers, changes a small shop, kills the connector in the middle, and compares
-    every table row by row. Exit codes: 0 the mirror equals the source, else something differs or
-    failed.
+    every table row by row. Exit codes: 0 the mirror equals the source, otherwise there is a
+    difference or a failure.
     """
     try:
         from local_stack.demo import DemoOptions, run_demo  # noqa: PLC0415  # an extra
@@ -63,6 +63,6 @@ def demo(
         mysqld=mysqld,
         address=address,
     )
-    # The servers' client libraries report on standard error what the demo says better.
+    # The servers' client libraries repeat on standard error what the demo reports better.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     raise typer.Exit(run_demo(options))

@@ -37,7 +37,7 @@ _WRITING = "How it is written"
 
 @dataclass(frozen=True, slots=True)
 class WritingOptions:
-    """What the output looks like, and where it goes."""
+    """The form of the output, and its file."""
 
     output_format: Annotated[
         Format,
@@ -78,7 +78,7 @@ class WritingOptions:
 
 @dataclass(frozen=True, slots=True)
 class EventOptions:
-    """Which events are shown of those that the changes select."""
+    """Which of the selected events are shown."""
 
     types: Annotated[
         list[str],
@@ -137,8 +137,8 @@ def dump(
     Without a log name, --source reads from the server's first log to the end of its last.
 
     Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file
-    ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or a storage format
-    that is not read.
+    ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or an unsupported
+    storage format.
     """
     from connector.dump.dump import DumpOptions  # noqa: PLC0415  # keeps --help fast
     from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
@@ -173,7 +173,7 @@ def dump(
 
 
 def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: ChangeOptions) -> None:
-    """Refuse options that the format does not have."""
+    """Refuse options that the format does not support."""
     chosen = writing.output_format
     refuse_contradictions(
         {
@@ -204,7 +204,7 @@ def _run(
 
 
 def _refuse_a_log(output: Path, paths: Sequence[str]) -> None:
-    """Refuse to write over one of the files that are to be read."""
+    """Refuse to overwrite a log file that is to be read."""
     for path in map(Path, paths):
         if output.exists() and path.exists() and output.samefile(path):
             reason = f"--output {output}: this is a log that is to be read"

@@ -8,7 +8,7 @@ _BINLOG = "binlog-connector"
 
 
 def _examples(*examples: tuple[str, str]) -> str:
-    """Return a list of commands, each below what it is for."""
+    """Return a list of commands, each below its purpose."""
     # Two spaces end a line of Markdown.
     lines = [f"- {purpose}:  \n  `{_BINLOG} {command}`" for command, purpose in examples]
     return "\n".join(["**Examples**", "", *lines])

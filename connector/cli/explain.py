@@ -1,4 +1,4 @@
-"""`explain`: what an error code means, why it happens, and what to do."""
+"""`explain`: the meaning of an error code, its cause, and its fix."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _show(console: Console, code: ErrorCode) -> None:
 
 
 def shown(template: str) -> str:
-    """Return a template as people read it: `{ends:lines}` as <ends>."""
+    """Return a template in readable form: `{ends:lines}` as <ends>."""
     parts = []
     for literal, name, _, _ in Formatter().parse(template):
         parts.append(literal)

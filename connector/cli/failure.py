@@ -11,25 +11,25 @@ errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def tell(error: Exception) -> None:
-    """Say what went wrong."""
+    """Print an error on standard error."""
     errors.print("error:", style="bold red", end=" ")
     errors.print(str(error), markup=False)
 
 
 def fail(error: Exception, code: int) -> NoReturn:
-    """Say what went wrong and end with `code`."""
+    """Print an error and end with `code`."""
     tell(error)
     raise typer.Exit(code) from error
 
 
 def warn(text: str) -> None:
-    """Say what is no failure."""
+    """Print a warning."""
     errors.print("warning:", style="bold yellow", end=" ")
     errors.print(text, markup=False)
 
 
 def log_failure(error: Exception, code: int) -> NoReturn:
-    """Say what went wrong as the last line of a log for machines, and end with `code`."""
+    """Log the error as the last line of a log for machines, and end with `code`."""
     from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
 
     get_logger().error("failed", error=str(error), exit_code=code)

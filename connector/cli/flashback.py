@@ -47,13 +47,13 @@ def flashback(
 ) -> None:
     """Print the SQL that undoes the row changes of binlogs, newest first.
 
-    The logs must hold the columns' names (binlog_row_metadata=FULL) and whole rows
-    (binlog_row_image=FULL). Nothing is printed when something in between cannot be undone; read
-    the SQL before you run it, on tables that nobody else changes.
+    The logs must have the column names (binlog_row_metadata=FULL) and whole rows
+    (binlog_row_image=FULL). If any change cannot be undone, no SQL is printed. Read the SQL before
+    you run it, and run it while no other client changes the tables.
 
     Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file
-    ends inside an event (what is complete is undone), 3 corrupt, undecodable or not to be undone,
-    4 not a binlog, encrypted, or a storage format that is not read.
+    ends inside an event (complete transactions are undone), 3 corrupt, undecodable or impossible
+    to undo, 4 not a binlog, encrypted, or an unsupported storage format.
     """
     from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
 
@@ -93,7 +93,7 @@ def _undo(events: Generator[Event], options: SelectionOptions, omitted: frozense
                     if selection.finished:
                         break
         except LogTruncated as error:
-            # Every transaction that is complete stands before it.
+            # All complete transactions come before it.
             truncated = error
         output = LineOutput(sys.stdout.buffer)
         output.write(undo.statements())

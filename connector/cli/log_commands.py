@@ -1,7 +1,7 @@
-"""What the commands that read logs have in common: their exit codes.
+"""Exit codes of the commands that read logs.
 
-Everything that a user wrote wrongly ends with 1 here, not with the 2 of other commands: that says
-that a log is truncated.
+Wrong arguments end with 1 here, not with 2 as in other commands, because here 2 means a truncated
+log.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from connector.errors import (
 EXIT_ARGUMENTS = 1  # wrong arguments, or a log that cannot be opened
 EXIT_TRUNCATED = 2  # a file ends inside an event
 EXIT_CORRUPT = 3  # something is corrupt, or cannot be decoded
-EXIT_REFUSED = 4  # no binlog, encrypted, or a storage format that is not read
+EXIT_REFUSED = 4  # not a binlog, encrypted, or a storage format that is not read
 EXIT_INTERRUPTED = 130  # by Ctrl-C
-EXIT_NOBODY_READS = 141  # what was to read the output has ended, as `head` does
+EXIT_NOBODY_READS = 141  # the reader of the output has ended, as `head` does
 
 
 def exit_code_of(error: ConnectorError) -> int:
-    """Return how a command ends that met `error`."""
+    """Return the exit code for `error`."""
     if isinstance(error, LogTruncated):
         return EXIT_TRUNCATED
     if isinstance(error, LogRefused):
@@ -40,15 +40,15 @@ def exit_code_of(error: ConnectorError) -> int:
     return EXIT_CORRUPT
 
 
-# Click's UsageError, which typer has under changing names.
+# Click's UsageError, which has different names in versions of typer.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class LogCommand(TyperCommand):
-    """A command whose wrong arguments end with EXIT_ARGUMENTS."""
+    """A command that ends with EXIT_ARGUMENTS if its arguments are wrong."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse the arguments."""
+        """Parse the arguments; a usage error gets the exit code EXIT_ARGUMENTS."""
         try:
             return super().make_context(*args, **kwargs)
         except _UsageError as error:

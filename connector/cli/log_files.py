@@ -1,4 +1,4 @@
-"""The logs of a command, of files or of a server: their events, and the exit code."""
+"""The logs of a command, from files or from a server: their events, and the exit code."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 def opened_logs(
     names: Sequence[str] | None, server: ServerOptions, options: ReadingOptions
 ) -> Iterator[DumpedLog]:
-    """Return the logs that a command names: files, or those of a server.
+    """Return the logs of a command: files, or the logs of a server.
 
-    Raises ConfigError for options that contradict each other, and for a password that is not there.
+    Raises ConfigError for options that contradict each other, and for a missing password.
     """
     from connector.dump.logs import files, server_logs  # noqa: PLC0415  # keeps --help fast
 
@@ -55,14 +55,14 @@ def opened_logs(
 
 
 def refuse_contradictions(contradictions: dict[str, bool]) -> None:
-    """Raise ConfigError with the first text that is true."""
+    """Raise ConfigError with the first key whose value is true."""
     for reason, found in contradictions.items():
         if found:
             raise ConfigError(reason)
 
 
 def _password(url: str, variable: str | None) -> str | None:
-    """Return the password, None for that of the URL: asked for only where there is somebody."""
+    """Return the password, None for that of the URL; ask for it only on a terminal."""
     if variable is not None:
         password = os.environ.get(variable)
         if password is None:
@@ -80,7 +80,7 @@ def _password(url: str, variable: str | None) -> str | None:
 def events_of(logs: Iterable[DumpedLog], *, stop_position: int | None = None) -> Generator[Event]:
     """Yield the events of logs, in order; those of the last one up to `stop_position`.
 
-    On a terminal a bar shows how far that is, until this generator is closed.
+    On a terminal a bar shows the progress, until this generator is closed.
     """
     from connector.dump.gaps import Gap  # noqa: PLC0415  # keeps --help fast
     from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
@@ -100,13 +100,13 @@ def events_of(logs: Iterable[DumpedLog], *, stop_position: int | None = None) ->
                     if progress is not None:
                         progress.show(log.name, event.next_position, log.size)
                     if stop is not None and event.next_position >= stop:
-                        # What is behind it may be damaged.
+                        # The bytes after it may be damaged.
                         return
 
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """End the command with the exit code of what the block raises."""
+    """End the command with the exit code of the block's error."""
     try:
         yield
         sys.stdout.flush()
@@ -118,14 +118,14 @@ def exit_codes() -> Iterator[None]:
         _forget_output()
         raise typer.Exit(EXIT_NOBODY_READS) from None
     except OSError as error:
-        # What is read fails with one of our errors.
+        # Reading raises only our errors, so this error is one of writing.
         _forget_output()
         reason = f"cannot write: {error.strerror}"
         fail(ConfigError(reason), EXIT_ARGUMENTS)
 
 
 def _forget_output() -> None:
-    """Let what is left in the buffer, and cannot be written at exit either, go nowhere."""
+    """Drop the buffered output, which cannot be written at exit either."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Options that the commands which read logs share: records, whose fields typer shows."""
+"""Options that the commands for logs share: records whose fields typer shows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ VerifyChecksum = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Which server the logs are read from; none for files."""
+    """The server whose logs are read; none for files."""
 
     source: Annotated[
         str | None,
@@ -171,9 +171,9 @@ class ChangeOptions:
     ] = field(default_factory=list)
 
     def selection(self, types: Sequence[str] = ()) -> SelectionOptions:
-        """Return the selection that the options ask for, of events of `types`.
+        """Return the selection of these options, for events of `types`.
 
-        Raises ConfigError that names the option which is wrong.
+        Raises ConfigError that names the wrong option.
         """
         from connector.dump.selection import (  # noqa: PLC0415  # keeps --help fast
             SelectionOptions,
@@ -196,7 +196,7 @@ def _gtids(option: str, text: str | None) -> GtidSet | MariadbGtidSet | None:
         return None
     from connector.gtid import GtidSet, MariadbGtidSet  # noqa: PLC0415  # keeps --help fast
 
-    # MySQL writes a colon between server and numbers, MariaDB minus signs alone.
+    # MySQL writes a colon between server and numbers, MariaDB only minus signs.
     kind = GtidSet if ":" in text else MariadbGtidSet
     try:
         return kind.parse(text)

@@ -1,4 +1,4 @@
-"""What the daemon says while it runs: settings to one line for each thing that happened."""
+"""The log of the daemon: settings, then one line for each event of the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def configure_logging(settings: LogSettings) -> None:
-    """Send one line for each thing that happened to standard error."""
+    """Send the log to standard error, one line for each entry."""
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     renderer = (
         structlog.processors.JSONRenderer()
@@ -30,7 +30,7 @@ def configure_logging(settings: LogSettings) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    # The Kafka client's own log repeats what our errors say; it helps to find a fault.
+    # The Kafka client's own log repeats our errors; it helps to find a fault.
     client = logging.getLogger("kafka")
     client.setLevel(logging.INFO if level == logging.DEBUG else logging.CRITICAL)
     client.propagate = False
@@ -38,8 +38,8 @@ def configure_logging(settings: LogSettings) -> None:
 
 
 class _ClientHandler(logging.Handler):
-    """Writes what a library logs as lines of our log."""
+    """Writes the log of a library as lines of our log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line, of the lowest level: our errors say what matters of it."""
+        """Write one line of the lowest level, because our errors report the important facts."""
         structlog.get_logger().debug(record.getMessage(), logger=record.name)

@@ -9,8 +9,8 @@
     @grouped
     def stat(*, logs: LogNames = None, reading: Reading) -> None: ...
 
-Typer knows options as parameters of a function. `grouped` shows it the fields of the records in
-their place, and calls the command with the records.
+Typer reads options from the parameters of a function. `grouped` replaces each record by its fields
+for typer, and calls the command with the records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return `command` as typer takes it: with an option for each field of its records."""
+    """Return `command` for typer: with an option for each field of its records."""
     hints = get_type_hints(command, include_extras=True)
     given = inspect.signature(command).parameters
     groups = {name: hints[name] for name in given if is_dataclass(hints[name])}

@@ -1,4 +1,4 @@
-"""`quarantine list|show|replay`: what is kept back, why, and how it comes out again."""
+"""`quarantine list|show|replay`: the changes that are held back, the reasons, and their replay."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ quarantine = typer.Typer(
     epilog=examples.QUARANTINE,
 )
 
-# Where no terminal has a width of its own.
+# The width of the output if it is not a terminal.
 _WIDTH = 160
 _LOOK_SECONDS = 0.5
-# A pipeline that runs takes a request up within this time.
+# A running pipeline accepts a command within this time.
 _TAKEN_UP_SECONDS = 10.0
 
 TableName = Annotated[
@@ -57,7 +57,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 @quarantine.command(name="list", epilog=examples.QUARANTINE_LIST)
 def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
-    """List what is kept back: tables and keys, since when, how many changes, and why."""
+    """List the changes that are held back: tables and keys, since when, how many, and why."""
 
     def report() -> None:
         fences = _fences(loaded(config))
@@ -70,7 +70,7 @@ def list_fences(config: ConfigPath, as_json: AsJson = False) -> None:
             console.print("nothing is kept back")
             return
         console.print(_table(fences), width=None if console.is_terminal else _WIDTH)
-        # Whole lines, which a terminal wraps and a person can copy; most keys share their reason.
+        # Whole lines, which a terminal wraps and a user can copy; most keys have the same reason.
         for name, reason in dict.fromkeys((fence.name, fence.reason) for fence in fences):
             console.print(f"{name}:", style="bold", end=" ", markup=False)
             console.print(reason, markup=False, soft_wrap=True)
@@ -109,9 +109,9 @@ def show(
     limit: Annotated[int, typer.Option("--limit", min=1, help="Records that are shown.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show records of the quarantine, decoded as far as they can be.
+    """Show records of the quarantine, decoded as far as possible.
 
-    Where a column cannot be read, its bytes are shown with those around it.
+    If a column cannot be read, its bytes and those around it are shown.
     """
 
     def report() -> None:
@@ -147,22 +147,22 @@ def show(
 
 
 def _is_of(record: QuarantineRecord, name: str, key: str | None, database: Fence | None) -> bool:
-    """Return whether a record is of a table, or of the fence of its whole database."""
+    """Return whether a record belongs to a table, or to the fence of its whole database."""
     of = f"{record['database']}.{record['table']}"
     if database is not None and of == database.name:
-        # The statement may have changed each table, and each key.
+        # The statement may have changed every table and every key.
         return int(record["seq"]) >= int(database.since_seq)
     return of == name and (key is None or any(key in row["keys"] for row in record["rows"]))
 
 
 @quarantine.command(epilog=examples.QUARANTINE_REPLAY)
 def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
-    """Write what is kept back of a table, or of one key, again, and lift the fence.
+    """Write the held changes of a table, or of one key, and lift the fence.
 
-    The running pipeline does it; where none runs, the next one does.
+    The running pipeline does it; if none runs, the next start does it.
 
-    Exit codes: 0 written, 1 the pipeline has not answered, or Kafka cannot be reached, 2 nothing of
-    it is kept back, 3 something still cannot be written, and stays; or the table is to be copied,
+    Exit codes: 0 written, 1 the pipeline has not answered, or Kafka cannot be reached, 2 no change
+    is held back, 3 a change still cannot be written and stays; or the table must be copied again,
     because a fence has ended its copy.
     """
 
@@ -192,10 +192,10 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
 
 
 def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
-    """Wait for the outcome of a replay, and say it."""
+    """Wait for the outcome of a replay, and print it."""
     console = Console()
     name = wanted[0].name
-    # Others of the table may be set meanwhile.
+    # Meanwhile, other fences of the table may be set.
     known = {(fence.name, fence.key, fence.since_seq) for fence in wanted}
     taken_up = False
     asked = time.monotonic()
@@ -240,7 +240,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
 
 
 def _require_copy(settings: Settings, config: Path, name: str) -> None:
-    """Tell where rows of a table are missing that no replay brings."""
+    """Print where rows of a table are missing that no replay brings back."""
     from connector.snapshot.failed_copies import copy_has_failed  # noqa: PLC0415  # keeps --help fast
 
     if copy_has_failed(settings.kafka, settings.name, name):

@@ -1,4 +1,4 @@
-"""`snapshot`: tables are copied anew by the running pipeline."""
+"""`snapshot`: the running pipeline copies tables again."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from connector.snapshot.copy_request import CopyRequest, StateWatch
     from connector.snapshot.table_state import TableState
 
-# A pipeline that runs takes a request up at the end of the source transaction that it delivers.
+# A running pipeline accepts a command at the end of the current source transaction.
 _TAKEN_UP_SECONDS = 15.0
-# A copy that goes on tells more often: a SELECT may take half of that by default.
+# A running copy reports more often: by default a SELECT may take half of that time.
 _SILENT_SECONDS = 60.0
 
 
@@ -51,13 +51,13 @@ def snapshot(
         ),
     ] = "",
 ) -> None:
-    """Copy tables anew while the stream goes on, and show how far that is.
+    """Copy tables again while the stream continues, and show the progress.
 
-    The running pipeline does it; Ctrl-C ends the display alone. Without --where, all rows are taken
+    The running pipeline does it; Ctrl-C ends only the display. Without --where, all rows are taken
     back first, and fences of the tables are lifted.
 
     Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
-    pattern matches nothing or --where is no condition, 3 a table cannot be copied.
+    pattern matches no table or --where is not a condition, 3 a table cannot be copied.
     """
 
     def ask_and_show() -> None:
@@ -84,7 +84,7 @@ def snapshot(
 
 
 def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
-    """Show the copies until they are over; return the exit code."""
+    """Show the copies until they end; return the exit code."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -152,7 +152,7 @@ def _are_over(asked: CopyRequest, states: dict[tuple[str, str], TableState]) -> 
 def _total(state: TableState) -> int | None:
     if not state.under_way:
         return state.rows
-    # An estimate that is passed tells no longer how many there are.
+    # An estimate that has been exceeded says nothing about the number of rows.
     return state.estimated_rows if state.estimated_rows > state.rows else None
 
 

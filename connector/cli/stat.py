@@ -1,4 +1,4 @@
-"""`stat`: what is in logs, counted."""
+"""`stat`: counts of what logs contain."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from connector.stat.statistics import Statistics
 
 
-# Where no terminal has a width of its own, GTIDs and file names fit.
+# Without a terminal, this width has room for GTIDs and file names.
 _FILE_WIDTH = 140
 
 
 class StatFormat(StrEnum):
-    """What the counts look like."""
+    """The form of the counts."""
 
     TABLE = "table"
     JSON = "json"
@@ -41,13 +41,13 @@ def stat(
     ] = StatFormat.TABLE,
     verify_checksum: VerifyChecksum = True,
 ) -> None:
-    """Count what is in binlogs: events by type, tables by rows, the largest transactions, times.
+    """Count the contents of binlogs: events by type, rows by table, large transactions, times.
 
-    What was counted before an error is shown, too.
+    The counts are shown even if an error ends the reading.
 
     Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file
-    ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or a storage format
-    that is not read.
+    ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or an unsupported
+    storage format.
     """
     from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
     from connector.stat.statistics import Statistics  # noqa: PLC0415  # keeps --help fast

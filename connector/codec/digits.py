@@ -1,8 +1,8 @@
 """Numbers become decimal digits at the end of a `BytesWriter`.
 
-The text of a row is mostly digits: they go where they belong, the highest first, without a `str` or
-a format in between. Two, four or eight of them are made side by side in one word, by products that
-stand for the division of each part by 100 or 10, and are stored at once.
+The text of a row is mostly digits. They are written directly to their place, the highest first,
+without a `str` or a format. Two, four or eight digits are computed side by side in one word, with
+multiplications that replace the division of each part by 100 or 10, and are stored at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INT64_MIN_TEXT: Final = b"-9223372036854775808"
 
 
 def put_uint(out: BytesWriter, value: i64) -> None:
-    """Append a number that is not negative."""
+    """Append a number that is not negative in decimal digits, without leading zeros."""
     if value < 10:
         out.append(u8(_ZERO + value))
     elif value < 100:
@@ -54,7 +54,7 @@ def put_uint(out: BytesWriter, value: i64) -> None:
 
 
 def put_int(out: BytesWriter, value: i64) -> None:
-    """Append a number."""
+    """Append a number with its sign in decimal digits."""
     if value >= 0:
         put_uint(out, value)
     elif value == _INT64_MIN:
@@ -65,7 +65,7 @@ def put_int(out: BytesWriter, value: i64) -> None:
 
 
 def put_uint64(out: BytesWriter, value: i64) -> None:
-    """Append a number of 64 bits without a sign, which was read as one that has it."""
+    """Append an unsigned number of 64 bits that was read as a signed one."""
     if value >= 0:
         put_uint(out, value)
     else:
@@ -73,13 +73,13 @@ def put_uint64(out: BytesWriter, value: i64) -> None:
 
 
 def put_2(out: BytesWriter, value: i64) -> None:
-    """Append two digits of a number below 100."""
+    """Append exactly two digits of a number below 100."""
     tens = value * _TENTH >> _TENTH_BITS
     write_i16_le(out, i16(tens | (value - tens * 10) << 8 | 0x3030))
 
 
 def put_4(out: BytesWriter, value: i64) -> None:
-    """Append four digits of a number below 10,000."""
+    """Append exactly four digits of a number below 10,000."""
     hundreds = value * _HUNDREDTH >> _HUNDREDTH_BITS
     pairs = hundreds | (value - hundreds * 100) << 16
     tens = pairs * _TENTH >> _TENTH_BITS & 0x000F_000F
@@ -87,7 +87,7 @@ def put_4(out: BytesWriter, value: i64) -> None:
 
 
 def put_8(out: BytesWriter, value: i64) -> None:
-    """Append eight digits of a number below 100,000,000."""
+    """Append exactly eight digits of a number below 100,000,000."""
     high = value // 10_000
     fours = high | (value - high * 10_000) << 32
     hundreds = fours * _HUNDREDTH >> _HUNDREDTH_BITS & 0x0000_007F_0000_007F
@@ -97,7 +97,7 @@ def put_8(out: BytesWriter, value: i64) -> None:
 
 
 def put_padded(out: BytesWriter, value: i64, digits: i64) -> None:
-    """Append a number of at most `digits` digits, with zeros in front."""
+    """Append exactly `digits` digits, with leading zeros; the number must not have more."""
     if digits >= 8:
         high = value // 100_000_000
         if digits > 8:

@@ -1,7 +1,7 @@
 r"""Text becomes the inside of a JSON string, as `json.dumps` with `ensure_ascii=False` writes it.
 
-`"`, `\` and control characters are escaped, the latter as `\n` or `\u001f`; everything else stands
-for itself.
+`"`, `\` and control characters are escaped, the latter as `\n` or `\u001f`; everything else stays
+as it is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _escaped(text: str) -> str:
     return encode_basestring(text)[1:-1]
 
 
-# What stands for a byte that is escaped: in a string, and in the text of one that is in a string.
+# The escapes by byte: in a string, and in the text of a string inside of a string.
 ONCE: Final = [_escaped(chr(code)).encode() for code in range(_BACKSLASH + 1)]
 TWICE: Final = [_escaped(_escaped(chr(code))).encode() for code in range(_BACKSLASH + 1)]
 
@@ -46,9 +46,9 @@ def quoted(text: str) -> bytes:
 def put_utf8(
     out: BytesWriter, data: bytes, start: i64, end: i64, escapes: list[bytes] = ONCE
 ) -> bool:
-    """Append what a JSON string holds of `data[start:end]`; return whether this is UTF-8.
+    """Append `data[start:end]` escaped for a JSON string; return whether it is UTF-8.
 
-    Where it is not, some of it may have been appended.
+    If it is not, a part of it may have been appended.
     """
     at = start
     while at < end:
@@ -80,7 +80,7 @@ def put_utf8(
 
 
 def put_written(out: BytesWriter, text: BytesWriter) -> None:
-    """Append what a JSON string holds of text that has been written as UTF-8."""
+    """Append text, already valid UTF-8, escaped for a JSON string."""
     end: i64 = len(text)
     at: i64 = 0
     while at < end:
@@ -93,10 +93,10 @@ def put_written(out: BytesWriter, text: BytesWriter) -> None:
 
 
 def _is_plain(word: i64) -> bool:
-    """Return whether eight bytes are ASCII and need no escape, looking at all of them together."""
+    """Return whether eight bytes are ASCII without an escape; all are tested together."""
     if (word | word >> 1) & _NO_CONTROLS != _NO_CONTROLS:
         return False
-    # A byte that becomes 0 borrows from its highest bit, which ASCII does not have.
+    # A byte that becomes 0 borrows from its highest bit, which is 0 in ASCII.
     quotes = (word ^ _QUOTES) - _ONES
     backslashes = (word ^ i64(_HALF_BACKSLASHES) << 1) - _ONES
     high_bits = word | quotes | backslashes
@@ -125,7 +125,7 @@ def _put_character(out: BytesWriter, data: bytes, at: i64, length: i64) -> None:
 
 
 def character_length(data: bytes, at: i64, end: i64) -> i64:
-    """Return the bytes of the character of two bytes or more at `at`; 0 where there is none."""
+    """Return the length of the character at `at`, from two bytes on; 0 if there is none."""
     first: i64 = data[at]
     if first < _TWO or first > _FOUR_LAST:
         return 0

@@ -1,4 +1,4 @@
-"""A cursor over one whole payload: MySQL's basic types, none of them beyond its end.
+"""A cursor over one whole payload: MySQL's basic types; no read goes past the end.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_data_types.html
 """
@@ -28,7 +28,7 @@ _WORD_RANGE: Final = 1 << 64
 class PayloadReader:
     """Reads MySQL's integers, strings and bitmaps from the front of `data[offset:end]`.
 
-    Every `read_*` moves the cursor behind what it returns, or raises `TruncatedPayload`
+    Every `read_*` moves the cursor past what it returns, or raises `TruncatedPayload`
     and leaves the cursor where it was.
     """
 
@@ -46,7 +46,7 @@ class PayloadReader:
         return self.end - self.offset
 
     def take(self, length: i64) -> i64:
-        """Move behind `length` bytes, and return where they start in `data`."""
+        """Move past `length` bytes, and return where they start in `data`."""
         start = self.offset
         if length < 0 or length > self.end - start:
             raise TruncatedPayload(length, start, self.end)
@@ -163,7 +163,7 @@ class PayloadReader:
         return self.read_bytes(self.end - self.offset)
 
     def read_lenenc_bytes(self) -> bytes:
-        """Read a length-encoded integer and that many bytes."""
+        """Read a length-encoded integer and as many bytes as it says."""
         start = self.offset
         try:
             return self.read_bytes(self.read_lenenc())
@@ -172,19 +172,19 @@ class PayloadReader:
             raise
 
     def skip(self, length: int) -> None:
-        """Move behind `length` bytes."""
+        """Move past `length` bytes."""
         self._take_any(length)
 
     def _take_any(self, length: int) -> i64:
-        """Take `length` bytes, which may be more than a native number holds."""
-        # An int, so that they do not meet as native numbers.
+        """Take `length` bytes; the number may be larger than a native one."""
+        # An int, because native numbers would overflow here.
         remaining: int = self.end - self.offset
         if length > remaining:
             raise TruncatedPayload(length, self.offset, self.end)
         return self.take(length)
 
     def _little_endian(self, start: i64, length: i64) -> i64:
-        """Return the integer of up to seven bytes at `start`, which have been taken."""
+        """Return the integer of up to seven bytes at `start`; `take` has checked its end."""
         data = self.data
         value: i64 = 0
         at = start + length

@@ -1,4 +1,4 @@
-"""The dump: logs are read, selected from, and written as lines.
+"""The dump: logs are read, events are selected and written as lines.
 
     files or a server ──reader──▶ events ──selection──▶ events ──writer──▶ lines ──▶ a file, a pipe
 
@@ -39,11 +39,11 @@ _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """What is written, and how."""
+    """The form of the output."""
 
     format: Format = Format.TEXT
     selection: SelectionOptions = field(default_factory=SelectionOptions)
-    stop_position: int | None = None  # of the last log
+    stop_position: int | None = None  # follow the last log
     hexdump: bool = False  # text
     apply_diffs: bool = False  # json
     topic_prefix: str = ""  # envelope
@@ -60,7 +60,7 @@ class Dump:
         report: Callable[[Gap], None],
         progress: ReadingProgress | None = None,
     ) -> None:
-        """Write to `output`, and tell `report` what cannot be read where that is no end."""
+        """Write to `output`; tell `report` about unreadable parts that do not end the dump."""
         self._output = output
         self._report = report
         self._progress = progress
@@ -69,7 +69,7 @@ class Dump:
         self._writer = _writer(options)
         selection = options.selection
         if options.format is Format.ENVELOPE:
-            # Changes of other tables count in the sequence numbers, so the writer leaves them out.
+            # Changes of other tables count in the sequences, so the writer must see them.
             selection = replace(selection, tables=None)
         self._selection = Selection(selection)
         self.damaged = False  # whether there were gaps
@@ -77,7 +77,7 @@ class Dump:
     def run(self, logs: Iterable[DumpedLog]) -> None:
         """Write the events of `logs`.
 
-        Raises what reading raises; the lines of every event before that are written.
+        Raises the errors of reading; the lines of all events before an error are written.
         """
         try:
             self._output.write(self._writer.begin())
@@ -86,7 +86,7 @@ class Dump:
                 if self._selection.finished:
                     break
         except BaseException:
-            # Lets go of what the writer holds.
+            # Closes the files of the writer.
             self._writer.end()
             self._output.flush()
             raise
@@ -107,7 +107,7 @@ class Dump:
                     end = event.next_position
                 if self._progress is not None:
                     self._progress.show(log.name, end, log.size)
-                # What is behind the end may be damaged, or not be there yet.
+                # The bytes after the end may be damaged, or not written yet.
                 if self._selection.finished or (stop is not None and end >= stop):
                     return
 
@@ -117,14 +117,14 @@ class Dump:
             shown = shown or selected is event
             try:
                 lines = self._writer.event(selected)
-                # With gaps ahead, no half of an event is shown.
+                # If there may be gaps, an event is shown completely or not at all.
                 self._output.write(list(whole(lines)) if self._recover else lines)
             except DecodeError as error:
                 if not self._recover:
                     raise
                 self._gap(_gap_of(error, selected))
         if not shown and isinstance(event.body, _START_EVENTS):
-            # Not shown, but what follows is written by it.
+            # Not shown, but the writer needs it for later events.
             for _ in self._writer.event(event):
                 pass
 
@@ -149,6 +149,6 @@ def _now_us() -> int:
 
 
 def _gap_of(error: DecodeError, event: Event) -> Gap:
-    """Return the gap that an event leaves whose rows cannot be read."""
+    """Return the gap for an event whose rows cannot be read."""
     why = error.reason if isinstance(error, EventError) else error
     return Gap(event.file, event.position, event.next_position, why)

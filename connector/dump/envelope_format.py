@@ -4,8 +4,8 @@
 
     {"topic": …, "key": … or null, "value": … or null, "headers": {name: text, …}}
 
-Keys and values are the records' own JSON; the key of a schema record is text. As in Kafka, a
-transaction is visible once it is complete: one that the log breaks off has no records.
+Keys and values are the JSON of the records; the key of a schema record is text. As in Kafka, a
+transaction is visible once it is complete: an incomplete one at the end of a log has no records.
 
 The order of the records is made from the number at the end of a log's name. A file without one, and
 standard input, is called NAME.000001, NAME.000002, … in the order in which such files are given.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
 
-# Of an open transaction that are kept in memory; the rest waits in a temporary file.
+# Bytes of an open transaction that stay in memory; the rest waits in a temporary file.
 _HELD_BYTES_MAX = 16 * 1024 * 1024
 
 
@@ -48,7 +48,7 @@ class EnvelopeWriter:
     """Writes the records of followed tables."""
 
     def __init__(self, prefix: str, tables: TableFilter, now_us: Callable[[], int]) -> None:
-        """Begin a stream; `now_us` tells the time of encoding, microseconds since the epoch."""
+        """Begin a stream; `now_us` returns the time of encoding, microseconds since the epoch."""
         self._prefix = prefix
         self._held = _HeldLines(prefix)
         self._changes = _Changes(now_us)
@@ -56,7 +56,7 @@ class EnvelopeWriter:
         self._files = _FileNumbers()
 
     def begin(self) -> Iterable[str]:
-        """Return what stands before the first record: nothing."""
+        """Return no lines: the records need no head."""
         return ()
 
     def event(self, event: Event) -> Iterator[str]:
@@ -76,7 +76,7 @@ class EnvelopeWriter:
             yield from self._held.release(rows=rows)
 
     def end(self) -> Iterable[str]:
-        """Return what stands behind the last record: nothing."""
+        """Return no lines; an open transaction is dropped."""
         self._held.close()
         return ()
 
@@ -90,13 +90,13 @@ class EnvelopeWriter:
 
 
 class _Changes(ChangeReceiver):
-    """Has the changes encoded, and takes note of the end of their transaction."""
+    """Gives the changes to the encoder, and notes the end of their transaction."""
 
     def __init__(self, now_us: Callable[[], int]) -> None:
         self._now_us = now_us
         self.encoder: RecordEncoder | None = None  # from the first event on
         self.complete = False
-        self.taken_back = False  # whether the rows of the transaction at hand were rolled back
+        self.taken_back = False  # whether the rows of the current transaction were rolled back
 
     def rows(self, change: RowsChange) -> None:
         assert self.encoder is not None
@@ -120,7 +120,7 @@ class _Changes(ChangeReceiver):
 
 
 class _HeldLines(RecordTarget):
-    """Keeps the lines of a transaction until it is complete."""
+    """Holds the lines of a transaction until it is complete."""
 
     def __init__(self, prefix: str) -> None:
         self._schema_topic = schema_topic(prefix)
@@ -144,7 +144,7 @@ class _HeldLines(RecordTarget):
         )
 
     def release(self, *, rows: bool) -> Iterator[str]:
-        """Yield the lines, without `rows` those of schemas alone, and forget them."""
+        """Yield and drop the lines; without `rows`, only those of schemas."""
         self._file.seek(0)
         schema = f'{{"topic":{json.dumps(self._schema_topic)},'
         for line in self._file:
@@ -154,7 +154,7 @@ class _HeldLines(RecordTarget):
         self._file.truncate()
 
     def close(self) -> None:
-        """Forget the lines."""
+        """Drop the lines."""
         self._file.close()
 
 
@@ -162,12 +162,12 @@ class _FileNumbers:
     """Gives a number to each file whose name ends in none."""
 
     def __init__(self) -> None:
-        self._given = ""  # as the file at hand is called,
-        self._name = ""  # and with its number
+        self._given = ""  # name of the current file,
+        self._name = ""  # and the same with a number
         self._count = 0
 
     def numbered(self, event: Event) -> Event:
-        """Return the event, in a file that has a number."""
+        """Return the event with a file name that ends in a number."""
         if event.file != self._given or event.position == FIRST_POSITION:
             self._given = event.file
             self._name = self._with_number(event.file)

@@ -1,4 +1,4 @@
-"""What an event is to a selection: a part of the log, of a transaction, or a change of some tables.
+"""The part of an event for a selection: about the log, about a transaction, or a change of tables.
 
 The tables of a row change are known. Those of a statement are known as far as its text names them
 (DDL), else by the databases that the server lists with it, else by its default database.
@@ -40,7 +40,7 @@ GTID_EVENTS = (GtidEvent, GtidTaggedEvent, AnonymousGtidEvent, MariadbGtidEvent)
 class Scope(Enum):
     """The part that an event plays."""
 
-    LOG = auto()  # of the log itself: its format, its end, what stands in earlier logs
+    LOG = auto()  # about the log: its format, its end, the contents of earlier logs
     OPENS = auto()  # begins a transaction: its GTID, BEGIN
     WITHIN = auto()  # steers the transaction: SAVEPOINT
     PREFIX = auto()  # belongs to the change that follows it
@@ -81,7 +81,7 @@ def scope_of(body: EventBody) -> Scope:
     if isinstance(body, _CHANGES):
         return Scope.CHANGE
     if isinstance(body, PartialRowDataEvent):
-        # The last fragment completes the rows; which table they are of is not known before.
+        # The last fragment completes the rows; only then the table is known.
         return Scope.PREFIX if body.rows_event is None else Scope.CHANGE
     if isinstance(body, _PREFIXES):
         return Scope.PREFIX
@@ -100,15 +100,15 @@ def _scope_of_statement(query: str) -> Scope:
     kind = classify(query).kind
     if kind is not StatementKind.XA:
         return _CONTROL.get(kind, Scope.CHANGE)
-    # XA START and XA END stand around the rows, XA COMMIT and XA ROLLBACK alone.
+    # XA START and XA END are around the rows, XA COMMIT and XA ROLLBACK are alone.
     verb = query.split(maxsplit=2)[1].upper()
     return {"START": Scope.OPENS, "END": Scope.WITHIN}.get(verb, Scope.CLOSES)
 
 
 def touches(body: EventBody, tables: TableFilter) -> bool:
-    """Return whether the change, or the table map, is one of `tables`.
+    """Return whether the change or the table map concerns one of `tables`.
 
-    The blocks of a file that LOAD DATA reads name no table: they always are.
+    The blocks of a file of LOAD DATA name no table, so they always do.
     """
     rows = rows_of(body)
     if rows is not None:

@@ -1,4 +1,4 @@
-"""Bytes of a log become the place of the next event in them, where the way there is damaged.
+"""Searches the bytes of a damaged log for the position of the next event.
 
 ::
 
@@ -6,9 +6,9 @@
                is known            ends in    is this         of the event is right, or, without
                                    the file   place           checksums, a header or the end follows
 
-Where no event says this place, bytes may have been lost or added, so one that is right in all else
-is looked for. Headers of MariaDB inside a transaction may leave `log_pos` 0, those of a relay log
-speak of other files, and in format v1 they have none.
+If no event states this position, bytes may have been lost or added. Then the search accepts an
+event that is right in everything else. Headers of MariaDB inside a transaction may have `log_pos`
+0, those of a relay log refer to other files, and in format v1 headers have none.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ class EventSearch:
     """Looks for events in an open, seekable file."""
 
     def __init__(self, log: BinaryIO, version: BinlogVersion) -> None:
-        """Look in `log`, a binlog of this format."""
+        """Search `log`, a binlog of this format."""
         self.end = log.seek(0, SEEK_END)
-        self.checksums = False  # whether each event ends with one
+        self.checksums = False  # whether each event ends in a checksum
         self._log = log
         self._version = version
         v1 = version is BinlogVersion.V1
         self.header_length = V1_HEADER_LENGTH if v1 else HEADER_LENGTH
 
     def read(self, position: int, length: int) -> bytes:
-        """Return the bytes that are there, at most `length`."""
+        """Return at most `length` bytes, as many as exist."""
         self._log.seek(position)
         return self._log.read(length)
 
     def size_at(self, position: int) -> int | None:
-        """Return the size of the event at `position`, None where none is for certain."""
+        """Return the size of the event at `position`, None if no event is certain there."""
         header = self.read(position, self.header_length)
         if not self._is_event(header, position, placed=self._version is not BinlogVersion.V1):
             return None
         return int(_TYPE_AND_SIZE.unpack_from(header)[1])
 
     def first_behind(self, position: int) -> int:
-        """Return where the first event behind `position` starts; the file's end without one."""
+        """Return the start of the first event after `position`; the file's end without one."""
         for placed in (True, False):
             for candidate, header in self._candidates(position + 1):
                 if self._is_event(header, candidate, placed=placed):
@@ -73,9 +73,9 @@ class EventSearch:
         return self.end
 
     def _candidates(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """Yield every place where a header may stand, and the header."""
+        """Yield every position where a header is possible, with the header."""
         length = self.header_length
-        # No size is larger than the rest of the file: for most files that is one value of 256.
+        # No size exceeds the rest of the file: in most files its highest byte has one value only.
         highest = re.escape(bytes((min(self.end - start, _WRAP - 1) >> 24,)))
         pattern = re.compile(
             rb"(?=.{%d}[%s].{%d}[\x00-%s].{%d})"
@@ -114,12 +114,12 @@ class EventSearch:
             return False
         (log_pos,) = _LOG_POS.unpack_from(header)
         if self._version is not BinlogVersion.V4:
-            # Up to v3 it is the start of the event.
+            # Up to v3, log_pos is the start of the event.
             return bool(log_pos == position % _WRAP)
         return log_pos == (position + size) % _WRAP or (log_pos == 0 and self.checksums)
 
     def _follows(self, header: bytes, next_header: bytes) -> bool:
-        """Return whether the places that two headers speak of are one behind the other."""
+        """Return whether the positions in two headers are consecutive."""
         if self._version is BinlogVersion.V1:
             return True
         (log_pos,) = _LOG_POS.unpack_from(header)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Format(StrEnum):
-    """What a dump looks like."""
+    """The form of a dump's output."""
 
     EVENTS = "events"
     TEXT = "text"

@@ -1,7 +1,7 @@
-"""A damaged log becomes the events that can be read, and the gaps between them.
+"""The readable events of a damaged log, and the gaps between them.
 
-What an event needs from before a gap is not taken from there, but for the format description: rows
-whose table map was lost are a gap of their own.
+After a gap, only the format description is kept from the events before it: rows whose table map was
+lost are another gap.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.errors import ConnectorError
 
-# Of the first event, to tell the format by.
+# Bytes of the first event that show the format.
 _FIRST_EVENT_BYTES = 21
 _SIZE = slice(SIZE_OFFSET, SIZE_END)
 _WRAP = 1 << 32
@@ -41,7 +41,7 @@ class Gap:
 
     @property
     def error(self) -> DecodeError:
-        """What is missing, and why."""
+        """The error that says which bytes are missing, and why."""
         return DecodeError(
             log_files.GAP,
             file=self.file,
@@ -56,9 +56,9 @@ class LogRecovery:
     """One pass over one log, from an open seekable file."""
 
     def __init__(self, log: BinaryIO, file: str, *, verify_checksum: bool = True) -> None:
-        """Read `log`, behind whose magic number the events start; `file` is how it is called.
+        """Read `log`, whose events start after its magic number; `file` is its name.
 
-        Raises LogTruncated when it has no first event.
+        Raises LogTruncated if it has no first event.
         """
         log.seek(FIRST_POSITION)
         first = log.read(_FIRST_EVENT_BYTES)
@@ -68,14 +68,14 @@ class LogRecovery:
         self._verify_checksum = verify_checksum
         self._version = detect_version(first)
         self._search = EventSearch(log, self._version)
-        self._description = b""  # the event that describes what follows it
-        self._ends_are_known = False  # by the headers; checksums tell more
+        self._description = b""  # the event that describes the events after it
+        self._ends_are_known = False  # by the headers; checksums are more certain
 
     def events(self, start_position: int = FIRST_POSITION) -> Iterator[Event | Gap]:
-        """Yield what can be read: the first event, and what is at `start_position` or behind it.
+        """Yield the readable events, the first one and those from `start_position` on, and gaps.
 
-        Raises LogTruncated at the end of a file that ends inside an event, LogRefused where the log
-        is encrypted, and any of these or EventError for the first event.
+        Raises LogTruncated at the end of a file that ends inside an event, LogRefused if the log is
+        encrypted, and any of these or EventError for the first event.
         """
         position = FIRST_POSITION
         decoder = self._decoder_at(position)
@@ -93,7 +93,7 @@ class LogRecovery:
                 decoder = self._decoder_behind_gap(following)
             except EventError as error:
                 if position == FIRST_POSITION:
-                    # Without it all that follows would be gaps.
+                    # Without the format, everything after it would be gaps.
                     raise
                 following = self._behind(position)
                 why = DecodeError(log_files.GAP_EVENT, event=error.event_name, why=error.reason)
@@ -112,7 +112,7 @@ class LogRecovery:
     def _check_place(self, event: Event) -> None:
         """Refuse an event without checksum that does not end where its header says."""
         if not self._ends_are_known or isinstance(event.body, FormatDescriptionEvent):
-            # That of a relay log is followed by that of the source.
+            # The format description of a relay log is followed by that of the source.
             return
         log_pos = event.header.log_pos
         if log_pos not in (0, event.next_position % _WRAP):
@@ -128,18 +128,18 @@ class LogRecovery:
         self._description = event.data
         checksums = body.checksum_algorithm is ChecksumAlgorithm.CRC32
         self._search.checksums = checksums
-        # Not in a relay log, whose headers speak of other files.
+        # Not in a relay log, whose headers refer to other files.
         placed = event.header.log_pos == event.next_position
         self._ends_are_known = placed and not checksums
 
     def _decoder_behind_gap(self, position: int) -> EventDecoder:
         if self._search.size_at(position) is None:
-            # Bytes were lost or added: from here on headers speak of places that were.
+            # Bytes were lost or added: from here on headers state the original positions.
             self._ends_are_known = False
         return self._decoder_at(position)
 
     def _decoder_at(self, position: int) -> EventDecoder:
-        """Return a decoder that knows the format, and nothing else from before `position`."""
+        """Return a decoder that knows only the format from before `position`."""
         decoder = EventDecoder(
             file=self._file,
             version=self._version,
@@ -170,9 +170,9 @@ class LogRecovery:
         return self._search.read(position, size)
 
     def _behind(self, position: int) -> int:
-        """Return where the event follows that is behind the unreadable one at `position`."""
+        """Return the start of the event that follows the unreadable one at `position`."""
         size = self._search.size_at(position)
         if size is not None:
-            # Framed well, and only its body is of no use.
+            # The header and size are right, and only the body is damaged.
             return position + size
         return self._search.first_behind(position)

@@ -31,28 +31,28 @@ _COPY_BYTES = 1024 * 1024
 class ReadingOptions:
     """How logs are read."""
 
-    start_position: int | None = None  # of the first log
+    start_position: int | None = None  # position in the first log
     verify_checksum: bool = True
     recover: bool = False
-    follow: bool = False  # at the end of the last log wait for more
-    # Whether files of one name in several folders are called by their paths.
+    follow: bool = False  # wait for more at the end of the last log
+    # Whether files with the same name in several folders are named by their paths.
     tell_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DumpedLog:
-    """One log, which is opened when its events are asked for."""
+    """One log, which is opened at the first use of its events."""
 
     name: str  # "" until the server names it
     events: Callable[[], Generator[Event | Gap]]
     last: bool
-    size: int | None = None  # bytes, where that tells how far reading is
+    size: int | None = None  # size in bytes, if it shows the progress of reading
 
 
 def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[DumpedLog]:
     """Yield each file; `-` is standard input.
 
-    The events raise ConfigError for a file that cannot be opened, and what reading raises.
+    The events raise ConfigError for a file that cannot be opened, and the errors of reading.
     """
     start = options.start_position or FIRST_POSITION
     shared = _shared_names(paths) if options.tell_apart else set()
@@ -66,7 +66,7 @@ def files(paths: Sequence[str], options: ReadingOptions) -> Iterator[DumpedLog]:
 
 
 def _shared_names(paths: Sequence[str]) -> set[str]:
-    """Return the names that files of several folders have."""
+    """Return the names that occur in several folders."""
     counts = Counter(Path(path).name for path in set(paths))
     return {name for name, count in counts.items() if count > 1}
 
@@ -103,7 +103,7 @@ def _recovered(
     source: ByteSource, start_position: int, options: ReadingOptions
 ) -> Generator[Event | Gap]:
     with closing(source):
-        # Refuses what is no log at all.
+        # Raises for a file that is not a log.
         EventFrames(source)
         with _seekable(source) as (log, damage):
             recovery = LogRecovery(log, source.name, verify_checksum=options.verify_checksum)
@@ -117,9 +117,9 @@ def _recovered(
 
 @contextmanager
 def _seekable(source: ByteSource) -> Iterator[tuple[BinaryIO, DecodeError | None]]:
-    """Give a file that can be read anywhere: itself, or a temporary copy of what it unpacks to.
+    """Yield a seekable file: the file itself, or a temporary copy of the unpacked bytes.
 
-    The error, if there is one, says why it does not unpack to its end.
+    The error, if there is one, says why it could not be unpacked to its end.
     """
     if source.path is not None and source.compression is None:
         with source.path.open("rb") as file:
@@ -137,14 +137,14 @@ def _seekable(source: ByteSource) -> Iterator[tuple[BinaryIO, DecodeError | None
 
 
 def _size(path: str) -> int | None:
-    """Return the size of a regular file, of which positions in it are parts: not compressed."""
+    """Return the size of a regular file that is not compressed: positions are parts of it."""
     if path == STANDARD_INPUT or not Path(path).is_file():
         return None
     try:
         with closing(ByteSource(path)) as source:
             return None if source.compression else Path(path).stat().st_size
     except (OSError, DecodeError):
-        # Reading it says what is wrong.
+        # Reading the file later raises the error.
         return None
 
 
@@ -156,9 +156,9 @@ def server_logs(
     *,
     to_last_log: bool,
 ) -> Iterator[DumpedLog]:
-    """Yield the logs of a server: those named, or all from the first of them on, or all.
+    """Yield the logs of a server: the named ones, all from the first named one on, or all.
 
-    The events raise ConfigError for a URL that is wrong, SourceUnavailable and SourceRefused.
+    The events raise ConfigError for a bad URL, SourceUnavailable and SourceRefused.
     """
     if not names or to_last_log or options.follow:
         first = names[0] if names else ""

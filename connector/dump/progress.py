@@ -1,4 +1,4 @@
-"""How far the reading of long logs is, on a terminal."""
+"""The progress of reading long logs, on a terminal."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from rich.progress import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What ends sooner needs no bar.
+# Reading that ends sooner needs no bar.
 _PATIENCE_SECONDS = 2.0
 _REFRESH_SECONDS = 0.1
 
 
 class ReadingProgress:
-    """A bar that appears when reading takes long, and is gone at the end."""
+    """A bar that appears if reading takes long, and disappears at the end."""
 
     def __init__(self, console: Console) -> None:
-        """Draw on `console`, if at all."""
+        """Draw on `console`, or nothing without one."""
         self._console = console
         self._progress: Progress | None = None
         self._due = time.monotonic() + _PATIENCE_SECONDS
 
     def show(self, log: str, position: int, size: int | None) -> None:
-        """Say that `log`, of `size` bytes where that is known, is read up to `position`."""
+        """Show that `log`, of `size` bytes if known, is read up to `position`."""
         now = time.monotonic()
         if now < self._due:
             return

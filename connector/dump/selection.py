@@ -1,17 +1,17 @@
-"""Events become the events that were asked for.
+"""The events of a log become the selected events.
 
-Filters are a conjunction. What a selected change needs to be read stays with it: the events that
-open and close its transaction, the text of its statement, its table map. A transaction of which
-nothing is selected leaves no trace.
+All filters must match. A selected change is shown with the events that a reader needs with it:
+those that open and close its transaction, the text of its statement, its table map. A transaction
+without a selected change is not shown at all.
 
 ::
 
     GTID  BEGIN │ rows query  table map  rows │ … │ XID
     └──── held until a change of the transaction is selected, else dropped ────┘
 
-Two kinds of events are shown whatever is selected: the parts of the log itself (its format, its
-rotation, the GTIDs of earlier logs), unless types are asked for, and, where a start is asked for,
-the format description before it, without which nothing behind it can be read.
+Two kinds of events are always shown: the events about the log itself (its format, its rotation, the
+GTIDs of earlier logs), unless the selection names types; and the format description before a start
+position or time, because no later event can be read without it.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _SUFFIXES = ("", "_EVENT", "_LOG_EVENT")
 
 @dataclass(frozen=True, slots=True)
 class SelectionOptions:
-    """What is asked for; the defaults ask for everything."""
+    """The filters; the defaults select all events."""
 
     start_datetime: datetime | None = None  # from the first event at or after it
     stop_datetime: datetime | None = None  # up to the first event at or after it
-    # Behind a MariaDB position nothing is in it, up to it everything is.
+    # A MariaDB position means all transactions up to it.
     include_gtids: GtidSet | MariadbGtidSet | None = None
     exclude_gtids: GtidSet | MariadbGtidSet | None = None
     tables: TableFilter | None = None
@@ -62,7 +62,7 @@ def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
     """Return the event types that match any of `patterns`, None for no pattern.
 
     A pattern is a constant's name in any letter case, with `*`, `?` and `[…]`; its _EVENT or
-    _LOG_EVENT may be left out. Raises ConfigError for one that matches nothing.
+    _LOG_EVENT may be left out. Raises ConfigError for a pattern that matches no type.
     """
     if not patterns:
         return None
@@ -84,38 +84,38 @@ def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
 
 
 def _type_names() -> Iterator[str]:
-    """Yield every way to write an event type."""
+    """Yield every spelling of an event type."""
     for event_type in EventType:
         for suffix in _SUFFIXES:
             yield event_type.name.removesuffix(suffix)
 
 
 def is_made_up(event: Event) -> bool:
-    """Return whether a server made the event up for its replica, and no log holds it.
+    """Return whether a server made the event up for its replica, so that no log holds it.
 
-    The ROTATE that names the first log is one, and the format where the reading of a log begins in
-    its middle.
+    Examples are the ROTATE that names the first log, and the format description if reading begins
+    in the middle of a log.
     """
     return event.next_position == event.position and not event.header.log_pos
 
 
 class Selection:
-    """Selects among the events of one command, in their order."""
+    """Selects events of one command, in their order."""
 
     def __init__(self, options: SelectionOptions) -> None:
         """Start before the first event of the first log."""
-        self.finished = False  # nothing that follows is asked for
+        self.finished = False  # no later event is selected
         self._options = options
         start, stop = options.start_datetime, options.stop_datetime
         self._start = None if start is None else start.timestamp()
         self._stop = None if stop is None else stop.timestamp()
         self._by_gtid = options.include_gtids is not None or options.exclude_gtids is not None
-        # Whether the transaction at hand is selected by its GTID; without one it is in no set.
+        # Whether the current transaction is selected by its GTID; without one it is in no set.
         self._gtid_selected = options.include_gtids is None
         self._transaction = _Transaction()
 
     def select(self, event: Event) -> Iterator[Event]:
-        """Yield the events that are now known to be selected: earlier ones, too."""
+        """Yield the events that are now known to be selected; earlier ones may be among them."""
         if self.finished or not self._is_due(event):
             return
         options = self._options
@@ -142,7 +142,7 @@ class Selection:
         if self._start is not None:
             if event.header.timestamp < self._start:
                 return False
-            # From here on everything, also where a clock went back.
+            # From here on everything is selected, even if a clock went back.
             self._start = None
         if self._stop is not None and event.header.timestamp >= self._stop:
             self.finished = True
@@ -165,7 +165,7 @@ class Selection:
         return event.header.server_id in self._options.server_ids
 
     def _narrow(self, event: Event, body: TransactionPayloadEvent) -> Event | None:
-        """Return the compressed transaction with its selected events alone, None without any."""
+        """Return the compressed transaction with only its selected events, None without any."""
         options = self._options
         types = options.types
         if types is not None and event.header.type_code in types:
@@ -184,16 +184,16 @@ class Selection:
 
 
 class _Transaction:
-    """The transaction at hand: what is held of it until one of its changes is selected."""
+    """The current transaction: its events are held until one of its changes is selected."""
 
     def __init__(self) -> None:
         self._opening: list[Event] = []
-        self._prefix: list[Event] = []  # of the statement at hand
-        self._inside = False  # behind BEGIN
+        self._prefix: list[Event] = []  # of the current statement
+        self._inside = False  # after BEGIN
         self._selected = False
 
     def take(self, event: Event, tables: TableFilter) -> Iterator[Event]:
-        """Yield what becomes selected with `event`."""
+        """Yield the events that are selected because of `event`."""
         body = event.body
         scope = scope_of(body)
         if scope is Scope.LOG:
@@ -218,7 +218,7 @@ class _Transaction:
             self._reset()
 
     def take_whole(self, event: Event | None) -> Iterator[Event]:
-        """Yield what becomes selected with a payload, which closes the transaction."""
+        """Yield the events that are selected because of a payload, which ends the transaction."""
         if event is not None:
             yield from self._opening
             yield event
@@ -251,7 +251,7 @@ class _Transaction:
 
 
 def _contains(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid | None) -> bool:
-    """Return whether the set has `gtid`: never one of the other product, or none."""
+    """Return whether the set has `gtid`; false for a GTID of another flavour, or None."""
     if isinstance(gtids, GtidSet):
         return isinstance(gtid, Gtid) and gtid in gtids
     return isinstance(gtid, MariadbGtid) and gtid in gtids

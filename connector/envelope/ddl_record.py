@@ -8,10 +8,10 @@ r"""DDL on followed tables becomes a record in `<prefix>`, in the form of Debezi
               "tableChanges": [{"type": "CREATE" | "ALTER" | "DROP", "id": "\"shop\".\"t\"",
                                 "table": null}, …]}
 
-A statement has one record for each database of followed tables, before what it does to rows. The
-log tells its text, and not what a table looks like behind it, so `table` is null: the columns stand
-in `<prefix>.schema` before the first row that has them. A rename drops one name and creates
-another; TRUNCATE, which leaves the columns as they are, has no table changes.
+A statement has one record for each database of followed tables, before its effects on rows. The log
+has its text, but not the table's definition after it, so `table` is null: `<prefix>.schema` has the
+columns before the first row with them. A rename drops one name and creates another; TRUNCATE does
+not change the columns and has no table changes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write_ddl(
     sequence: Sequence,
     now_us: int,
 ) -> None:
-    """Write the records of a statement that does `changes`; `now_us` is the time of encoding."""
+    """Write the records of a statement with the effects `changes`; `now_us` is the current time."""
     for database in dict.fromkeys(change.database for change in changes):
         of_database = [change for change in changes if change.database == database]
         transaction = changes[0].transaction
@@ -106,7 +106,7 @@ def _value(options: EnvelopeOptions, changes: list[StatementChange], now_us: int
 
 
 def _type(change: StatementChange) -> str:
-    """Return what becomes of the table's definition; "" where nothing does."""
+    """Return the type of the change of the table's definition; "" if there is none."""
     if change.kind is StatementKind.RENAME_TABLE:
         return "CREATE" if change.resync else "DROP"
     return _TYPES.get(change.kind, "")

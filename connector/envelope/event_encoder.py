@@ -4,7 +4,7 @@ The value is Debezium's envelope with values of the `lossless` profile::
 
     {"before":…,"after":…,"source":{…,"row":n,…},"transaction":null,"op":"u","ts_ms":…,…}
 
-Whatever the rows of an event share is composed once, so a row adds only what is its own.
+The parts that the rows of an event share are composed once; a row adds only its own parts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ US_PER_MS: Final = 1000
 # A sequence counts halves of rows: the delete side and the create side of a primary key change.
 HALVES: Final = 2
 
-# Headers of Debezium's records of a primary key change, which its consumers know.
+# The headers of Debezium's records of a primary key change; its consumers expect them.
 _NEW_KEY: Final = b"__debezium.newkey"
 _OLD_KEY: Final = b"__debezium.oldkey"
 
@@ -48,13 +48,13 @@ _AFTER: Final = b',"after":'
 _NO_BEFORE: Final = b'{"before":null,"after":'
 _NO_AFTER: Final = b',"after":null'
 
-# A large row must not hold its memory for ever.
+# The memory of a large row must be freed.
 _KEPT_BYTES_MAX: Final = 1024 * 1024
 
 
 @final
 class EventEncoder:
-    """Writes the records of one event after the other."""
+    """Writes the records of events, one after the other."""
 
     __slots__ = (
         "_headers",
@@ -71,7 +71,7 @@ class EventEncoder:
     )
 
     def __init__(self, options: EnvelopeOptions, target: RecordTarget) -> None:
-        """Give the records to `target`."""
+        """Write the records to `target`."""
         self._target = target
         self._tombstones = options.tombstones
         self._source = SourceBlock(options)
@@ -79,7 +79,7 @@ class EventEncoder:
         self._out = BytesWriter()
         self._row_shift: i64 = 0
         self._topic = ""
-        self._keys: set[bytes] | None = None  # where the keys of records go, for copies
+        self._keys: set[bytes] | None = None  # collects keys of records, for copies
         self._timestamp_ms: i64 = 0
         self._transaction: SourceTransaction | None = None
         self._transaction_id = b""
@@ -94,10 +94,10 @@ class EventEncoder:
         now_us: i64,
         row_shift: i64 = 0,
     ) -> None:
-        """Compose what the records of an event share.
+        """Compose the parts that the records of an event share.
 
-        `place` is where its transaction stands in the order, `now_us` the time of encoding.
-        `row_shift` is added to what the rows count in a sequence.
+        `place` is the transaction's place in the order, `now_us` the time of encoding.
+        `row_shift` is added to the row numbers in sequences.
         """
         self._row_shift = row_shift
         if transaction is not self._transaction:
@@ -107,7 +107,7 @@ class EventEncoder:
         self._topic = table.topic
         keys = table.watched.keys
         if keys is not None and len(keys) > KEYS_MAX:
-            # One source transaction may change any number of rows.
+            # A source transaction may change any number of rows, but a sequence counts only so far.
             table.watched.give_up()
             keys = None
         self._keys = keys
@@ -117,13 +117,13 @@ class EventEncoder:
         )
 
     def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:
-        """Write the records of the event's row `number`: all of them, or none when it raises."""
+        """Write the records of the event's row `number`; if an error is raised, none is written."""
         self._row(kind, images, number)
         if len(self._out) > _KEPT_BYTES_MAX:
             self._out = BytesWriter()
 
     def truncate(self) -> None:
-        """Write the record which says that all earlier rows of the table are gone."""
+        """Write the record that says that all earlier rows of the table are gone."""
         out = self._out
         out.truncate(0)
         out.write(_NO_BEFORE)
@@ -155,7 +155,7 @@ class EventEncoder:
             self._move(old_key, new_key, before_end, number)
 
     def _move(self, old_key: bytes, new_key: bytes, before_end: i64, number: i64) -> None:
-        """Write the row that goes to another key, and perhaps to another partition."""
+        """Write a row that changes its key, and perhaps its partition."""
         out = self._out
         both = out.getvalue()
         out.truncate(0)
@@ -165,7 +165,7 @@ class EventEncoder:
         created = out.getvalue()
         sequence_row = number * HALVES + 1 + self._row_shift
         headers = self._headers.encode_with(_CREATE, sequence_row, _OLD_KEY, old_key)
-        # Before the delete is written, so that there are both or neither.
+        # Before the delete is written, so that either both are written or neither is.
         self._target.require_room(self._topic, new_key, created, headers)
         out.truncate(0)
         out.write(both[:before_end])
@@ -197,7 +197,7 @@ class EventEncoder:
         self._target.take(self._topic, key, self._out.getvalue(), headers, self._timestamp_ms)
 
     def _touch(self, key: bytes) -> None:
-        """Keep the key for the copies under way, whose rows of it are outdated."""
+        """Keep the key for running copies, because their row with this key is outdated."""
         keys = self._keys
         if keys is not None:
             keys.add(key)

@@ -1,4 +1,4 @@
-"""What the records of one pipeline have in common."""
+"""The facts that all records of one pipeline share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeOptions:
-    """What the records of one pipeline have in common."""
+    """The facts that all records of one pipeline share."""
 
     prefix: str
     connector: str  # "mysql" or "mariadb"

@@ -1,4 +1,4 @@
-"""A column list that has had rows: what its records have in common, and what writes its rows."""
+"""A column list that has had rows: the shared parts of its records, and the writer of its rows."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @final
 class TableParts:
-    """What the records of one column list have in common."""
+    """The parts that all records of one column list share."""
 
     __slots__ = ("header", "source", "topic", "watched")
 
     def __init__(
         self, database: str, table: str, schema_id: str, topic: str, watched: WatchedTable
     ) -> None:
-        """Compose the parts; `schema_id` names the column list."""
+        """Compose the parts; `schema_id` is the id of the column list."""
         self.topic = topic
         self.watched = watched
         self.source = SourceTable(database, table)
@@ -39,16 +39,16 @@ class TableParts:
 
 @final
 class PublishedTable:
-    """One table map, and what writes its rows."""
+    """One table map, and the writer of its rows."""
 
     __slots__ = ("_encoder", "_writer", "announced", "parts", "schema", "table_map")
 
     def __init__(
         self, table_map: TableMapEvent, schema: TableSchema, topic: str, watched: WatchedTable
     ) -> None:
-        """Compose what the records have in common.
+        """Compose the parts that all records share.
 
-        Raises UnsupportedChange for a column that the envelope has no form for.
+        Raises UnsupportedChange for a column that the envelope cannot hold.
         """
         self.table_map = table_map
         self.schema = schema
@@ -58,7 +58,7 @@ class PublishedTable:
         self._writer: RowWriter | None = None
 
     def images(self, rows: RowsEvent) -> RowImages:
-        """Return the images of an event, straight from their bytes where that can be.
+        """Return the images of an event, written directly from their bytes if possible.
 
         Raises EventError for a column that cannot be read.
         """

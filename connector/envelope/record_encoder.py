@@ -1,4 +1,4 @@
-"""Changes become Kafka records: rows, behind the schemas that they use, and rows that are gone."""
+"""Changes become Kafka records: rows, after their schema records, and rows that are gone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
 
 @final
 class RecordEncoder:
-    """Encodes the changes of one stream, in its order."""
+    """Encodes the changes of one stream, in order."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class RecordEncoder:
         schema_keys: Iterable[str] = (),
         added_columns: dict[str, list[AddedColumn]] | None = None,
     ) -> None:
-        """Continue where the schema records `schema_keys` have been written.
+        """Continue after the schema records `schema_keys` have been written.
 
-        `target` takes the records. `added_columns` are those whose table has had no rows since
+        `target` takes the records. `added_columns` are columns of tables without rows since their
         ALTER TABLE.
         """
         self._options = options
@@ -57,19 +57,19 @@ class RecordEncoder:
         self.schemas = SchemaRecords(options.prefix, target, schema_keys, added_columns)
         self.watch = KeyWatch()
         self.tables = PublishedTables(options.prefix, self.watch)
-        # Tables that the log does not describe; None where it has to.
+        # Tables that the log does not describe; None if it describes all.
         self.anchored: AnchoredTables | None = None
         self._transaction: SourceTransaction | None = None
         self._place: tuple[int, int, int] = (0, 0, 0)
-        # Of the event at hand: how many of its rows have been written.
+        # For the current event: the number of rows that have been written.
         self.rows_written: i64 = 0
 
     def rows(self, change: RowsChange, now_us: i64) -> None:
         """Write the records of a rows event; `now_us` is the time of encoding.
 
-        Raises UnsupportedChange for a row that cannot be represented, EventError for one that
-        cannot be read, and what the target raises; `rows_written` rows before it have been written,
-        and nothing of it.
+        Raises UnsupportedChange for a row that the envelope cannot hold, EventError for a row that
+        cannot be read, and the target's errors. `rows_written` rows before that row have been
+        written, and no part of that row.
         """
         self.rows_written = 0
         rows = change.rows
@@ -89,10 +89,10 @@ class RecordEncoder:
             raise placed(change.event, table.schema.name, error) from error
 
     def open_rows(self, change: RowsChange, now_us: i64) -> PublishedTable:
-        """Stand before the rows of an event, behind the schema that they need.
+        """Open the rows of an event, after writing the schema that they need.
 
-        Raises UnsupportedChange or EventError for a table that cannot be published, and what the
-        target raises.
+        Raises UnsupportedChange or EventError for a table that cannot be published, and the
+        target's errors.
         """
         event = change.event
         table = self.tables.of(change.rows.table_map, event)
@@ -107,12 +107,12 @@ class RecordEncoder:
     def schema_id(self, change: RowsChange) -> str:
         """Return the id of the column list of an event's rows.
 
-        Raises UnsupportedChange where it is not known.
+        Raises UnsupportedChange if the column list is unknown.
         """
         return self.tables.of(change.rows.table_map, change.event).schema.schema_id
 
     def row(self, table: PublishedTable, row: RowsEvent, number: i64) -> None:
-        """Write row `number` of the event that was opened, which `row` has alone.
+        """Write row `number` of the opened event; `row` is an event with only this row.
 
         Raises as `rows` does; then nothing of it has been written.
         """
@@ -123,7 +123,7 @@ class RecordEncoder:
     def repeat(
         self, change: RowsChange, row: RowsEvent, number: i64, place: BetweenPlace, now_us: i64
     ) -> None:
-        """Write row `number` of an earlier event, which `row` has alone, at `place`.
+        """Write row `number` of an earlier event at `place`; `row` is an event with only this row.
 
         Its place has room for `HALVES` records. Raises as `rows` does; then nothing of it has been
         written.
@@ -145,7 +145,7 @@ class RecordEncoder:
         self.row(table, row, number)
 
     def repeat_gone(self, change: StatementChange, place: BetweenPlace, now_us: i64) -> None:
-        """Write at `place` that all earlier rows of a table are gone, which has been published."""
+        """Write at `place` that all earlier rows of a published table are gone."""
         newest = self.schemas.newest_id(f"{change.database}.{change.table}")
         if not newest:
             return
@@ -161,16 +161,16 @@ class RecordEncoder:
         self._events.truncate()
 
     def ddl(self, changes: list[StatementChange], now_us: i64) -> None:
-        """Write the text of a statement, for consumers of DDL."""
+        """Write the text of a statement for consumers of DDL."""
         change = changes[0]
         self._enter(change.transaction, change.event_number, change.event)
         sequence = self.sequence(change.transaction, change.event_number)
         write_ddl(self._target, self._options, changes, sequence, now_us)
 
     def statement(self, change: StatementChange, now_us: i64) -> None:
-        """Write what DDL on followed tables means to consumers: rows that are gone.
+        """Write the effect of DDL on followed tables for consumers: rows that are gone.
 
-        Of a table that is to be copied anew, whoever copies it says so.
+        For a table that must be copied again, the copy itself writes this.
         """
         schemas = self.schemas
         name = f"{change.database}.{change.table}"
@@ -189,27 +189,27 @@ class RecordEncoder:
         for table in tables:
             name = f"{change.database}.{table}"
             newest = schemas.newest_id(name)
-            # A table of which nothing was ever published has nothing to take back.
+            # If nothing of a table was ever published, there is nothing to take back.
             if newest:
                 self._put_gone(change, self.tables.parts(change.database, table, newest), now_us)
             if change.kind.ends_tables:
                 schemas.added_columns.pop(name, None)
 
     def has_published(self, transaction: SourceTransaction) -> bool:
-        """Return whether records of `transaction`, the latest one, have been made."""
+        """Return whether `transaction`, the latest one, has had records."""
         return transaction is self._transaction
 
     def sequence(
         self, transaction: SourceTransaction, event_number: i64 = 0, row: i64 = 0
     ) -> Sequence:
-        """Return the sequence of a row of a transaction, by default of its first event."""
+        """Return the sequence of a row of a transaction, by default in its first event."""
         if transaction is not self._transaction:
             self._place = self._order.place(transaction.file, transaction.position)
             self._transaction = transaction
         return Sequence(*self._place, event_number, row * HALVES)
 
     def _enter(self, transaction: SourceTransaction, number: int, event: Event) -> None:
-        """Stand at event `number` of a transaction."""
+        """Go to event `number` of a transaction."""
         if number >= _EVENTS_MAX:
             raise UnsupportedChange(
                 table_rows.MANY_EVENTS,
@@ -236,7 +236,7 @@ class RecordEncoder:
     ) -> None:
         watched = table.parts.watched
         if watched.keys is not None and watched.schema_id != table.schema.schema_id:
-            # Of statements that change a column list, not all are told apart.
+            # Not all statements that change a column list are distinguished.
             watched.changes += 1
         sequence = Sequence(*place, event_number, 0)
         anchored = self.anchored

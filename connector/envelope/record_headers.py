@@ -1,7 +1,7 @@
-"""The headers of a record: its place in the order, what happened, the schema, the transaction.
+"""The headers of a record: its place in the order, the operation, the schema, the transaction.
 
-They are written in the form of `record`. Those of one event differ in what happened, and in the
-last digits of the place.
+They have the form of `record`. Within one event they differ only in the operation and in the last
+digits of the place.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from connector.records.varint import put_varint
 
 
 def schema_header(schema_id: str) -> bytes:
-    """Return the header that names the column list of a row."""
+    """Return the header with the id of a row's column list."""
     return _header(HEADER_SCHEMA, schema_id.encode())
 
 
@@ -59,14 +59,14 @@ _TRANSACTION: Final = _header(HEADER_TXN, b"")[:-1]  # without the length
 
 @final
 class RecordHeaders:
-    """Writes the headers of the records of one event after the other."""
+    """Writes the headers of records, event by event."""
 
     __slots__ = ("_event_end", "_out", "_schema", "_transaction_id")
 
     def __init__(self) -> None:
         """Begin without an event."""
         self._out = BytesWriter()
-        self._event_end: i64 = 0  # of the digits that all records of the event have
+        self._event_end: i64 = 0  # length of the digits that all records of the event share
         self._schema = b""
         self._transaction_id = b""
 
@@ -79,7 +79,7 @@ class RecordHeaders:
         schema: bytes,
         transaction_id: bytes,
     ) -> None:
-        """Take what the records of an event share; `schema` is the whole header of it."""
+        """Take the parts that the records of an event share; `schema` is a whole header."""
         out = self._out
         out.truncate(0)
         out.write(_START)
@@ -97,7 +97,7 @@ class RecordHeaders:
         return self._out.getvalue()
 
     def encode_with(self, op: i64, row: i64, name: bytes, value: bytes) -> bytes:
-        """Return the headers of a record that has one more."""
+        """Return the headers of a record, with one more header."""
         out = self._out
         self._put(op, row)
         put_header(out, name, value)

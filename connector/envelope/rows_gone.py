@@ -1,6 +1,6 @@
 """The record that begins a copy: all earlier rows of the table are gone.
 
-It is what TRUNCATE leaves, at a place between two source transactions.
+It equals the record of a TRUNCATE, at a place between two source transactions.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def put_rows_gone(
     place: BetweenPlace,
     now_us: int,
 ) -> None:
-    """Give `target` the record at `place`, which lies in log file `file`.
+    """Give `target` the record for `place`, in log file `file`.
 
-    `schema_id` is of the column list that was written last. Raises what the target raises.
+    `schema_id` is that of the column list written last. Raises the target's errors.
     """
     position = place.position + 1
     source = SourceBlock(options)

@@ -1,4 +1,4 @@
-"""Where a row comes from: the end of the envelope, which the rows of an event nearly share.
+"""Where a row comes from: the end of the envelope, nearly the same for all rows of an event.
 
 ::
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from connector.envelope.options import EnvelopeOptions
 
 _US_PER_MS: Final = 1000
-_UNKNOWN: Final = -1  # as a session's number
+_UNKNOWN: Final = -1  # the thread number of an unknown session
 
 
 @final
 class SourceTable:
-    """What the source block says of a table."""
+    """The table's part of the source block."""
 
     __slots__ = ("database", "table")
 
     def __init__(self, database: str, table: str, *, copied: bool = False) -> None:
-        """Compose the parts; rows are `copied` when they come from a SELECT, not from the log."""
+        """Compose the parts; rows are `copied` if they come from a SELECT, not from the log."""
         snapshot = b"true" if copied else b"false"
         self.database = b',"snapshot":"%b","db":%b,"sequence":null,"ts_us":' % (
             snapshot,
@@ -43,7 +43,7 @@ class SourceTable:
 
 @final
 class SourceBlock:
-    """Writes the ends of envelopes, of one event after the other."""
+    """Writes the ends of envelopes, event by event."""
 
     __slots__ = (
         "_end",
@@ -58,7 +58,7 @@ class SourceBlock:
     )
 
     def __init__(self, options: EnvelopeOptions) -> None:
-        """Compose what all records have in common."""
+        """Compose the parts that all records share."""
         self._version = (
             f',"source":{{"version":"{options.version}","connector":"{options.connector}",'
             f'"name":"{options.prefix}","ts_ms":'
@@ -80,7 +80,7 @@ class SourceBlock:
         table: SourceTable,
         now_us: i64,
     ) -> None:
-        """Compose what the records of an event share; `now_us` is the time of encoding."""
+        """Compose the parts that the records of an event share; `now_us` is the encoding time."""
         if now_us != self._now_us:
             self._now_us = now_us
             self._times = self._encoded_times(now_us)
@@ -100,9 +100,9 @@ class SourceBlock:
     def begin_copy(
         self, file: str, position: i64, read_us: i64, table: SourceTable, now_us: i64
     ) -> None:
-        """Compose what the rows of a SELECT share, which was made at `read_us`.
+        """Compose the parts that the rows of a SELECT share; `read_us` is the time of the SELECT.
 
-        They hold what `file` up to `position` led to.
+        The rows include all changes of `file` up to `position`.
         """
         if now_us != self._now_us:
             self._now_us = now_us
@@ -171,13 +171,13 @@ def _file(name: str) -> bytes:
 
 
 def _end(thread_id: i64) -> bytes:
-    """Return what stands behind the number of the row, up to what happened to it."""
+    """Return the text between the number of the row and its operation."""
     thread = "null" if thread_id == _UNKNOWN else str(thread_id)
     return f',"thread":{thread},"query":null}},"transaction":null,"op":"'.encode()
 
 
 def _put_ns(out: BytesWriter, time_us: i64) -> None:
-    # A bad log holds times whose nanoseconds exceed 64 bits.
+    # A bad log can hold times whose nanoseconds exceed 64 bits.
     put_uint(out, time_us)
     if time_us:
         out.write(b"000")

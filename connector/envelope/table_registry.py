@@ -1,4 +1,4 @@
-"""Table maps become tables that are published, each in a topic of its own."""
+"""Table maps become published tables, each with its topic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.table_map import TableMapEvent
     from connector.envelope.key_watch import KeyWatch
 
-# Table maps are small and few; a table that is altered all the time must not fill the memory.
+# Table maps are small and few; but a table that is altered all the time must not fill the memory.
 _TABLES_MAX: Final = 10_000
 
 
@@ -23,7 +23,7 @@ class PublishedTables:
     """The tables of one stream that have had rows."""
 
     def __init__(self, prefix: str, watch: KeyWatch) -> None:
-        """Name topics behind `prefix`, and let `watch` know which tables have rows."""
+        """Begin topic names with `prefix`, and tell `watch` which tables have rows."""
         self._prefix = prefix
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
@@ -31,9 +31,9 @@ class PublishedTables:
         self._topics: dict[str, str] = {}
 
     def of(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
-        """Return the table of the rows in `event`, always the same of the same table map.
+        """Return the table for the rows in `event`, always the same one for the same table map.
 
-        Raises UnsupportedChange for one that cannot be published.
+        Raises UnsupportedChange for a table that cannot be published.
         """
         last = self._last
         if last is not None and last.table_map is table_map:
@@ -55,7 +55,7 @@ class PublishedTables:
         return table
 
     def parts(self, database: str, table: str, schema_id: str) -> TableParts:
-        """Return what the records of a table have in common that are of no row.
+        """Return the shared parts of a table's records that belong to no row.
 
         `schema_id` names its newest column list. Raises as `topic` does.
         """
@@ -67,7 +67,7 @@ class PublishedTables:
     def topic(self, database: str, table: str) -> str:
         """Return the topic of a table's rows.
 
-        Raises UnsupportedChange where two tables would share it.
+        Raises UnsupportedChange if two tables would have the same topic.
         """
         name = f"{database}.{table}"
         topic = row_topic(self._prefix, database, table)

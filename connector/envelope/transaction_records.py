@@ -1,4 +1,4 @@
-"""Records of where source transactions begin and end, in `<prefix>.transaction`.
+"""Records of the beginnings and ends of source transactions, in `<prefix>.transaction`.
 
 They are Debezium's, with ids that equal the header `cdc.txn` of the rows::
 
@@ -7,7 +7,7 @@ They are Debezium's, with ids that equal the header `cdc.txn` of the rows::
     END    {"status": "END", "id": …, "event_count": 3, "data_collections":
             [{"data_collection": "shop.orders", "event_count": 3}], "ts_ms": …}
 
-Counted are the records of rows, without tombstones; a transaction without any has none of these.
+The counts are of row records, without tombstones; a transaction without rows has no records here.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _US_PER_MS: Final = 1000
 
 @final
 class TransactionRecords(RecordTarget):
-    """Passes records on, and writes where their transactions begin and end."""
+    """Passes records on, and writes the beginnings and ends of their transactions."""
 
     def __init__(self, prefix: str, target: RecordTarget) -> None:
         """Write to `target`."""
         self._topic = control_topic(prefix, TRANSACTION_TOPIC_SUFFIX)
         self._target = target
         self._open: SourceTransaction | None = None
-        # Records of rows, by the table's `database.table`.
+        # Number of row records, by `database.table`.
         self._counts: dict[str, int] = {}
         self._table = ""
 
     def enter(self, transaction: SourceTransaction, database: str, table: str) -> None:
-        """Let the rows that come be of a table, and of `transaction`."""
+        """Note that the next rows belong to this table, and to `transaction`."""
         if transaction is not self._open:
             self._open = transaction
             self._counts = {}
         self._table = f"{database}.{table}"
 
     def leave(self, transaction: SourceTransaction) -> None:
-        """Write the end of `transaction`, where it had rows."""
+        """Write the end of `transaction`, if it had rows."""
         if self._open is transaction and self._counts:
             collections: list[dict[str, object]] = [
                 {"data_collection": table, "event_count": count}
@@ -63,9 +63,9 @@ class TransactionRecords(RecordTarget):
     ) -> None:
         """Pass a record on."""
         opened = self._open
-        # Other records than rows have no headers.
+        # Records other than rows have no headers.
         if opened is not None and value is not None and headers != NO_HEADERS:
-            # What is not taken does not count.
+            # Checked first, because a record that is not taken must not be counted.
             self.require_room(topic, key, value, headers)
             if not self._counts:
                 self._put(opened, "BEGIN", None, None)
@@ -75,7 +75,7 @@ class TransactionRecords(RecordTarget):
     def require_room(
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
     ) -> None:
-        """Raise what the target says of a record that is too large for it."""
+        """Raise the target's error for a record that is too large for it."""
         self._target.require_room(topic, key, value, headers)
 
     def _put(

@@ -1,1 +1,1 @@
-"""The SQL that undoes the row changes of a log."""
+"""SQL that undoes the row changes of a log."""

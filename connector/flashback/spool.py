@@ -1,4 +1,4 @@
-"""Records that come back in reverse order, from a temporary file: as many as the disk holds.
+"""A temporary file that returns records in reverse order.
 
 ::
 
@@ -19,10 +19,10 @@ _BLOCK = 256 * 1024
 
 
 class Spool:
-    """Takes records and gives them back, the last one first."""
+    """Takes records and returns them, the last one first."""
 
     def __init__(self) -> None:
-        """Open a file in the system's folder for temporary files; it has no name there."""
+        """Open a file without a name in the system's folder for temporary files."""
         self._file = TemporaryFile(buffering=_BLOCK)  # noqa: SIM115 - closed by __exit__
         self._length = 0
 
@@ -40,17 +40,17 @@ class Spool:
         self._length += len(data) + _LENGTH.size
 
     def mark(self) -> int:
-        """Return the place behind the last record, for `cut`."""
+        """Return the offset after the last record, for `cut`."""
         return self._length
 
     def cut(self, mark: int) -> None:
-        """Drop the records behind `mark`."""
+        """Drop the records after `mark`."""
         self._file.seek(mark)
         self._file.truncate()
         self._length = mark
 
     def __reversed__(self) -> Iterator[str]:
-        """Yield the records, the last one first; nothing may be added meanwhile."""
+        """Yield the records, the last one first; do not add any during the iteration."""
         left = self._length
         tail = bytearray()
 

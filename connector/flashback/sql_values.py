@@ -1,8 +1,8 @@
 """Stored values become SQL literals that the server reads back to the same value.
 
-Text is written in the column's own character set, so that nothing is converted on its way back; to
-that end its columns are read as bytes (`raw_columns`). ENUM and SET are written as numbers, floats
-as the exact DOUBLE, geometries and vectors as their stored bytes.
+Text is written in the column's own character set, so that no conversion changes it; therefore text
+columns are read as bytes (`raw_columns`). ENUM and SET are written as numbers, floats as the exact
+DOUBLE, geometries and vectors as their stored bytes.
 
 https://dev.mysql.com/doc/refman/8.4/en/literals.html
 https://dev.mysql.com/doc/refman/8.4/en/charset-introducer.html
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Character sets whose bytes are written as text of the connection, which is utf8mb4.
 _UTF8 = ("utf8mb4", "utf8mb3", "ascii")
-# Those of which that is true for ASCII characters.
+# Character sets of which that is true for ASCII characters.
 _ASCII_LIKE = ("latin1", "latin2", "cp1250", "cp1251", "cp1257")
 
 _ESCAPES = str.maketrans(
@@ -40,7 +40,7 @@ _UINT64_MAX = (1 << 64) - 1
 
 
 def raw_columns(columns: list[Column]) -> list[Column]:
-    """Return the columns, with text to be read as bytes, and labels as numbers."""
+    """Return the columns with text as bytes and labels as numbers."""
     return [
         replace(
             column,
@@ -52,9 +52,9 @@ def raw_columns(columns: list[Column]) -> list[Column]:
 
 
 def literal(column: Column, value: Value) -> str:
-    """Return a value as the log's `column` holds it, read by `raw_columns`.
+    """Return the literal of a value that was read from the log's `column`, one of `raw_columns`.
 
-    Raises DecodeError for a JSON document that does not come back from its text.
+    Raises DecodeError for a JSON document that the server would read back as another one.
     """
     if value is None:
         return "NULL"
@@ -76,9 +76,9 @@ def literal(column: Column, value: Value) -> str:
 
 
 def matches(column: Column, value: Value) -> str:
-    """Return the condition under which the column holds exactly `value`, NULL included.
+    """Return the condition that the column holds exactly `value`, NULL included.
 
-    Text is compared byte by byte: the column's collation may hold different texts for equal.
+    Text is compared byte by byte, because a collation may treat different texts as equal.
     """
     name = quoted_identifier(column.name or "")
     if value is None:
@@ -95,7 +95,7 @@ def matches(column: Column, value: Value) -> str:
 
 
 def stored_bytes(value: Value) -> bytes:
-    """Return the bytes of a string, a geometry or a vector as they are in the column."""
+    """Return the bytes of a string, a geometry or a vector as the column stores them."""
     if isinstance(value, Geometry):
         return value.srid.to_bytes(4, "little") + value.wkb
     if isinstance(value, list):
@@ -122,7 +122,7 @@ def _string(value: bytes, charset: str | None) -> str:
 
 def _text(column: Column, value: str) -> str:
     if column.real_type == ColumnType.ENUM:
-        # Without labels the one text is '', the value of an error, which is index 0.
+        # Without labels the only text is '', the error value, which is index 0.
         return "0"
     if column.real_type == ColumnType.JSON:
         _require_plain_json(value)
@@ -137,9 +137,9 @@ def _hex(value: bytes) -> str:
 
 
 def _require_plain_json(text: str) -> None:
-    """Refuse a document with a number that the server would read as another one.
+    """Refuse a document with a number that the server would read as a different number.
 
-    The text of a DECIMAL in a document is read as a DOUBLE.
+    The server reads a DECIMAL in the text of a document as a DOUBLE.
     """
 
     def check_float(number: str) -> None:

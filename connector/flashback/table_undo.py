@@ -1,4 +1,4 @@
-"""A changed row becomes the statement that changes it back.
+"""A changed row becomes the statement that reverses the change.
 
 ::
 
@@ -6,9 +6,9 @@
     DELETE   →  INSERT INTO t (all columns) VALUES (…)
     UPDATE   →  UPDATE t SET all columns = before WHERE key = after LIMIT 1
 
-The row is found by its primary key, and without one by all of its columns: rows that are equal in
-all of them can stand for each other. All columns are set back, also those that did not change, so
-that no ON UPDATE CURRENT_TIMESTAMP strikes.
+The row is found by its primary key, or without one by all of its columns: if rows are equal in all
+columns, any of them will do. The statement sets all columns, even unchanged ones, so that ON UPDATE
+CURRENT_TIMESTAMP has no effect.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class TableUndo:
     """Undoes row changes of one table, as one table map describes it."""
 
     def __init__(self, table_map: TableMapEvent, omitted: frozenset[str]) -> None:
-        """Leave out the columns of `omitted`, as `database.table.column`.
+        """Leave out the columns named in `omitted`, as `database.table.column`.
 
-        Raises DecodeError when the log does not tell the names of the columns.
+        Raises DecodeError if the log does not name the columns.
         """
         full_name = f"{table_map.schema}.{table_map.table}"
         if any(column.name is None for column in table_map.columns):
@@ -61,8 +61,8 @@ class TableUndo:
     def statements(self, rows: RowsEvent) -> Iterator[str]:
         """Yield the statement for each row of an event of this table, in the order of the event.
 
-        Raises UnsupportedChange where the images do not hold what is needed, EventError for a row
-        that cannot be read.
+        Raises UnsupportedChange if the images lack needed columns, EventError for a row that cannot
+        be read.
         """
         undo = {
             RowsKind.INSERT: self._delete,

@@ -4,14 +4,14 @@
 
     events ──▶ BEGIN row row COMMIT │ BEGIN row COMMIT ──▶ spool ──read backwards──▶ SQL
 
-Each row becomes a statement at once and goes into a temporary file, which is read backwards when
-the events have ended. So memory holds the rows of one event, and the input is read once: standard
-input and compressed files are as good as others.
+Each row becomes a statement at once and goes into a temporary file, which is read backwards after
+the last event. So memory holds the rows of one event, and the input is read once: standard input
+and compressed files work, too.
 
-*Completeness.* What changed a table without rows (a statement, DDL) and stands behind its rows
-cannot be undone with them; it ends everything with an error. So does a group that was rolled back,
-and an XA transaction, whose outcome stands elsewhere. A transaction that does not end is left out:
-the server rolls it back.
+*Completeness.* A change without rows (a statement, DDL) that follows the rows of its table cannot
+be undone; it is an error. So is a group that was rolled back, and an XA transaction, because its
+outcome is elsewhere in the log. A transaction that does not end is left out: the server rolls it
+back.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from connector.changes.transaction_bounds import TransactionSpan
     from connector.flashback.spool import Spool
 
-# What the session must be like for the statements: values that a strict server refuses (zero dates,
-# the error value of an ENUM) were stored, and nothing beside the rows may change.
+# The session must accept values that a strict server refuses but that were stored (zero dates, the
+# error value of an ENUM), and only the rows may change.
 SESSION = (
     "SET NAMES utf8mb4;",
     "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';",
@@ -49,14 +49,14 @@ SESSION = (
 
 
 class Undo:
-    """Takes the selected events of logs, in their order, and gives back the SQL."""
+    """Takes the selected events of logs, in their order, and returns the SQL."""
 
     def __init__(self, spool: Spool, omitted: frozenset[str] = frozenset()) -> None:
         """Keep statements in `spool`; leave out columns named `database.table.column`."""
         self._spool = spool
         self._omitted = omitted
         self._bounds = TransactionBounds()
-        # The transaction whose statements the spool holds up to its end, and where they begin.
+        # The transaction whose statements end the spool, and the offset where they begin.
         self._span: TransactionSpan | None = None
         self._mark = 0
         self._tables: dict[tuple[str, str], tuple[TableMapEvent, TableUndo]] = {}
@@ -71,7 +71,7 @@ class Undo:
             self._receive(inner)
 
     def statements(self) -> Iterator[str]:
-        """Yield the SQL, line by line; nothing may be received behind it."""
+        """Yield the SQL, line by line; do not call `receive` afterwards."""
         self._drop_unfinished()
         yield from SESSION
         yield from reversed(self._spool)
@@ -150,7 +150,7 @@ class Undo:
                 )
 
     def _changed_by(self, statement: Statement, body: QueryEvent) -> Iterator[tuple[str, str]]:
-        """Yield the tables with undone rows that a statement changes."""
+        """Yield the tables that a statement changes and that have rows to undo."""
         if statement.kind is StatementKind.CREATE_TABLE:
             return
         for database, table in statement.tables:

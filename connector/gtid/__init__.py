@@ -1,9 +1,8 @@
 """Global transaction ids: the names of transactions, and sets of them to resume from.
 
-MySQL and MariaDB share the word and nothing else. A MySQL server names a transaction by the server
-that first committed it and a running number; a set says exactly which are there. MariaDB names it
-by replication domain, server and a number that rises within the domain; a position is the last
-one of each domain.
+MySQL and MariaDB share only the word. MySQL names a transaction by the server that first committed
+it and a running number; a set names exactly its members. MariaDB names it by replication domain,
+server and a number that rises within the domain; a position is the last GTID of each domain.
 """
 
 from connector.gtid.mariadb import MariadbGtid, MariadbGtidSet

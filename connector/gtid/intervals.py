@@ -1,8 +1,8 @@
 """Transaction numbers as half-open intervals, kept as one sorted list of their bounds.
 
 `1-4:7-9` is `[1, 5, 7, 10]`: even places start an interval, odd places end one. Neighbours never
-touch. A number lies inside when the count of bounds at or below it is odd, so one bisection answers
-every question, and the list slices itself together.
+touch. A number lies inside if the count of bounds at or below it is odd, so one bisection answers
+every question, and changes are slice assignments.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Intervals:
         self._bounds = [] if bounds is None else bounds
 
     def add(self, gno: i64) -> None:
-        """Put one number in; constant time where it follows the highest one."""
+        """Add one number; constant time if it follows the highest one."""
         bounds = self._bounds
         if bounds and bounds[-1] == gno:
             bounds[-1] = gno + 1
@@ -38,9 +38,9 @@ class Intervals:
             self.add_range(gno, gno + 1)
 
     def add_range(self, start: int, end: int) -> None:
-        """Put the numbers from `start` up to, not including, `end` in."""
+        """Add the numbers from `start` up to, but not including, `end`."""
         bounds = self._bounds
-        # A bound equal to `start` or `end` is swallowed: touching intervals become one.
+        # A bound equal to `start` or `end` disappears: touching intervals become one.
         low = bisect_left(bounds, start)
         high = bisect_right(bounds, end)
         outer = [] if low % 2 else [start]
@@ -49,7 +49,7 @@ class Intervals:
         bounds[low:high] = outer
 
     def remove_range(self, start: int, end: int) -> None:
-        """Take the numbers from `start` up to, not including, `end` out."""
+        """Remove the numbers from `start` up to, but not including, `end`."""
         bounds = self._bounds
         low = bisect_left(bounds, start)
         high = bisect_right(bounds, end)
@@ -59,12 +59,12 @@ class Intervals:
         bounds[low:high] = outer
 
     def contains_range(self, start: int, end: int) -> bool:
-        """Return whether every number from `start` up to, not including, `end` is here."""
+        """Return whether the set has every number from `start` up to, but not including, `end`."""
         after = bisect_right(self._bounds, start)
         return after % 2 == 1 and end <= self._bounds[after]
 
     def copy(self) -> Intervals:
-        """Return a set that changes on its own."""
+        """Return an independent copy."""
         return Intervals(self._bounds.copy())
 
     def __contains__(self, gno: int) -> bool:

@@ -1,4 +1,4 @@
-"""MariaDB's GTIDs: text and binary forms to positions, one last transaction per replication domain.
+"""MariaDB's GTIDs in text and binary form, and positions: the last transaction of each domain.
 
 Text, as `@@gtid_binlog_pos` prints it::
 
@@ -52,7 +52,7 @@ class MariadbGtid:
 
     @classmethod
     def parse(cls, text: str) -> MariadbGtid:
-        """Read `domain-server-sequence`.
+        """Parse `domain-server-sequence`.
 
         Raises DecodeError for anything else.
         """
@@ -95,9 +95,9 @@ class MariadbGtid:
 
 @final
 class MariadbGtidSet:
-    """A position: the last transaction of each domain; equal by value, `add` changes it in place.
+    """A position: the last transaction of each domain; equal by value; `add` changes it in place.
 
-    It stands for the transactions up to there. Which server wrote an earlier one is not known, so
+    It means all transactions up to these. It does not say which server wrote an earlier one, so
     `in`, `<=`, `|` and `-` compare numbers within domains.
     """
 
@@ -108,7 +108,7 @@ class MariadbGtidSet:
 
     @classmethod
     def of(cls, gtids: Iterable[MariadbGtid]) -> MariadbGtidSet:
-        """Return the position behind `gtids`, which come in the order of the binlog."""
+        """Return the position after `gtids`, which come in the order of the binlog."""
         result = cls()
         for gtid in gtids:
             result.add(gtid)
@@ -116,7 +116,7 @@ class MariadbGtidSet:
 
     @classmethod
     def parse(cls, text: str) -> MariadbGtidSet:
-        """Read GTIDs joined by commas, at most one per domain; "" is the start of everything.
+        """Parse GTIDs joined by commas, at most one per domain; "" is the start of the log.
 
         Raises DecodeError for anything else.
         """
@@ -130,7 +130,7 @@ class MariadbGtidSet:
 
     @classmethod
     def decode(cls, reader: PayloadReader) -> MariadbGtidSet:
-        """Read the binary form; of several GTIDs of a domain the server puts the last one last."""
+        """Read the binary form; the server writes the newest GTID of a domain last."""
         count = reader.read_uint32() & _COUNT_MASK
         return cls.of(MariadbGtid.decode(reader) for _ in range(count))
 
@@ -139,15 +139,15 @@ class MariadbGtidSet:
         return len(self._last).to_bytes(4, "little") + b"".join(gtid.encode() for gtid in self)
 
     def add(self, gtid: MariadbGtid) -> None:
-        """Let `gtid` be the last of its domain: callers add in the order of the binlog."""
+        """Make `gtid` the last of its domain: callers add in the order of the binlog."""
         self._last[gtid.domain_id] = gtid
 
     def last_of(self, domain_id: int) -> MariadbGtid | None:
-        """Return the last transaction of a domain, None where there is none."""
+        """Return the last transaction of a domain, None if there is none."""
         return self._last.get(domain_id)
 
     def copy(self) -> MariadbGtidSet:
-        """Return a position that changes on its own."""
+        """Return an independent copy."""
         result = MariadbGtidSet()
         result._last = self._last.copy()
         return result
@@ -160,7 +160,7 @@ class MariadbGtidSet:
         return all(gtid in other for gtid in self._last.values())
 
     def __or__(self, other: MariadbGtidSet) -> MariadbGtidSet:
-        """Return the position behind both: of each domain the GTID that is further."""
+        """Return the position after both: for each domain the GTID with the higher number."""
         result = self.copy()
         for gtid in other:
             if gtid not in self:

@@ -1,4 +1,4 @@
-"""MySQL's GTIDs: text and binary forms to sets, and the algebra of these sets.
+"""MySQL's GTIDs in text and binary form, sets of them, and the algebra of these sets.
 
 Text, as `@@gtid_executed` prints it (tags since 8.3)::
 
@@ -48,17 +48,17 @@ class GtidSet:
     __slots__ = ("_latest", "_latest_tag", "_latest_uuid", "_sources")
 
     def __init__(self) -> None:
-        """Start without a transaction."""
-        # No value is ever empty.
+        """Start with an empty set."""
+        # No value of the dict is ever empty.
         self._sources: dict[tuple[UUID, str], Intervals] = {}
-        # Where `add` put the last one: nearly always, the next one has the same source.
+        # The intervals of the last `add`, because the next GTID mostly has the same source.
         self._latest: Intervals | None = None
         self._latest_uuid: UUID | None = None
         self._latest_tag = ""
 
     @classmethod
     def parse(cls, text: str) -> GtidSet:
-        """Read the text form, in any letter case, with any white space, order and overlap.
+        """Parse the text form, in any letter case, with any white space, order and overlap.
 
         Raises DecodeError that names the part that is not a GTID set.
         """
@@ -94,7 +94,7 @@ class GtidSet:
 
     @classmethod
     def decode(cls, reader: PayloadReader) -> GtidSet:
-        """Read the binary form from the cursor, which may have more behind it.
+        """Read the binary form from the cursor; other data may follow it.
 
         Raises DecodeError for sets that no server writes, TruncatedPayload at the end of the bytes.
         """
@@ -140,7 +140,7 @@ class GtidSet:
         return b"".join(chunks)
 
     def add(self, gtid: Gtid) -> None:
-        """Put one transaction in; constant time where it is the next of its source."""
+        """Add one transaction; constant time if it is the next of its source."""
         latest = self._latest
         if latest is None or gtid.uuid is not self._latest_uuid or gtid.tag != self._latest_tag:
             latest = self._latest = self._intervals(gtid.uuid, gtid.tag)
@@ -148,7 +148,7 @@ class GtidSet:
         latest.add(gtid.gno)
 
     def copy(self) -> GtidSet:
-        """Return a set that changes on its own."""
+        """Return an independent copy."""
         result = GtidSet()
         result._sources = {key: intervals.copy() for key, intervals in self._sources.items()}
         return result
@@ -195,12 +195,12 @@ class GtidSet:
         return result
 
     def has_server(self, uuid: UUID) -> bool:
-        """Return whether transactions are here that the server `uuid` committed first."""
+        """Return whether the set has a transaction that the server `uuid` committed first."""
         return any(server == uuid for server, _ in self._sources)
 
     @property
     def count(self) -> int:
-        """How many transactions it has."""
+        """Return how many transactions the set has."""
         return sum(end - start for intervals in self._sources.values() for start, end in intervals)
 
     def __iter__(self) -> Iterator[Gtid]:
@@ -222,7 +222,7 @@ class GtidSet:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        """Return the server's normal form, without its line breaks behind the commas."""
+        """Return the server's normal form, without the line breaks after its commas."""
         members: dict[UUID, list[str]] = {}
         for (uuid, tag), intervals in self._sorted():
             parts = members.setdefault(uuid, [str(uuid)])

@@ -19,7 +19,7 @@ from mypy_extensions import mypyc_attr
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-# Servers whose UUID is kept decoded: a log has few, but nothing bounds what a bad one names.
+# Number of servers whose UUID is kept decoded: a log has few, but a bad log can have any number.
 _SERVERS_MAX: Final = 1024
 _HALF: Final = 8
 
@@ -34,12 +34,12 @@ class Gtid:
     def __init__(self, uuid: UUID, gno: i64, tag: str = "") -> None:
         """Name transaction `gno`, from 1, of the server that first committed it.
 
-        `tag` is "" without one; else lower case, at most 32 characters.
+        `tag` is "" without one; else it is lower case, at most 32 characters.
         """
         self.uuid = uuid
         self.gno: i64 = gno
         self.tag = tag
-        self.prefix = ""  # the text up to the number, once somebody has asked for it
+        self.prefix = ""  # the text up to the number, made at its first use
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Gtid):
@@ -61,7 +61,7 @@ class Gtid:
 
 @final
 class _Server:
-    """A server's UUID and its text: every transaction of a log repeats them."""
+    """A server's UUID and its text, shared by all transactions of a log."""
 
     __slots__ = ("high", "low", "prefix", "uuid")
 
@@ -75,7 +75,7 @@ class _Server:
 
 @final
 class _Servers:
-    """The servers that have been named."""
+    """The servers seen so far."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, _Server] = {}
@@ -106,7 +106,7 @@ _SERVERS: Final = _Servers()
 def gtid_at(data: bytes, at: i64, gno: i64) -> Gtid:
     """Return the GTID without a tag of the server whose UUID is in the 16 bytes of `data` at `at`.
 
-    Raises IndexError where there are fewer.
+    Raises IndexError if there are fewer bytes.
     """
     server = _SERVERS.at(data, at)
     gtid = Gtid(server.uuid, gno)

@@ -1,1 +1,1 @@
-"""Where a stream stands: positions, their order, and the records that keep them."""
+"""The position of a stream: positions, their order, and the records that keep them."""

@@ -1,12 +1,12 @@
-"""Places in the order of changes for what is written between two source transactions.
+"""Sequences for records that are written between two source transactions.
 
-Rows of copies, and changes that come out of quarantine, stand behind everything that was delivered
-and before everything that follows. With `position` as the first byte behind the last transaction::
+Rows of copies, and changes that come out of quarantine, sort after everything that was delivered
+and before everything that follows. With `position` as the first byte after the last transaction::
 
     (epoch, file number, position - 1, n // 10^8, n % 10^8)
 
-where n counts what was written at this place. No transaction starts at the last byte of another, so
-these are places of their own. The count travels in the progress record, so that it goes on after a
+where n counts the records written at this place. No transaction starts at the last byte of another,
+so no transaction has these sequences. The progress record holds the count, so it continues after a
 restart at the same place.
 """
 
@@ -23,7 +23,7 @@ _ROWS_OF_A_NUMBER: Final = 10**SEQ_ROW_DIGITS
 
 
 class BetweenPlace(NamedTuple):
-    """Where the first of the records goes that were asked for; `number` of the others rises."""
+    """The place of the first of the requested records; `number` is higher for the others."""
 
     epoch: int
     file: int
@@ -43,10 +43,10 @@ class BetweenPlace(NamedTuple):
 
 @final
 class BetweenOrder:
-    """Counts what is written at the place where the stream stands."""
+    """Counts the records that are written at the stream's current position."""
 
     def __init__(self, order: TransactionOrder, file: str, position: int, count: int) -> None:
-        """Continue behind `count` records that were written at `position` of `file`."""
+        """Continue after `count` records that were written at `position` of `file`."""
         self._order = order
         self._file = file
         self._position = position
@@ -55,7 +55,7 @@ class BetweenOrder:
     def take(self, file: str, position: int, count: int) -> BetweenPlace:
         """Return the place of `count` records that are written at `position` of `file`.
 
-        Raises UnsupportedChange where a sequence cannot count that far.
+        Raises UnsupportedChange if the count exceeds what a sequence holds.
         """
         if (file, position) != (self._file, self._position):
             self._file, self._position, self._count = file, position, 0
@@ -65,5 +65,5 @@ class BetweenOrder:
         return BetweenPlace(epoch, number, place, first)
 
     def count_at(self, file: str, position: int) -> int:
-        """Return how many records were written at `position` of `file`, the place at hand."""
+        """Return how many records were written at `position` of `file`, the current place."""
         return self._count if (file, position) == (self._file, self._position) else 0

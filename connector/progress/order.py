@@ -1,10 +1,10 @@
-"""Places of transactions become their places in the total order of changes.
+"""Positions of transactions become their places in the total order of changes.
 
-The order wanted is the one in which the source committed, the same on every read. Within one
-server, (file number, position of the transaction's first event) gives it. A failover or RESET
-BINARY LOGS starts the numbers anew; then `epoch` rises, and the numbers of the new epoch count
-after all of the old one. The epoch travels in the progress record, which is committed in the same
-Kafka transaction as the first row that carries it, so it is durable before anyone can see it.
+The order is that of the source's commits, the same on every read. Within one server, (file number,
+position of the transaction's first event) gives it. A failover or RESET BINARY LOGS starts the
+numbers again; then `epoch` rises, and the new epoch sorts after the old one. The progress record
+holds the epoch and is committed in the same Kafka transaction as the first row with that epoch, so
+the epoch is durable before a consumer can see it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TransactionOrder:
     ) -> None:
         """Continue at `file`:`position`, the end of the last committed transaction.
 
-        `same_server` is false when the stream now comes from another server than that one.
+        `same_server` is false if the stream now comes from a different server.
         """
         self.epoch = epoch if same_server else epoch + 1
         self._file = ""
@@ -38,24 +38,24 @@ class TransactionOrder:
         self._last = (file_number(file), position) if file and same_server else (0, 0)
 
     def place(self, file: str, position: int) -> tuple[int, int, int]:
-        """Return (epoch, file number, position) of the transaction that starts there."""
+        """Return (epoch, file number, position) of the transaction that starts at this position."""
         number = self._enter(file, position)
         self._last = (number, position + 1)
         return self.epoch, number, position
 
     def between(self, file: str, position: int) -> tuple[int, int, int]:
-        """Return the place of what is written behind the transaction that ends at `position`.
+        """Return the place of records that follow the transaction that ends at `position`.
 
-        That is the transaction's last byte, where no other one starts.
+        That is the transaction's last byte; no other transaction starts there.
         """
         number = self._enter(file, position)
         self._last = (number, position)
         return self.epoch, number, position - 1
 
     def _enter(self, file: str, position: int) -> int:
-        """Return the file's number, in a new epoch where the place is before the last one."""
+        """Return the file's number; begin a new epoch if the position is before the last one."""
         if file != self._file:
-            # Before the first transaction of a stream by GTID, the file is not known.
+            # At the start of a stream by GTID, the file is not known.
             self._number = file_number(file) if file else 0
             self._file = file
         number = self._number
@@ -72,7 +72,7 @@ class TransactionOrder:
 def file_number(file: str) -> int:
     """Return the number at the end of a log file's name: 42 for `binlog.000042`.
 
-    Raises UnsupportedChange when the name has none.
+    Raises UnsupportedChange if the name has none.
     """
     match = _FILE_NUMBER.search(file)
     if match is None:

@@ -1,7 +1,7 @@
 """XA transactions between XA PREPARE and their outcome, as the progress record names them.
 
-The rows of followed tables are read again after a restart, from where they were prepared. What the
-source sends between these places and the one where the stream stands was delivered.
+After a restart, the rows of followed tables are read again, from the position of XA PREPARE. All
+other changes between there and the stream's position were delivered before.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @final
 class PreparedXa:
-    """Those of one stream, the oldest first."""
+    """The prepared XA transactions of one stream, the oldest first."""
 
     def __init__(self, records: list[PreparedXaRecord]) -> None:
-        """Continue with those that a progress record names."""
+        """Continue with those of a progress record."""
         self._records: dict[str, PreparedXaRecord] = {record["xid"]: record for record in records}
 
     @property
     def records(self) -> list[PreparedXaRecord]:
-        """What the next progress record says of them."""
+        """Their entries for the next progress record."""
         return list(self._records.values())
 
     def advance(self, committed: Committed, gtid_set: GtidSet | MariadbGtidSet | None) -> None:
-        """Take note of a transaction that is complete; `gtid_set` is that of all before it."""
+        """Note that a transaction is complete; `gtid_set` holds all transactions before it."""
         if committed.outcome:
             self._records.pop(committed.outcome, None)
         group = committed.prepared
@@ -58,7 +58,7 @@ class PreparedXa:
         }
 
     def without_rows(self) -> list[PreparedGroup]:
-        """Return those that have no rows of followed tables, and are not read again."""
+        """Return those without rows of followed tables; they are not read again."""
         return [
             PreparedGroup(
                 record["xid"], None, [(name[0], name[1]) for name in record["other_tables"]]
@@ -70,7 +70,7 @@ class PreparedXa:
     def reread(
         self, gtid_set: GtidSet | MariadbGtidSet | None, file: str, position: i64
     ) -> Reread | None:
-        """Return what is read again of a stream that stands there; None where nothing is."""
+        """Return what the source sends again from this position; None if nothing."""
         held = {
             record["gtid"] or f"{record['file']}:{record['position']}"
             for record in self._records.values()
@@ -82,21 +82,21 @@ class PreparedXa:
 
 
 def held_records(records: list[PreparedXaRecord]) -> list[PreparedXaRecord]:
-    """Return those whose rows are read again."""
+    """Return the entries whose rows are read again."""
     return [record for record in records if record["held"]]
 
 
 def set_before(
     gtid_set: GtidSet | MariadbGtidSet, held: list[PreparedXaRecord]
 ) -> GtidSet | MariadbGtidSet:
-    """Return the set behind which a source sends `held` groups, and all that `gtid_set` lacks."""
+    """Return the set after which a source sends `held` groups and all that `gtid_set` lacks."""
     if isinstance(gtid_set, GtidSet):
         prepared = GtidSet()
         for record in held:
             for gtid in GtidSet.parse(record["gtid"] or ""):
                 prepared.add(gtid)
         return gtid_set - prepared
-    # Of each domain, the oldest group decides.
+    # In each domain, the oldest group decides.
     first: dict[int, str] = {}
     for record in held:
         domain = MariadbGtid.parse(record["gtid"] or "").domain_id

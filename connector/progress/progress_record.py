@@ -1,7 +1,7 @@
-"""How far the stream has been delivered, as the record that closes each Kafka transaction.
+"""The record that closes each Kafka transaction: how far the stream has been delivered.
 
-*Resumption.* The record is committed together with the rows it speaks of, so what a restart reads
-is exactly what consumers can see: nothing is read twice into Kafka and nothing is left out.
+*Resumption.* The record is committed together with its rows, so a restart reads exactly the state
+that consumers see: no change is written to Kafka twice, and none is left out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Progress:
     def decode(cls, value: bytes, place: str) -> Progress:
         """Read the value of a progress record; `place` names it in errors.
 
-        Raises DecodeError when it is not one that this version wrote.
+        Raises DecodeError if this version did not write it.
         """
         try:
             return cls(**json.loads(value))

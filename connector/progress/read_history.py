@@ -1,9 +1,9 @@
-"""What a stream has read, and what a server says was before one of its files.
+"""Compares what a stream has read with what a server says was before one of its files.
 
-A server whose logs are reset goes on sending, to a stream that is open, behind what the stream has
-read: without a word, and without the transactions whose numbers it takes for read. But each file
-says what was before it. When the stream comes to another file, what it has read before is in front
-of that file; where it is not, the history has begun anew.
+A server whose logs are reset continues an open stream without a message, and leaves out new
+transactions whose numbers it takes for read. But each file says which transactions were before it.
+When the stream comes to another file, everything read before must be among these; if it is not, the
+server's history has started again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from connector.gtid.mysql import GtidSet
 
 @final
 class ReadHistory:
-    """Compares what was read with what the server's files say; one for each stream."""
+    """Compares what was read with what the server's files say; one object for each stream."""
 
     def __init__(
         self, start: GtidSet | MariadbGtidSet | None, server_uuid: str, server_id: int
     ) -> None:
-        """Begin behind `start`, on the server with these names of its own."""
+        """Begin after `start`, on the server with this UUID (MySQL) or id (MariaDB)."""
         self._start = None if start is None else start.copy()
         self._server_uuid = server_uuid
         self._server_id = server_id
@@ -30,10 +30,10 @@ class ReadHistory:
     def missing(
         self, read: GtidSet | MariadbGtidSet | None, before: GtidSet | MariadbGtidSet
     ) -> GtidSet | MariadbGtidSet | None:
-        """Return what of `read` must be, and is not, in a file that comes behind `before`.
+        """Return the part of `read` that must be in `before`, the list of a later file, but is not.
 
-        That is what came in this stream, and the server's own transactions. Those of others that
-        were read elsewhere may come later in this log, or never were in it.
+        It covers what came in this stream, and the server's own transactions. Transactions of other
+        servers that were read elsewhere may come later in this log, or are not in it at all.
         """
         start = self._start
         if isinstance(start, GtidSet) and isinstance(read, GtidSet) and isinstance(before, GtidSet):

@@ -1,4 +1,4 @@
-"""Who a server says it is: to which server a position belongs."""
+"""The identity of a server: it decides to which server a position belongs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """Who the server says it is."""
+    """The identity that the server reports."""
 
     flavour: Literal["mysql", "mariadb"]
     version: str  # as the server spells it
     version_number: tuple[int, int, int]
     server_uuid: str  # `source/server/identity.py` says how it is made
     server_id: int
-    gtid: bool  # every transaction has a GTID
+    gtid: bool  # whether every transaction has a GTID

@@ -1,4 +1,4 @@
-"""The place in a source's log where a stream begins."""
+"""The position in a source's log where a stream begins."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from connector.gtid import GtidSet, MariadbGtidSet
 
-# Of a GTID set in an error message.
+# The most characters of a GTID set in an error message.
 _SHOWN_CHARACTERS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
 class StartPoint:
-    """A place in the source's log: behind `gtid_set` where there is one, else the position."""
+    """A position in the source's log: after `gtid_set` if there is one, else file and offset."""
 
     flavour: Literal["mysql", "mariadb"]
     gtid_set: GtidSet | MariadbGtidSet | None
-    file: str  # "" where only the set is known, or where it was read from another server
+    file: str  # "" if only the set is known, or if it was read from another server
     position: int
-    # When the server began the file, seconds since the epoch; 0 where that is not known.
+    # The server's start of the file, seconds since the epoch; 0 if unknown.
     file_created: int = 0
 
 
 def shown(gtids: GtidSet | MariadbGtidSet) -> str:
-    """Return the set as it is shown in error messages, which a long one would fill."""
+    """Return the set for error messages; a long one is shortened."""
     text = str(gtids)
     if len(text) <= _SHOWN_CHARACTERS_MAX:
         return text

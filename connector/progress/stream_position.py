@@ -1,11 +1,11 @@
-"""Where the stream stands: progress that was read becomes a start point, commits become progress.
+"""The position of the stream: a progress record becomes a start point, commits become progress.
 
-A GTID is complete only at its commit, so it joins the set then; an unfinished transaction is read
-again in full after a restart. Positions are kept beside the set: they are what a source without
-GTIDs resumes by, and what the order of changes continues from.
+A transaction joins the GTID set at its commit; an unfinished transaction is read again in full
+after a restart. File and offset are kept beside the set: a source without GTIDs resumes by them,
+and the order of changes continues from them.
 
-Rows behind XA PREPARE wait for XA COMMIT, so a restart reads these groups once more, from before
-the place where the stream stands (`reads_from`); what else comes with them was delivered.
+Rows after XA PREPARE wait for XA COMMIT, so a restart reads these groups again, from before the
+stream's position (`reads_from`); everything else that comes with them was delivered.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Instance:
     id: str
     host: str
     pid: int
-    claimed: bool = False  # whether it has written one
+    claimed: bool = False  # whether it has written a record
 
 
 @final
 class StreamPosition:
-    """The place behind the last committed transaction of one stream."""
+    """The position after the last committed transaction of one stream."""
 
     def __init__(
         self,
@@ -57,22 +57,21 @@ class StreamPosition:
         source: str = "",
         first_epoch: int = 1,
     ) -> None:
-        """Start at `point`; `last` is the committed progress that it was made from.
+        """Start at `point`; `last` is the committed progress from which it was made.
 
-        `source` is the HOST:PORT where the server was reached, `first_epoch` where the order begins
-        without progress.
+        `source` is the server's HOST:PORT, `first_epoch` the epoch of a stream without progress.
         """
         self._identity = identity
         self._source = source
         self._gtid_set = point.gtid_set.copy() if point.gtid_set is not None else None
         self._file = point.file
         self._position: i64 = point.position
-        # Of the file where the stream stands, and of the one that is being read.
+        # Start times: of the file where the stream stands, and of the one that is being read.
         self._file_created: i64 = point.file_created
         self._opened_created: i64 = point.file_created
         self._history = ReadHistory(point.gtid_set, identity.server_uuid, identity.server_id)
         self._seq = last.seq if last is not None else ""
-        # Of the first request that was not taken up.
+        # Offset of the first command that was not taken up.
         self.commands_offset = last.commands_offset if last is not None else 0
         self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
         # Whether the stream has come to the file where it stands, which holds a part of what was
@@ -98,39 +97,39 @@ class StreamPosition:
 
     @property
     def file(self) -> str:
-        """The log file where the stream stands; "" where the server has not named it."""
+        """The log file of the position; "" if the server has not named it."""
         return self._file
 
     @property
     def position(self) -> i64:
-        """The first byte behind the last transaction, in `file`."""
+        """The first byte after the last transaction, in `file`."""
         return self._position
 
     @property
     def gtid_set(self) -> GtidSet | MariadbGtidSet | None:
-        """What was delivered; None for a stream by position."""
+        """The delivered transactions; None for a stream by position."""
         return self._gtid_set
 
     def between(self, count: int) -> BetweenPlace:
         """Return the place of `count` records that are written here, between two transactions.
 
-        Raises UnsupportedChange where a sequence cannot count that far.
+        Raises UnsupportedChange if a sequence cannot count that far.
         """
         return self._between.take(self._file, self._position, count)
 
     def reread(self) -> Reread | None:
-        """Return what is read again although it was delivered; None where nothing is."""
+        """Return what is read again although it was delivered; None if nothing is."""
         return self.prepared_xa.reread(self._gtid_set, self._file, self._position)
 
     def opened(self, created: i64) -> None:
-        """Take note that the stream has come to a file that was begun at `created`, in seconds."""
+        """Note that the stream has come to a file that was begun at `created`, in seconds."""
         self._opened_created = created
 
     def opened_behind(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
-        """Take note of what the server says was before a file that the stream has come to.
+        """Note which transactions the server says were before the file that the stream has come to.
 
-        Raises SourceUnavailable where what was read is not: the next run looks whether the logs
-        were reset.
+        Raises SourceUnavailable if transactions that were read are not among them: the next run
+        checks whether the logs were reset.
         """
         if not self._at_place:
             self._at_place = not self._reads_again or file == self._file
@@ -145,7 +144,7 @@ class StreamPosition:
             )
 
     def advance(self, committed: Committed) -> None:
-        """Stand behind a transaction that is complete."""
+        """Move past a transaction that is complete."""
         self._at_place = True
         gtid = committed.transaction.gtid
         gtid_set = self._gtid_set
@@ -161,9 +160,9 @@ class StreamPosition:
         self._file_created = self._opened_created
 
     def start_after(self, transaction: SourceTransaction) -> str:
-        """Return the `source.start` after a transaction that comes next, and is not delivered.
+        """Return the `source.start` that skips the next transaction, which is not delivered.
 
-        "" where only the log knows its end: a stream by position.
+        "" for a stream by position, because only the log knows where the transaction ends.
         """
         gtid = transaction.gtid
         gtid_set = self._gtid_set
@@ -184,9 +183,9 @@ class StreamPosition:
         added_columns: dict[str, list[AddedColumn]],
         now_ms: int,
     ) -> Progress:
-        """Return the record that says so.
+        """Return the progress record of this position.
 
-        `seq` is of the last transaction that was published; "" where there is none since the start.
+        `seq` is that of the last published transaction; "" if there is none since the start.
         """
         self._seq = seq or self._seq
         return Progress(
@@ -214,13 +213,12 @@ class StreamPosition:
 
 
 def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPoint:
-    """Return where to resume behind `last`; `place` names the source in errors.
+    """Return where to resume after `last`; `place` names the source in errors.
 
-    By GTID, or by position where the stream has been by position: turning GTIDs on later does not
-    tell which transactions have been read. Another server can be read by GTID alone: what it has of
-    another's transactions keeps no position, no number in its XID and not always its order, so that
-    nothing in its log is a sound mark to go on from. Raises SourceRefused when the source is one
-    that `last` says nothing about.
+    A stream resumes by GTID. A stream by position stays one, because turning GTIDs on later does
+    not say which transactions have been read. On another server, only GTIDs work: there the
+    transactions have other positions and XIDs, and sometimes another order. Raises SourceRefused
+    if `last` says nothing about the source.
     """
     if last.flavour != identity.flavour:
         raise SourceRefused(
@@ -248,7 +246,7 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
     else:
         gtids = GtidSet.parse(last.gtid_set)
     if not same_server:
-        # Where the files of another server stand is not known before it has sent something.
+        # Another server's file and offset are not known before it has sent an event.
         return StartPoint(identity.flavour, gtids, "", FIRST_POSITION)
     return StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created)
 
@@ -259,9 +257,9 @@ def _by_position(last: Progress, same_server: bool) -> str:
 
 
 def reads_from(point: StartPoint, last: Progress) -> StartPoint | None:
-    """Return the place before `point` from where XA transactions are read again; None without any.
+    """Return the position before `point` from where XA transactions are read again, or None.
 
-    `point` is where the stream stands by `last`.
+    `point` is the stream's position according to `last`.
     """
     held = held_records(last.prepared)
     if not held:

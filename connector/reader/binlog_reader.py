@@ -1,8 +1,8 @@
 """A log, of files or of a server, becomes events, transactions or changed rows.
 
-Each reader goes once over its log: what it is asked for again continues behind what was read. That
-holds for events and for transactions; transactions are read ahead by an event, so one reader is
-asked for the one or for the other.
+Each reader goes over its log once: a second iteration continues where the first one stopped. This
+is true for events and for transactions. The iteration over transactions reads one event ahead, so
+use a reader for events or for transactions, not for both.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class BinlogReader:
-    """Reads one log from its start, or from where it was told to; a context manager closes it.
+    """Reads one log from its start or a chosen position; it is a context manager.
 
     Iteration raises EventError for an event that cannot be read, LogTruncated where the log ends
-    inside of one, LogRefused where encryption starts; from a server also SourceUnavailable and
+    inside of one, LogRefused at the start of encryption; from a server also SourceUnavailable and
     SourceRefused.
     """
 
@@ -40,39 +40,39 @@ class BinlogReader:
 
     @property
     def name(self) -> str:
-        """The name of the file at hand, or of the server's log."""
+        """The name of the current file, or of the server's log."""
         return self._log.name
 
     @property
     def version(self) -> BinlogVersion:
-        """The format of the file at hand."""
+        """The format version of the current file."""
         return self._log.version
 
     @property
     def format(self) -> FormatDescriptionEvent:
-        """What describes the file at hand: the server's version, the checksums.
+        """The format description of the current file: the server's version, the checksums.
 
-        Formats before v4 do not describe themselves; it holds what is certain of them.
+        Formats before v4 do not describe themselves; then it holds the facts that are certain.
         """
         return self._log.format
 
     @property
     def position(self) -> int:
-        """Where the next event starts, in bytes from the start of the file at hand."""
+        """Where the next event starts, in bytes from the start of the current file."""
         return self._log.position
 
     def __iter__(self) -> Iterator[Event]:
         """Iterate over the events that have not been read yet, as they are in the log.
 
-        A compressed transaction is one event, whose body's `events()` are those inside of it.
+        A compressed transaction is one event; its body's `events()` gives the inner events.
         """
         return self._events
 
     def transactions(self) -> Iterator[Transaction]:
         """Iterate over the transactions, in their order.
 
-        Nothing of a transaction is kept in memory: what is not read of it when the next one is
-        asked for is passed over.
+        No event stays in memory. If you ask for the next transaction, the unread events of the
+        current one are skipped.
         """
         return self._transactions
 
@@ -95,9 +95,9 @@ class BinlogReader:
     ) -> Iterator[ArrowBatch]:
         """Iterate over the changed rows as Arrow record batches, each of one table.
 
-        `tables` are patterns as `shop.*`, all tables without them. Once `batch_rows` images of rows
-        are held, of all tables together, the largest batch comes.
-        `connector.reader.arrow.batches` has the columns. Raises ConfigError without pyarrow.
+        `tables` are patterns such as `shop.*`; without them, all tables are read. When
+        `batch_rows` row images of all tables together are held, the largest batch is returned.
+        `connector.reader.arrow.batches` lists the columns. Raises ConfigError without pyarrow.
         """
         try:
             from connector.reader.arrow.batches import arrow_batches  # noqa: PLC0415 # an optional extra
@@ -108,7 +108,7 @@ class BinlogReader:
         )
 
     def close(self) -> None:
-        """Close the log, and end an iteration that another thread waits for. Idempotent."""
+        """Close the log, and end an iteration that waits in another thread. Idempotent."""
         self._log.close()
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""A path, a file object or bytes become the bytes of a log: unpacked, and with their first four.
+"""A path, a file object or bytes become the unpacked bytes of a log.
 
-Compression is told by the first bytes, whatever the name is. It is undone in steps, so that what
-expands a thousandfold does not fill the memory.
+The first bytes show the compression; the name does not matter. The bytes are unpacked in steps, so
+that data that expands a thousandfold does not fill the memory.
 
 https://www.rfc-editor.org/rfc/rfc1952 (gzip), https://www.rfc-editor.org/rfc/rfc8878 (Zstandard)
 """
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAGIC_LENGTH = 4
-# Bytes that are asked for at a time.
+# Bytes that one read asks for.
 STEP_LENGTH = 128 * 1024
 
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
-# Of compressed bytes: a block of 4 bytes can become 128 KiB, so these become 8 MiB at most.
+# Compressed bytes in one step: a block of 4 bytes can become 128 KiB, so these give at most 8 MiB.
 _ZSTD_STEP_LENGTH = 256
-# How messages call what has no name.
+# Name in messages of a source without a name.
 _UNNAMED = "stream"
 _NO_EVENT = "an event header"
-# What compressed bytes raise when they are damaged.
+# Errors that damaged compressed bytes raise.
 _DAMAGED = (gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 
 
 class BinaryFile(Protocol):
-    """What is needed of a file object; one that can `seek` is not read where that is spared."""
+    """The needed part of a file object; with `seek`, bytes can be skipped without reading."""
 
     def read(self, size: int, /) -> bytes:
         """Return at most `size` bytes, none at the end."""
@@ -60,13 +60,13 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
 
 
 class ByteSource:
-    """The bytes of one log behind its first four, which are in `head`."""
+    """The bytes of one log after its first four, which are in `head`."""
 
     def __init__(self, source: Source, name: str | None = None) -> None:
-        """Open a path, or take a file object, which stays the caller's to close, or bytes.
+        """Open a path, or take bytes or a file object; the caller closes the file object.
 
-        Raises OSError for a path that cannot be opened, ConfigError for a file of text, LogRefused
-        for bytes that are compressed more than once.
+        Raises OSError for a path that cannot be opened, ConfigError for a file in text mode,
+        LogRefused for bytes that are compressed more than once.
         """
         self.path: Path | None = None
         self._owned: list[io.IOBase] = []
@@ -97,8 +97,8 @@ class ByteSource:
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes, none at the end.
 
-        Raises LogTruncated where compressed bytes end too soon, EventError for those that are
-        damaged, with the place in what was unpacked.
+        Raises LogTruncated if compressed bytes end too soon, EventError if they are damaged, with
+        the position in the unpacked bytes.
         """
         offset = self._offset
         if offset == len(self._ahead):
@@ -108,16 +108,16 @@ class ByteSource:
         return chunk
 
     def read_block(self) -> bytes:
-        """Return what comes next, as much as comes at a time; none at the end. Raises as `read`."""
+        """Return the bytes that one read gives; none at the end. Raises as `read`."""
         if self._offset == len(self._ahead):
             self._offset = 0
-            # Nothing is kept of it.
+            # The block is not kept here.
             self._ahead = b""
             return self._receive()
         return self.read(len(self._ahead))
 
     def skip(self, count: int) -> int:
-        """Go on `count` bytes further and return how many of them there were."""
+        """Skip `count` bytes and return how many there were."""
         left = count
         while left:
             file = self._seekable
@@ -133,7 +133,7 @@ class ByteSource:
         return count - left
 
     def close(self) -> None:
-        """Close what was opened here."""
+        """Close the file if it was opened here."""
         for file in reversed(self._owned):
             file.close()
 
@@ -153,7 +153,7 @@ class ByteSource:
         return file
 
     def _use(self, file: BinaryFile) -> None:
-        # Gives what is there instead of waiting for all, and loses nothing before an error.
+        # Returns the available bytes instead of waiting for all, and loses none before an error.
         self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)
         seekable = isinstance(file, io.IOBase) and file.seekable()
         self._seekable = file if seekable and isinstance(file, io.IOBase) else None
@@ -172,7 +172,7 @@ class ByteSource:
             self._use(self._own(gzip.GzipFile(fileobj=packed, mode="rb")))  # type: ignore[call-overload] # reads alone
         else:
             self._use(_ZstdFile(packed))
-        # To go back would be to unpack again.
+        # Seeking back would mean unpacking again.
         self._seekable = None
         if (inner := _compression_of(self.head)) is not None:
             raise LogRefused(log_files.PACKED_TWICE, self.name, inner=inner, outer=compression)
@@ -196,7 +196,7 @@ def _compression_of(head: bytes) -> str | None:
 
 
 class _Rejoined:
-    """A file object of which the first bytes have been read."""
+    """A file object whose first bytes were read already."""
 
     def __init__(self, first: bytes, file: BinaryFile) -> None:
         self._first = io.BytesIO(first)
@@ -207,16 +207,16 @@ class _Rejoined:
 
 
 class _ZstdFile:
-    """The bytes of Zstandard frames, one behind the other; EOFError inside of one."""
+    """The bytes of consecutive Zstandard frames; EOFError if a frame is incomplete."""
 
     def __init__(self, packed: _Rejoined) -> None:
         self._packed = packed
         self._decompressor = zstandard.ZstdDecompressor()
         self._frame: zstandard.ZstdDecompressionObj | None = None
-        self._rest = b""  # packed bytes behind the frame before
+        self._rest = b""  # packed bytes after the frame before
 
     def read(self, size: int, /) -> bytes:
-        """Return what the next step unpacks to, whatever `size` is; nothing at the end."""
+        """Return the result of the next step, whatever `size` is; no bytes at the end."""
         del size
         unpacked = b""
         while not unpacked:

@@ -1,11 +1,11 @@
-"""The bytes of a log become the bytes of its events, each whole and not yet decoded.
+"""The bytes of a log become the bytes of its events, each whole and not decoded yet.
 
 ::
 
     fe 62 69 6e │ event │ event │ …        event: … 9 bytes … │ event_size u32 │ …
 
-The size has the same place in every format. No size is believed: what is read is what is there, in
-steps, and a size that cannot be is an error.
+The size has the same place in every format. It is not trusted: bytes are read in steps, as far as
+they exist, and an impossible size is an error.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from connector.reader.byte_source import ByteSource
 
 _MAGIC = b"\xfebin"
-# Files that are near logs, and what they are.
+# Files that are similar to logs, with their kinds.
 _OTHER_MAGICS = {
     # https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
     b"\xfdbin": log_files.ENCRYPTED,
@@ -50,21 +50,21 @@ _U32: Final = 0xFFFF_FFFF
 
 @final
 class EventFrames(EventSource):
-    """Splits one log, from its first event on.
+    """Splits one log into events, from its first event on.
 
-    Memory: a block of the log, and twice an event that does not lie in one while it is joined.
+    Memory: a block of the log, and twice an event that spans blocks while it is joined.
     """
 
     def __init__(self, source: ByteSource) -> None:
-        """Check what `source` starts with.
+        """Check the first bytes of `source`.
 
-        Raises LogRefused for what is no log, or one of a kind that is not read; LogTruncated where
-        it ends too soon.
+        Raises LogRefused for a file that is not a log, or an unsupported kind of log; LogTruncated
+        if it ends too soon.
         """
         self.position = FIRST_POSITION
         self.version: BinlogVersion | None = None  # known with the first event
         self._source = source
-        # Bytes every event's header has; the fewest that there are before the format is known.
+        # Length of every event's header; the smallest one before the format is known.
         self._header_length: i64 = V1_HEADER_LENGTH
         self._block = b""  # bytes that have been received,
         self._at: i64 = 0  # up to here also read
@@ -73,24 +73,24 @@ class EventFrames(EventSource):
 
     @property
     def header_length(self) -> int:
-        """Bytes of every event's header; the fewest that there are before the format is known."""
+        """Length of every event's header; the smallest one before the format is known."""
         return self._header_length
 
     def next_event(self) -> bytes | None:
         """Return the next event, None at the end of the log.
 
-        Raises LogTruncated where the log ends inside of an event; after it, and after None, the
-        call may be repeated when the log has grown. Raises EventError for a size that cannot be.
+        Raises LogTruncated if the log ends inside of an event. After this error, and after None,
+        repeat the call when the log has grown. Raises EventError for an impossible size.
         """
         data = self.received_event()
         return self._next_in_pieces() if data is None else data
 
     def received_event(self) -> bytes | None:
-        """Return the next event where that takes no reading of the source, else None."""
+        """Return the next event if no read is needed for it, else None."""
         block = self._block
         start = self._at
         available: i64 = len(block) - start
-        # Bytes that are pending begin an event; their block has been read to its end.
+        # The pending bytes begin an event; their block has been read to its end.
         if self.version is None or available < self._header_length or self._pending:
             return None
         size = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
@@ -102,9 +102,9 @@ class EventFrames(EventSource):
         return block[start:end]
 
     def skip_to(self, position: int) -> None:
-        """Go on at `position`, behind the events that were read.
+        """Continue at `position`, which must be after the events that were read.
 
-        Raises LogTruncated where the log ends before it.
+        Raises LogTruncated if the log ends before that position.
         """
         needed = position - self.position
         ahead: int = len(self._block) - self._at
@@ -137,7 +137,7 @@ class EventFrames(EventSource):
         return data
 
     def _fill(self, length: int) -> bool:
-        """Read until `length` bytes are pending, and return whether there were so many."""
+        """Read until `length` bytes are pending; return whether there are that many."""
         while len(self._pending) < length:
             if self._at == len(self._block):
                 self._block = self._receive(length)
@@ -151,11 +151,11 @@ class EventFrames(EventSource):
         return True
 
     def _receive(self, length: int) -> bytes:
-        """Return the next block, of an event of which `length` bytes are needed; b"" at the end."""
+        """Return the next block for an event of at least `length` bytes; b"" at the end."""
         try:
             return self._source.read_block()
         except LogTruncated:
-            # What is compressed goes on, but is not there.
+            # The compressed bytes may continue, but they are not there yet.
             raise self._truncated(length) from None
         except EventError as error:
             raise EventError(

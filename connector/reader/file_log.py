@@ -1,8 +1,8 @@
 """One file becomes its events, from its start or from a position inside of it.
 
-To read from a position, the events that describe the file are needed: its format, and in a relay
-log also that of the source. They stand before everything else, so as many events as there are of
-that kind are read, and the rest up to the position is skipped.
+To start at a position, the reader needs the events that describe the file: its format, and in a
+relay log also that of the source. They come first in the file, so they are read, and all other
+events before the position are skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from connector.reader.byte_source import Source
     from connector.reader.file_options import FileOptions
 
-# They describe the log; one of them may follow another.
+# These describe the log; one may follow another.
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
 _PREAMBLE = (
     *_START_EVENTS,
@@ -53,21 +53,21 @@ _POSITION_MASK: Final = 0xFFFF_FFFF
 
 @final
 class FileLog:
-    """Reads one file; the events that describe it come first, wherever it starts to read."""
+    """Reads one file; the events that describe it come first, wherever reading starts."""
 
     def __init__(self, source: Source, options: FileOptions) -> None:
         """Open `source` and read what describes it.
 
-        Raises OSError for a path that cannot be opened, LogRefused for what is no log that can be
-        read, LogTruncated without one whole event, EventError for an event that cannot be read,
-        ConfigError for a start position that is not in the log.
+        Raises OSError for a path that cannot be opened, LogRefused for a file that is not a
+        supported log, LogTruncated without one whole event, EventError for an event that cannot
+        be read, ConfigError for a start position that is not in the log.
         """
         self._source = ByteSource(source, options.name)
         self._start_position = options.start_position
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
         # Behind the start position until the first table map: what fails there, fails for it.
         self._sought = False
-        # Whether the file was asked if an event starts there.
+        # Whether it was checked that an event starts there.
         self._start_is_certain = False
         try:
             self._frames = EventFrames(self._source)
@@ -80,7 +80,7 @@ class FileLog:
                 counted=True,
             )
             self.format: FormatDescriptionEvent = format_before_description(self.version)
-            # Whether headers speak of this file: those of a relay log may speak of the source's.
+            # Whether headers refer to this file; those of a relay log may refer to the source's.
             self._places_are_certain = True
             event = self._decode(first)
             self._read.append(event)
@@ -92,12 +92,12 @@ class FileLog:
 
     @property
     def name(self) -> str:
-        """The file's name without its folder, and without a suffix of its compression."""
+        """The file's name without its folder and without the suffix of its compression."""
         return self._source.name
 
     @property
     def path(self) -> Path | None:
-        """Where the file is, if it is known."""
+        """The path of the file, if it is known."""
         return self._source.path
 
     @property
@@ -113,9 +113,9 @@ class FileLog:
     def next_event(self) -> Event | None:
         """Return the next event, None at the end of the file.
 
-        Raises LogTruncated where the file ends inside of an event, EventError for an event that
-        cannot be read, LogRefused at one that starts encryption. After None and LogTruncated, the
-        call may be repeated when the file has grown.
+        Raises LogTruncated if the file ends inside of an event, EventError for an event that
+        cannot be read, LogRefused at an event that starts encryption. After None and LogTruncated,
+        repeat the call when the file has grown.
         """
         if self._read:
             return self._read.popleft()
@@ -134,7 +134,7 @@ class FileLog:
             raise
 
     def received_event(self) -> Event | None:
-        """Return the next event where that takes no reading of the file, else None.
+        """Return the next event if the file need not be read for it, else None.
 
         Raises what `next_event` does.
         """
@@ -144,7 +144,7 @@ class FileLog:
         return None if data is None else self._decode(data)
 
     def close(self) -> None:
-        """Close the file, if it was opened here."""
+        """Close the file if it was opened here."""
         self._source.close()
 
     def _first_event(self) -> bytes:
@@ -164,7 +164,7 @@ class FileLog:
                 self.format = body
         if header.log_pos not in (0, event.next_position & _POSITION_MASK):
             if self._sought and self._places_are_certain and event.checksum is None:
-                # Bytes that look like an event.
+                # Bytes that could be an event.
                 raise EventError(
                     self.name,
                     event.position,
@@ -177,7 +177,7 @@ class FileLog:
         return event
 
     def _seek(self, event: Event) -> None:
-        """Go to the start position, behind the first `event` and others that describe the log."""
+        """Go to the start position, after the first `event` and others that describe the log."""
         start = self._start_position
         while event.next_position < start and isinstance(event.body, _PREAMBLE):
             data = self._frames.next_event()
@@ -209,7 +209,7 @@ class FileLog:
     def _require_start(self) -> None:
         """Raise ConfigError if the file shows that no event starts at the start position.
 
-        What cannot be read there may also be a damaged event; the sizes of those before it tell.
+        Unreadable bytes there may also be a damaged event; the sizes of the events before decide.
         """
         path = self.path
         if path is None or self._start_is_certain:
@@ -226,7 +226,7 @@ class FileLog:
             if frames.position > self._start_position:
                 raise self._no_start(before, frames.position)
         except (EventError, LogTruncated):
-            # Damaged before that place, too, so that nothing is certain.
+            # The log is damaged before that position, too, so nothing is certain.
             return
         finally:
             source.close()

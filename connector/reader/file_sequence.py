@@ -1,7 +1,7 @@
-"""Files in the order given become one log; the last one may be followed while it is written.
+"""Files in the given order become one log; the last one can be followed while it grows.
 
-A server that rotates its log names the next file in the last event of the one before. After a crash
-or a shutdown it does not: then the next file is the one whose number is higher by one.
+A server that rotates its log names the next file in the last event of a file. After a crash or a
+shutdown it does not: then the next file is the one with the next number.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _NUMBERED = re.compile(r"(.*\.)([0-9]+)")
 
 @final
 class FileSequence:
-    """Reads files one behind the other."""
+    """Reads files one after the other."""
 
     def __init__(self, sources: Sequence[Source], options: FileOptions) -> None:
         """Open the first source, which has the name and the start position of `options`.
 
-        Raises what FileLog does, and ConfigError for a source that cannot be followed.
+        Raises the errors of FileLog, and ConfigError for a source that cannot be followed.
         """
         if not sources:
             raise ConfigError(arguments.NO_LOG)
         self._options = options
         self._closed = False
-        self._closing = threading.Event()  # ends a wait for more
-        # Held while the file is read, so that nobody closes it meanwhile.
+        self._closing = threading.Event()  # ends a wait for more bytes
+        # Held while the file is read, so that no other thread closes it meanwhile.
         self._reading = threading.RLock()
         self._later = list(sources[1:])
         self._log = FileLog(sources[0], options)
@@ -58,36 +58,36 @@ class FileSequence:
 
     @property
     def name(self) -> str:
-        """The name of the file at hand."""
+        """The name of the current file."""
         return self._log.name
 
     @property
     def version(self) -> BinlogVersion:
-        """The format of the file at hand."""
+        """The format version of the current file."""
         return self._log.version
 
     @property
     def format(self) -> FormatDescriptionEvent:
-        """What describes the file at hand."""
+        """The format description of the current file."""
         return self._log.format
 
     @property
     def position(self) -> int:
-        """Where the next event of the file at hand starts."""
+        """Where the next event of the current file starts."""
         return self._log.position
 
     def events(self) -> Iterator[Event]:
         """Yield the events that have not been read yet.
 
-        Raises what FileLog does, and ConfigError when the log was closed before it ended, or is the
-        last one and cannot be followed.
+        Raises the errors of FileLog, and ConfigError if the log was closed before its end, or if
+        the last file cannot be followed.
         """
         while (event := self._next_event()) is not None:
             self._last_event = event
             yield event
 
     def close(self) -> None:
-        """End the iteration, also one that another thread waits for. Idempotent."""
+        """End the iteration, even if it waits in another thread. Idempotent."""
         self._closed = True
         self._closing.set()
         with self._reading:
@@ -95,7 +95,7 @@ class FileSequence:
 
     def _next_event(self) -> Event | None:
         if not self._closed:
-            # Nearly always: in what was read of the file before, which nobody can close.
+            # Mostly the event is in memory already, and then a close does no harm.
             event = self._log.received_event()
             if event is not None:
                 return event
@@ -125,11 +125,11 @@ class FileSequence:
             self._last_event = None
 
     def _next_followed(self) -> Event | None:
-        """Return the next event as soon as it is there, None when it is no longer waited for."""
+        """Return the next event when it has come; None if the wait is over."""
         path = self._followed_path()
         idle_since = time.monotonic()
         while not self._closed:
-            # Before the file is read: what it lacks then, it will never have.
+            # Asked before the read: if the next file exists by then, this one grows no more.
             following = self._following(path)
             try:
                 event = self._read()
@@ -163,10 +163,10 @@ class FileSequence:
         return path
 
     def _following(self, path: Path) -> Path | None:
-        """Return the file that continues this one, once it is there."""
+        """Return the next file if it exists."""
         last = self._last_event
         if last is not None and isinstance(last.body, RotateEvent) and not last.header.artificial:
-            # Of what a file says, only the name: it may be from anywhere.
+            # Only the name of the path that the event states: it could point anywhere.
             name = last.body.next_file.rpartition("/")[2]
         elif (numbered := _NUMBERED.fullmatch(path.name)) is not None:
             number = str(int(numbered[2]) + 1).zfill(len(numbered[2]))
@@ -179,5 +179,5 @@ class FileSequence:
 
 
 def closed_too_soon(name: str, position: int) -> ConfigError:
-    """Return what to raise for events of a log that was closed before it had ended."""
+    """Return the error for a log that was closed before its end."""
     return ConfigError(arguments.CLOSED_TOO_SOON, file=name, position=position)

@@ -1,4 +1,4 @@
-"""The ways to open a log."""
+"""The functions that open a log."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def open_binlog(
     follow: bool = False,
     idle_timeout_seconds: float | None = None,
 ) -> BinlogReader:
-    """Open one log: a path, a binary file object, which stays the caller's to close, or bytes.
+    """Open one log: a path, bytes, or a binary file object, which the caller closes.
 
-    What is compressed by gzip or Zstandard is told by its first bytes. `name` is that of the log in
-    events and messages, if it is not the file's.
+    The first bytes show whether it is compressed by gzip or Zstandard. `name` replaces the file's
+    name in events and messages.
 
-    *Where.* `start_position` is where an event starts, in bytes from the start of the file; the
-    events that describe the log come first all the same. The others choose whole transactions:
-    those from the one with `start_gtid` on, those that are not in `skip_gtids` (a MariaDB position
-    has everything up to it), and those whose first event is not before `start_time`, up to the
-    first one that is not before `stop_time`.
+    *Selection.* `start_position` is the start of an event, in bytes from the start of the file; the
+    events that describe the log still come first. The other options select whole transactions:
+    from the one with `start_gtid` on, those that are not in `skip_gtids` (a MariaDB position means
+    everything up to it), and those whose first event is not before `start_time`, up to the first
+    one that is not before `stop_time`.
 
-    *The end.* A log that is still open ends cleanly behind its last event. With `follow`, a path is
-    read on while it is written, and into the files that follow it, until `close` is called or
-    nothing has come for `idle_timeout_seconds`.
+    *The end.* A log that is still open ends cleanly after its last event. With `follow`, reading
+    continues while the file grows, and in the files after it, until `close` is called or no event
+    has come for `idle_timeout_seconds`.
 
-    Raises OSError for a path that cannot be opened, ConfigError for arguments that do not fit,
-    LogRefused for what is no log that can be read, LogTruncated for one without a whole event, and
-    EventError for a first event that cannot be read.
+    Raises OSError for a path that cannot be opened, ConfigError for bad arguments, LogRefused for
+    a file that is not a supported log, LogTruncated for a log without a whole event, and EventError
+    for a first event that cannot be read.
     """
     return open_binlogs(
         [source],
@@ -78,9 +78,9 @@ def open_binlogs(
     follow: bool = False,
     idle_timeout_seconds: float | None = None,
 ) -> BinlogReader:
-    """Open several logs, to be read in the order given, as `open_binlog` does one.
+    """Open several logs, which are read in the given order, with the options of `open_binlog`.
 
-    `name` and `start_position` are those of the first one; the last one is followed.
+    `name` and `start_position` refer to the first log; `follow` refers to the last one.
     """
     selection = TransactionSelection.of(
         start_gtid=start_gtid, skip_gtids=skip_gtids, start_time=start_time, stop_time=stop_time
@@ -102,18 +102,19 @@ def open_server(
 ) -> BinlogReader:
     """Open the log of a server: `mysql://user:password@host:port/?ssl-mode=REQUIRED`.
 
-    `password` comes in place of the URL's; `source_url` has the URL's options.
+    `password` replaces that of the URL; `source_url` lists the URL's options.
 
-    *Where.* `start` is `earliest`, `latest`, `position:FILE:POSITION`, or `gtid:SET` for everything
-    behind the set. The times are those of `open_binlog`.
+    *Selection.* `start` is `earliest`, `latest`, `position:FILE:POSITION`, or `gtid:SET` for
+    everything after the set. The times are those of `open_binlog`.
 
-    *The end.* The server is followed until `close` is called or nothing has come for
-    `idle_timeout_seconds`; with `stop_at_end` the log ends where it ended when it was reached.
+    *The end.* The server is followed until `close` is called or no event has come for
+    `idle_timeout_seconds`. With `stop_at_end`, reading stops at the position where the log ended
+    at the time of the connection.
 
-    Raises ConfigError for arguments that do not fit, SourceUnavailable for a server that cannot be
-    reached, SourceRefused for one that refuses or has no such place.
+    Raises ConfigError for bad arguments, SourceUnavailable for a server that cannot be reached,
+    SourceRefused for a server that refuses or lacks this start.
     """
-    # Whoever reads files does without the configuration and the client of servers.
+    # Users who only read files need no configuration and no client of servers.
     from connector.reader.server_log import ServerLog  # noqa: PLC0415
     from connector.reader.source_url import source_settings  # noqa: PLC0415
 

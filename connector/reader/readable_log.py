@@ -1,4 +1,4 @@
-"""What a reader reads: files, or a server."""
+"""The interface of a log that a reader can read: files, or a server."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 class ReadableLog(Protocol):
-    """What a reader reads."""
+    """A log of files or of a server."""
 
     @property
     def name(self) -> str:
-        """The file at hand."""
+        """The name of the current file."""
         ...
 
     @property
     def version(self) -> BinlogVersion:
-        """Its format's number."""
+        """The format version of the current file."""
         ...
 
     @property
     def format(self) -> FormatDescriptionEvent:
-        """What describes it; made up from what is known where nothing did."""
+        """The format description; made from known facts if the log has none."""
         ...
 
     @property
     def position(self) -> int:
-        """Where its next event starts."""
+        """Where the next event starts, in bytes."""
         ...
 
     def events(self) -> Iterator[Event]:
@@ -40,5 +40,5 @@ class ReadableLog(Protocol):
         ...
 
     def close(self) -> None:
-        """End the iteration, also one that another thread waits for."""
+        """End the iteration, even if it waits in another thread."""
         ...

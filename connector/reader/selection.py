@@ -1,7 +1,7 @@
-"""The events of a log become those of the transactions that are asked for, each of them whole.
+"""The events of a log become those of the requested transactions, each one complete.
 
-A transaction belongs to the time of its first event. What is not part of a transaction, such as the
-description of the log's format, is always there.
+A transaction has the time of its first event. Events outside of transactions, such as the format
+description, are always returned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AnyGtidSet = GtidSet | MariadbGtidSet
 
 
 class TransactionSelection:
-    """Selects transactions by GTID and by time; all that is asked for has to be true."""
+    """Selects transactions by GTID and by time; all conditions must be true."""
 
     def __init__(
         self,
@@ -37,10 +37,10 @@ class TransactionSelection:
         start_time: datetime | None = None,
         stop_time: datetime | None = None,
     ) -> None:
-        """Begin with `start_gtid`, leave out `skip_gtids`, begin at and end before a time.
+        """Start at `start_gtid`, leave out `skip_gtids`, and respect the start and stop times.
 
         A MariaDB position in `skip_gtids` leaves out everything up to it. Raises ConfigError for a
-        time without a time zone and for text that is no GTID.
+        time without a time zone and for a bad GTID.
         """
         self._start_gtid = _gtid(start_gtid) if isinstance(start_gtid, str) else start_gtid
         self._skip_gtids = _gtid_set(skip_gtids) if isinstance(skip_gtids, str) else skip_gtids
@@ -58,7 +58,7 @@ class TransactionSelection:
         start_time: datetime | None = None,
         stop_time: datetime | None = None,
     ) -> Self | None:
-        """Return the selection, None where nothing is asked for."""
+        """Return the selection, None if there is no condition."""
         if all(wish is None for wish in (start_gtid, skip_gtids, start_time, stop_time)):
             return None
         return cls(
@@ -69,10 +69,10 @@ class TransactionSelection:
         )
 
     def select(self, log: ReadableLog) -> Iterator[Event]:
-        """Yield the events of `log` that are selected.
+        """Yield the selected events of `log`.
 
-        Raises ConfigError at the end of a log without `start_gtid`, and for GTIDs of the other
-        flavour than `skip_gtids`.
+        Raises ConfigError at the end of a log without `start_gtid`, and if the log's GTIDs are of
+        another flavour than `skip_gtids`.
         """
         bounds = TransactionBounds()
         known: TransactionSpan | None = None
@@ -85,7 +85,7 @@ class TransactionSelection:
                 if self._finished:
                     break
             if isinstance(event.body, TransactionPayloadEvent):
-                # It is all that is left of its transaction, and need not be unpacked to know it.
+                # The payload is the rest of its transaction, so it need not be unpacked.
                 bounds = TransactionBounds()
             if span is None or self._chosen:
                 yield event
@@ -102,7 +102,7 @@ class TransactionSelection:
         if self._start is not None:
             if span.first_timestamp < self._start:
                 return False
-            # From here on everything, also where a clock went back.
+            # From here on every transaction is selected, even if a clock went back.
             self._start = None
         if self._start_gtid is not None:
             if span.gtid != self._start_gtid:

@@ -1,8 +1,8 @@
-"""The log of a server becomes events, as from its files, up to its end or as it grows.
+"""The log of a server becomes events, as from its files, up to its end or while it grows.
 
-The server adds what is not in its files: a ROTATE_EVENT that names each file, and its format once
-more where reading begins in the middle. These events have the place of the one behind them. Its
-signs of life are not part of the log and are left out.
+The server adds events that are not in its files: a ROTATE_EVENT that names each file, and its
+format description if reading begins in the middle. These events have the position of the event
+after them. Heartbeats are not part of the log and are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.settings.sections import SourceSettings
 
-# In SHOW REPLICAS.
+# Name of the reader in SHOW REPLICAS.
 _REPLICA_NAME = "binlog-reader"
 _RECEIVE_SECONDS = 1.0
 
@@ -53,9 +53,9 @@ class ServerLog:
         verify_checksum: bool,
         of_url: bool,
     ) -> None:
-        """Log in and ask for everything behind `start`; see `open_server`.
+        """Log in and request everything after `start`; see `open_server`.
 
-        `of_url` tells that whoever reads errors gave a URL, and no settings.
+        With `of_url`, error messages use the words of a URL and not of settings.
         """
         self._speaking = words_of_urls if of_url else nullcontext
         with self._speaking(), MysqlServer.connect(settings) as server:
@@ -70,7 +70,7 @@ class ServerLog:
             mariadb=mariadb,
             verify_checksum=verify_checksum,
         )
-        self.name = point.file  # "" until the server has named it
+        self.name = point.file  # "" until the server has named the file
         self.position = point.position
         self.format: FormatDescriptionEvent = format_before_description(self.version)
         with self._speaking():
@@ -81,9 +81,9 @@ class ServerLog:
     def events(self) -> Iterator[Event]:
         """Yield the events as they come.
 
-        Raises SourceUnavailable when the connection breaks, SourceRefused when the server refuses
-        to go on, EventError for an event that cannot be read, ConfigError when a log that is read
-        up to its end was closed before.
+        Raises SourceUnavailable if the connection breaks, SourceRefused if the server refuses to
+        continue, EventError for an event that cannot be read, ConfigError if a log that is read
+        up to its end was closed before it.
         """
         try:
             while (data := self._receive()) is not None:
@@ -104,7 +104,7 @@ class ServerLog:
             raise closed_too_soon(self.name, self.position)
 
     def close(self) -> None:
-        """End the connection, and an iteration that another thread waits for. Idempotent."""
+        """Close the connection, and end an iteration that waits in another thread. Idempotent."""
         self._closed = True
         self._stream.close()
 

@@ -4,8 +4,8 @@
 
     mysql://user:password@host:3306/?ssl-mode=VERIFY_CA&ssl-ca=/etc/ca.pem
 
-What is special in user and password is percent-encoded. The options have the names and values of
-MySQL's clients; `server-id` is that of the replica the reader passes for, one at random without it.
+Special characters in user and password are percent-encoded. The options have the names and values
+of MySQL's clients. `server-id` is the id of this reader as a replica; the default is random.
 
 https://dev.mysql.com/doc/refman/8.4/en/connecting-using-uri-or-key-value-pairs.html
 """
@@ -28,20 +28,20 @@ _SCHEMES = ("mysql", "mariadb")
 _TLS = {"ssl-mode": "mode", "ssl-ca": "ca", "ssl-cert": "certificate", "ssl-key": "key"}
 _OPTIONS = {"server-id": "server_id", "connect-timeout": "connect_timeout_seconds"}
 _NAMES = {"user": "user", "port": "port", **{key: name for name, key in (_OPTIONS | _TLS).items()}}
-# Of ids that are chosen at random: far from those that people give.
+# Range of the random ids: far from ids that users choose.
 _SERVER_IDS = range(2**31, 2**32)
 
 
 def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
-    """Return the settings that `url` has; `password` comes in place of the URL's.
+    """Return the settings of `url`; `password` replaces that of the URL.
 
-    Raises ConfigError, whose text never has the password.
+    Raises ConfigError; its text never contains the password.
     """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        # Of the text itself nothing is shown: it may be part of a password that is not encoded.
+        # The text is not shown: it may be part of a password that is not encoded.
         reason = "the source's URL is not mysql://user:password@host:port/: percent-encode it"
         raise ConfigError(reason) from error
     if parts.scheme not in _SCHEMES or not host or parts.path not in ("", "/") or parts.fragment:

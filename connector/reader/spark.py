@@ -13,9 +13,9 @@
 ==============  ===========================================================================
 
 `before` and `after` are JSON objects by column, with values as in the records of Kafka; columns
-that an image leaves out are not in them. What those records have no form for is written as `dump
---format json` does: text that is none of its character set, a SET without labels, changes of a JSON
-document that the log does not have. `seq` counts the rows of a transaction, from 0.
+that an image leaves out are missing. A value that these records cannot hold has the form of `dump
+--format json`: bytes outside of the character set, a SET without labels, changes of a JSON document
+that is not in the log. `seq` counts the rows of a transaction, from 0.
 
 Paths are those of the driver and of the workers, on which `connector` is installed.
 
@@ -64,7 +64,7 @@ _TEXTS = frozenset({"char", "varchar", "text", "set", "json"})
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format known to a session."""
+    """Register the format in a session."""
     spark.dataSource.register(MysqlBinlogSource)
 
 
@@ -81,10 +81,10 @@ class MysqlBinlogSource(DataSource):
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of the files that there are now."""
+        """Return the reader of the files that exist now."""
         if schema.fieldNames() != [column.split()[0] for column in SCHEMA.split(", ")]:
             raise ConfigError(spark_arguments.OWN_SCHEMA)
-        # What `load` makes of a list.
+        # The form in which Spark passes a list of paths.
         unknown = sorted(set(self.options) - {"path", "paths", "tables"})
         if unknown:
             raise ConfigError(
@@ -93,14 +93,14 @@ class MysqlBinlogSource(DataSource):
         tables = self.options.get("tables")
         patterns = [each.strip() for each in tables.split(",")] if tables else None
         if patterns is not None:
-            TableFilter(patterns)  # refused here, not by a task
+            TableFilter(patterns)  # raises here, not in a task
         listed = self.options.get("paths")
         paths: list[str] = json.loads(listed) if listed else [self.options.get("path", "")]
         return _Reader([found for path in paths for found in _log_files(path)], patterns)
 
 
 class _File(InputPartition):
-    """One log."""
+    """One log file of a task."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -108,21 +108,21 @@ class _File(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    """Reads one file a task."""
+    """Reads one file in each task."""
 
     def __init__(self, paths: list[str], patterns: list[str] | None) -> None:
-        # What Spark sends to its tasks: plain values.
+        # The attributes that Spark sends to its tasks: plain values.
         self._paths = paths
         self._patterns = patterns
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return a partition for each file."""
+        """Return one partition for each file."""
         return [_File(path) for path in self._paths]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """Yield the changed rows of one file.
 
-        Raises what reading raises, which fails the job with its text.
+        Raises the errors of reading; the job fails with their text.
         """
         assert isinstance(partition, _File)
         tables = None if self._patterns is None else TableFilter(self._patterns)
@@ -154,7 +154,7 @@ class _Reader(DataSourceReader):
 
 
 def _log_files(path: str) -> list[str]:
-    """Return the logs that `path` names, in the order of their names."""
+    """Return the log files of `path`, ordered by name."""
     if not path:
         raise ConfigError(spark_arguments.NO_PATH)
     path = re.sub("^file:(//)?", "", path)
@@ -174,7 +174,7 @@ def _log_files(path: str) -> list[str]:
 
 
 class _ImageEncoder:
-    """Writes the images of rows, by steps that are composed once for a table."""
+    """Writes row images as JSON, with one writer for each table."""
 
     def __init__(self) -> None:
         self._table_map: TableMapEvent | None = None

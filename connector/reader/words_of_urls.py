@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LOST = "To go on without [a-z ]+ is to lose changes: "
 _OVER = "give (the pipeline|it) a new name and (start over|set source.start)"
-# What is said of a pipeline, and what takes its place; the first ones first.
+# Phrases about a pipeline and their replacements; earlier entries are applied first.
 _WORDS = [
     (re.compile(pattern), words)
     for pattern, words in (

@@ -1,7 +1,7 @@
 """A record's key becomes its partition, the same one that Kafka's Java client chooses.
 
 Java's `DefaultPartitioner` is murmur2 of the key bytes, its sign bit cleared, modulo the number of
-partitions; records of other producers with the same key land beside ours.
+partitions. So records of other producers with the same key are in the same partition.
 
 https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/utils/Utils.java
 """
@@ -47,8 +47,8 @@ def murmur2(data: bytes) -> i64:
 def partition_of(key: bytes | None, partitions: i64) -> i64:
     """Return the partition of a record with `key`.
 
-    Records without a key belong to tables without a primary key; they share partition 0, because
-    their order is all that identifies them.
+    Records without a key belong to tables without a primary key. They all go to partition 0,
+    because only their order identifies them.
     """
     if key is None:
         return 0

@@ -1,6 +1,6 @@
-"""Records on their way to Kafka: whoever takes them, and one of them as an object.
+"""Records on their way to Kafka: the interface that takes them, and a record as an object.
 
-Headers travel in the form that a Kafka record has them in, which is made once and copied::
+Headers have the form of a Kafka record from the start, so they are encoded once and then copied::
 
     count varint │ (name length varint │ name │ value length varint │ value) …
 
@@ -28,7 +28,7 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes]]
-    timestamp_ms: int  # when the source committed
+    timestamp_ms: int  # time of the source's commit
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -40,18 +40,18 @@ class RecordTarget:
     ) -> None:
         """Take one record; `headers` are encoded, `timestamp_ms` is when the source committed.
 
-        A record that is too large for the target raises before anything is taken.
+        Raises before anything is taken if the record is too large for the target.
         """
         raise NotImplementedError
 
     def require_room(
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
     ) -> None:
-        """Raise what `take` would raise for a record that is too large for the target."""
+        """Raise the error that `take` would raise for a record that is too large for the target."""
 
 
 def put_header(out: BytesWriter, name: bytes, value: bytes) -> None:
-    """Append one header; the count of all of them goes first, as a varint."""
+    """Append one header; the caller writes the count of all headers first, as a varint."""
     put_varint(out, len(name))
     out.write(name)
     put_varint(out, len(value))

@@ -1,11 +1,11 @@
-"""Records become record batches, one open for each partition, of which only the header is missing.
+"""Records become record batches, one open for each partition; only their headers are missing.
 
 A record of format v2, where varints are those of `connector.records.varint`::
 
     length varint │ attributes 1 │ timestamp delta varint │ offset delta varint
     key length varint, -1 without │ key │ value length varint, -1 without │ value │ headers
 
-The header of a batch, 61 bytes, holds what only the Kafka client knows, and a checksum over all.
+The Kafka client adds the header of a batch, 61 bytes: its own numbers, and a checksum over all.
 
 https://kafka.apache.org/documentation/#recordbatch
 """
@@ -45,7 +45,7 @@ class RecordBatch:
         first_timestamp_ms: i64,
         max_timestamp_ms: i64,
     ) -> None:
-        """Hold `count` records; `data` is space for the header and their bytes."""
+        """Hold `count` records; `data` has room for the header, then their bytes."""
         self.topic = topic
         self.partition = partition
         self.data = data
@@ -54,7 +54,7 @@ class RecordBatch:
         self.max_timestamp_ms = max_timestamp_ms
 
     def records(self) -> Iterator[Record]:
-        """Yield the records, taken apart again."""
+        """Yield the records, decoded from the batch."""
         at = HEADER_BYTES
         for _ in range(self.count):
             length, start = read_varint(self.data, at)
@@ -69,14 +69,14 @@ class RecordBatch:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BatchReceiver:
-    """What a `BatchingTarget` needs of the Kafka client."""
+    """The interface of the Kafka client for a `BatchingTarget`."""
 
     def partition_count(self, topic: str) -> int:
-        """Return how many partitions a topic has; it is made where it is missing."""
+        """Return how many partitions a topic has; create the topic if it is missing."""
         raise NotImplementedError
 
     def receive(self, batch: RecordBatch) -> None:
-        """Take a batch that is complete."""
+        """Take a complete batch."""
         raise NotImplementedError
 
     def too_large(self, topic: str) -> Exception:
@@ -84,9 +84,9 @@ class BatchReceiver:
         raise NotImplementedError
 
 
-# Of a batch that has no records.
+# Timestamp of a batch without records.
 _NO_WRITER: Final = BytesWriter()
-# A writer keeps the memory that it has grown to, so few are kept: partitions may be many.
+# A writer keeps the memory that it has grown to, so few are kept: there may be many partitions.
 _SPARE_WRITERS_MAX: Final = 8
 _SPARE_BYTES_MAX: Final = 1024 * 1024
 
@@ -99,11 +99,11 @@ class _Writers:
         self._spare: list[BytesWriter] = []
 
     def take(self) -> BytesWriter:
-        """Return one that is empty."""
+        """Return an empty writer."""
         return self._spare.pop() if self._spare else BytesWriter()
 
     def give_back(self, writer: BytesWriter) -> None:
-        """Keep one that is no longer used."""
+        """Keep a writer for later use."""
         if len(self._spare) < _SPARE_WRITERS_MAX and len(writer) <= _SPARE_BYTES_MAX:
             writer.truncate(0)
             self._spare.append(writer)
@@ -111,7 +111,7 @@ class _Writers:
 
 @final
 class _OpenBatch:
-    """The records of one partition that have not been handed over."""
+    """The records of one partition that are not in a complete batch yet."""
 
     def __init__(self, topic: str, partition: i64, writers: _Writers) -> None:
         self.topic = topic
@@ -123,7 +123,7 @@ class _OpenBatch:
         self.max_timestamp_ms: i64 = 0
 
     def start(self, timestamp_ms: i64) -> None:
-        """Leave space for the header, and remember its first timestamp."""
+        """Reserve room for the header, and remember the first timestamp."""
         self.out = self._writers.take()
         self.out.write(_HEADER_SPACE)
         self.first_timestamp_ms = self.max_timestamp_ms = timestamp_ms
@@ -131,7 +131,7 @@ class _OpenBatch:
     def append(
         self, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: i64
     ) -> None:
-        """Encode a record at the end."""
+        """Encode a record at the end of the batch."""
         out = self.out
         key_length: i64 = _ABSENT if key is None else len(key)
         value_length: i64 = _ABSENT if value is None else len(value)
@@ -154,7 +154,7 @@ class _OpenBatch:
         self.max_timestamp_ms = max(self.max_timestamp_ms, timestamp_ms)
 
     def close(self) -> RecordBatch:
-        """Return what was appended, and be empty again."""
+        """Return the batch, and be empty again."""
         batch = RecordBatch(
             self.topic,
             self.partition,
@@ -167,7 +167,7 @@ class _OpenBatch:
         return batch
 
     def empty(self) -> None:
-        """Forget what was appended."""
+        """Drop the records."""
         self._writers.give_back(self.out)
         self.out = _NO_WRITER
         self.count = 0
@@ -175,7 +175,7 @@ class _OpenBatch:
 
 @final
 class BatchingTarget(RecordTarget):
-    """Encodes records into the batches of their partitions and hands over those that are full."""
+    """Encodes records into the batches of their partitions and gives full batches to the client."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class BatchingTarget(RecordTarget):
     ) -> None:
         """Hand batches to `receiver` before they exceed `batch_bytes_max`.
 
-        A larger record makes a batch of its own. All are handed over once the open ones hold
+        A larger record becomes a batch alone. All batches are handed over once the open ones hold
         `open_bytes_max`. A record, with the header of its batch, has `record_bytes_max` at most.
         """
         self._receiver = receiver
@@ -196,11 +196,11 @@ class BatchingTarget(RecordTarget):
         self._writers = _Writers()
         # By partition.
         self._topics: dict[str, list[_OpenBatch]] = {}
-        # Those with records, in the order of their first ones.
+        # The batches with records, in the order of their first records.
         self._open: list[_OpenBatch] = []
-        # Bytes that have not been handed over.
+        # Bytes that are still here.
         self.open_bytes: i64 = 0
-        # What was taken since the counts were restarted; bytes of keys, values and headers.
+        # Counted since the last restart; bytes of keys, values and headers.
         self.records: i64 = 0
         self.bytes: i64 = 0
 
@@ -209,8 +209,8 @@ class BatchingTarget(RecordTarget):
     ) -> None:
         """Encode a record at the end of its partition's batch.
 
-        Raises what the receiver says of a record that is too large, before anything has changed;
-        behind any other error `drop` is the only way on.
+        Raises the receiver's error for a record that is too large before anything has changed.
+        After any other error, only `drop` may be called.
         """
         content = _content_bytes(key, value, headers)
         size_max: i64 = content + _RECORD_OVERHEAD_BYTES
@@ -239,18 +239,18 @@ class BatchingTarget(RecordTarget):
     def require_room(
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes
     ) -> None:
-        """Raise what the receiver says of a record that is too large."""
+        """Raise the receiver's error for a record that is too large."""
         size_max: i64 = _content_bytes(key, value, headers) + _RECORD_OVERHEAD_BYTES
         if size_max + HEADER_BYTES > self._record_bytes_max:
             raise self._receiver.too_large(topic)
 
     def flush(self) -> None:
-        """Hand over every batch. Raises what the receiver raises."""
+        """Hand over every batch. Raises the receiver's errors."""
         while self._open:
             self._hand_over(self._open[0])
 
     def drop(self) -> None:
-        """Forget what has not been handed over, and restart the counts."""
+        """Drop the records that are not handed over yet, and restart the counts."""
         for batch in self._open:
             batch.empty()
         self._open.clear()

@@ -22,7 +22,7 @@ _BITS: Final = 0x7F
 
 
 def put_varint(out: BytesWriter, value: i64) -> None:
-    """Append a number of 63 bits at most, with its sign."""
+    """Append a signed number of at most 63 bits."""
     rest = _zigzag(value)
     while rest >= _MORE:
         out.append(u8(rest & _BITS | _MORE))
@@ -41,9 +41,9 @@ def varint_length(value: i64) -> i64:
 
 
 def read_varint(data: bytes, at: i64) -> tuple[int, int]:
-    """Return the number at `at`, and the place behind it.
+    """Return the number at `at`, and the position after it.
 
-    Raises IndexError where `data` ends before the number does.
+    Raises IndexError if `data` ends before the number does.
     """
     rest: i64 = 0
     shift: i64 = 0

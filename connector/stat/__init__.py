@@ -1,1 +1,1 @@
-"""What is in binary logs, counted."""
+"""Counts of what binary logs hold."""

@@ -70,7 +70,7 @@ def as_json(statistics: Statistics) -> dict[str, Any]:
 
 
 def as_tables(statistics: Statistics) -> RenderableType:
-    """Return the same for a terminal."""
+    """Return the same counts as tables for a terminal."""
     document = as_json(statistics)
     parts: list[RenderableType] = [
         _facts(document),
@@ -183,9 +183,9 @@ def _cell(column: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, int):
-        # A position is no amount: it is copied into a command.
+        # Users copy a position into a command, so it has no thousands separators.
         return str(value) if column == "position" else f"{value:,}"
-    # Names come from the log; a terminal obeys what is not text.
+    # Names come from the log; control characters in them must not reach the terminal.
     return str(value).translate(_CONTROLS)
 
 

@@ -1,7 +1,7 @@
 """Events become counts: by type, by table, by transaction.
 
 *Memory.* Counters for each event type, table and server, GTIDs as intervals, and the largest
-transactions; nothing for each event.
+transactions; single events take none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LARGEST_TRANSACTIONS = 10
 
 @dataclass(slots=True)
 class Count:
-    """Events, and their bytes."""
+    """A number of events, and their bytes."""
 
     count: int = 0
     bytes: int = 0
@@ -48,11 +48,11 @@ class TableCount:
     updates: int = 0
     deletes: int = 0
     bytes: int = 0
-    refused_events: int = 0  # whose rows cannot be read, so that they are not counted
+    refused_events: int = 0  # rows events whose rows cannot be read, so their rows are not counted
 
     @property
     def rows(self) -> int:
-        """All changed rows."""
+        """Inserted, updated and deleted rows together."""
         return self.inserts + self.updates + self.deletes
 
 
@@ -65,18 +65,18 @@ class TransactionCount:
 
     @property
     def bytes(self) -> int:
-        """How much of the file it takes."""
+        """Its bytes in the file."""
         return self.span.next_position - self.span.position
 
     @property
     def seconds(self) -> int:
-        """From its first statement to its last."""
+        """Seconds from its first statement to its last."""
         return self.span.last_timestamp - self.span.first_timestamp
 
 
 @dataclass(slots=True)
 class Payloads:
-    """Compressed transactions; the events inside are counted apart, as they are not in the file."""
+    """Compressed transactions; inner events are counted apart, as they are not in the file."""
 
     count: int = 0
     compressed_bytes: int = 0
@@ -97,12 +97,12 @@ class Statistics:
     """Counts the events of files, in their order."""
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start with all counts 0."""
         self.files: dict[str, Count] = {}
         self.events: dict[str, Count] = {}
         self.payloads = Payloads()
         self.tables: dict[tuple[str, str], TableCount] = {}
-        self.server_versions: dict[str, None] = {}  # a set that keeps their order
+        self.server_versions: dict[str, None] = {}  # an ordered set
         self.server_ids: Counter[int] = Counter()
         self.first_timestamp: int | None = None  # seconds since the epoch
         self.last_timestamp: int | None = None
@@ -117,9 +117,9 @@ class Statistics:
         self._largest: list[tuple[int, int, TransactionCount]] = []
 
     def add(self, event: Event) -> None:
-        """Count one event; events of one file come one after the other.
+        """Count one event; the events of a file come in their order.
 
-        Raises EventError when a compressed transaction cannot be read.
+        Raises EventError if a compressed transaction cannot be read.
         """
         name = event_name(event.header.type_code)
         size = event.header.event_size
@@ -150,14 +150,14 @@ class Statistics:
 
     @property
     def seconds(self) -> int:
-        """From the earliest event to the latest."""
+        """Seconds from the earliest event to the latest."""
         if self.first_timestamp is None or self.last_timestamp is None:
             return 0
         return self.last_timestamp - self.first_timestamp
 
     def _add_time(self, event: Event) -> None:
         timestamp = event.header.timestamp
-        # Events that the server made up have no time.
+        # Events that the server made up have the timestamp 0.
         if timestamp and not event.header.artificial:
             first, last = self.first_timestamp, self.last_timestamp
             self.first_timestamp = timestamp if first is None else min(first, timestamp)
@@ -204,7 +204,7 @@ class Statistics:
         self._second = (span.last_timestamp, count)
         if count > self.peak:
             self.peak, self.peak_timestamp = count, span.last_timestamp
-        # Earlier ones stay among equals.
+        # Among equals, the earlier ones stay.
         entry = (transaction.bytes, -self.transactions.count, transaction)
         if len(self._largest) < LARGEST_TRANSACTIONS:
             heappush(self._largest, entry)

@@ -1,1 +1,1 @@
-"""The replication conversation, without I/O: commands, responses, the stream of events."""
+"""The replication protocol, without I/O: commands, responses, the stream of events."""

@@ -1,4 +1,4 @@
-"""Bytes from the network to whole events: the packets of a dump, split and joined.
+"""Bytes from the network become whole events: the packets of a dump, split and joined.
 
 ::
 
@@ -10,7 +10,7 @@ shorter, and may be empty. Only the first of them has the leading byte, and that
 event of 2^24 - 2 bytes already needs a second, empty packet. Numbers rise by one from the command's
 0 and wrap at 256.
 
-Incompleteness ends here: what leaves is always a whole event.
+Only whole events leave this module.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_packets.html
 """
@@ -45,11 +45,11 @@ _NONE: Final = -1
 class EventStream(EventSource):
     """Splits what the server sends after a dump command.
 
-    Give it bytes with `feed`, take events with `next_event` until it returns None, and start over
-    unless there is an `end`. The last step matters: the beginning of an event that is not whole yet
-    moves out of the bytes there, so that what is fed is let go of.
+    Give it bytes with `feed`, call `next_event` until it returns None, and repeat unless there is
+    an `end`. The call that returns None matters: it copies the beginning of an incomplete event out
+    of the bytes, so that their memory is freed.
 
-    Memory: what was fed last, and twice the largest event while its pieces are joined.
+    Memory: the bytes fed last, and twice the largest event while its pieces are joined.
     """
 
     __slots__ = (
@@ -66,7 +66,7 @@ class EventStream(EventSource):
     )
 
     def __init__(self, place: str) -> None:
-        """Start behind the dump command, whose packet had the number 0.
+        """Start after the dump command, whose packet had the number 0.
 
         `place` names the server in errors.
         """
@@ -75,15 +75,15 @@ class EventStream(EventSource):
         self._data = b""
         self._start: i64 = 0  # first byte of the data that is not consumed
         self._next_number: i64 = 1
-        # The payload at hand, when it did not lie in the data as a whole.
+        # The current payload, if it did not lie in the data as a whole.
         self._leading_byte: i64 = _NONE
         self._pieces: list[bytes] = []
         self._pieces_bytes: i64 = 0
-        self._missing: i64 = 0  # bytes of the packet at hand that are not in `_pieces` yet
-        self._continues = False  # whether another packet follows the one at hand
+        self._missing: i64 = 0  # bytes of the current packet that are not in `_pieces` yet
+        self._continues = False  # whether another packet follows the current one
 
     def feed(self, data: bytes) -> None:
-        """Take the bytes that follow those before."""
+        """Add bytes to those that `next_event` has not used yet."""
         # Once `next_event` has returned None, at most four bytes are left: a packet's header.
         rest = self._data[self._start :]
         self._data = rest + data if rest else data
@@ -92,8 +92,8 @@ class EventStream(EventSource):
     def next_event(self) -> bytes | None:
         """Return the next event without its leading OK byte.
 
-        None when the bytes received so far do not complete one, and at the `end`. Raises
-        ProtocolError when the bytes cannot be a dump.
+        Returns None if the bytes so far do not complete an event, and at the `end`. Raises
+        ProtocolError if the bytes cannot be a dump.
         """
         data = self._data
         start = self._start
@@ -116,7 +116,7 @@ class EventStream(EventSource):
         return self._next_in_pieces()
 
     def restart_numbers(self) -> None:
-        """Expect the next packet to have the number 1, as behind a semi-synchronous event."""
+        """Expect number 1 in the next packet, as it is after a semi-synchronous event."""
         self._next_number = 1
 
     def _next_in_pieces(self) -> bytes | None:
@@ -146,7 +146,7 @@ class EventStream(EventSource):
             raise self._refusal(conversations.STREAM_UNREADABLE, why=error) from error
 
     def _open_packet(self) -> bool:
-        """Read a packet's header, and a payload's first byte; False when they are not all here."""
+        """Read a packet's header and a payload's first byte; return False if bytes are missing."""
         data = self._data
         start = self._start
         available = len(data) - start
@@ -163,7 +163,7 @@ class EventStream(EventSource):
                 return False
             leading_byte: i64 = data[start]
             self._check_leading_byte(leading_byte, length)
-            # MariaDB numbers the error of a shutdown from 0: nobody asked for it.
+            # MariaDB numbers the error of a shutdown from 0, because it answers no command.
             if number != 0 or leading_byte != ERR:
                 self._check_number(number)
             self._leading_byte = leading_byte

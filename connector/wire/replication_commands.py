@@ -1,6 +1,6 @@
-"""Commands of a replica: values to the payload of one packet, its command byte first.
+"""Commands of a replica: each becomes the payload of one packet, with its command byte first.
 
-On the wire MySQL says slave and master; these are the names of its documents.
+The protocol says slave and master; the names here are those of MySQL's documents.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication.html
 """
@@ -20,27 +20,27 @@ _DUMP = Struct("<BIHI")
 _DUMP_GTID = Struct("<BHII")
 _POSITION_AND_LENGTH = Struct("<QI")
 
-# The first byte of a binlog file's first event, behind the magic number.
+# The first byte of a binlog file's first event, after the magic number.
 FIRST_POSITION = 4
 
 
 class DumpFlags(IntFlag):
-    """Wishes of a dump command.
+    """Flags of a dump command.
 
-    Bit 2 is left alone: servers from 8.3 on read it as SKIP_TAGGED_GTIDS.
+    Bit 2 is not used, because servers from 8.3 on read it as SKIP_TAGGED_GTIDS.
     """
 
     NONE = 0
     # End with EOF at the end of the log instead of waiting for more.
     NON_BLOCK = 0x01
-    # MariaDB alone: MySQL 8 reads the same bit as USE_HEARTBEAT_EVENT_V2. Without the events, the
-    # places of those behind them cannot be counted, because their headers do not tell.
+    # MariaDB alone: MySQL 8 reads the same bit as USE_HEARTBEAT_EVENT_V2. Without these events, the
+    # positions of later ones cannot be counted, because their headers do not state them.
     MARIADB_SEND_ANNOTATE_ROWS_EVENT = 0x02
 
 
 @dataclass(frozen=True, slots=True)
 class ComRegisterSlave:
-    """Introduces the replica: what SHOW REPLICAS prints.
+    """Registers the replica; SHOW REPLICAS prints these values.
 
     ::
 
@@ -91,7 +91,7 @@ class ComBinlogDump:
     flags: DumpFlags = DumpFlags.NONE
 
     def encode(self) -> bytes:
-        """Return the payload."""
+        """Return the payload; the file name fills its end."""
         head = _DUMP.pack(self.COMMAND, self.position, self.flags, self.server_id)
         return head + self.file.encode("utf-8")
 
@@ -104,8 +104,8 @@ class ComBinlogDumpGtid:
 
         1e | flags u16 | server_id u32 | length u32, file | position u64 | length u32, GTID set
 
-    File and position stay at the start of everything: the server finds the first file that holds
-    a transaction outside the set.
+    File and position are those of the first log's start: the server itself finds the first file
+    that holds a transaction outside the set.
     """
 
     COMMAND: ClassVar[int] = 0x1E
@@ -115,7 +115,7 @@ class ComBinlogDumpGtid:
     flags: DumpFlags = DumpFlags.NONE
 
     def encode(self) -> bytes:
-        """Return the payload."""
+        """Return the payload, with position 4 and no file name."""
         gtids = self.gtid_set.encode()
         head = _DUMP_GTID.pack(self.COMMAND, self.flags, self.server_id, 0)
         return head + _POSITION_AND_LENGTH.pack(FIRST_POSITION, len(gtids)) + gtids
@@ -138,6 +138,6 @@ class ComTableDump:
     table: str
 
     def encode(self) -> bytes:
-        """Return the payload; a name is an identifier, and these have at most 64 characters."""
+        """Return the payload; a name has at most 64 characters, as every identifier."""
         names = [name.encode("utf-8") for name in (self.database, self.table)]
         return bytes((self.COMMAND,)) + b"".join(bytes((len(name),)) + name for name in names)

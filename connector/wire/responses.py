@@ -1,6 +1,6 @@
-"""What the server answers beside events: payloads to ERR and EOF.
+"""Answers of the server other than events: payloads become ERR and EOF.
 
-The first byte of a payload says what it is; it is taken off before these decode.
+The first byte of a payload says what it is; the caller removes it before these decode.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_response_packets.html
 """
@@ -17,10 +17,10 @@ OK: Final = 0x00
 EOF: Final = 0xFE
 ERR: Final = 0xFF
 
-# A longer payload behind 0xFE would be a length-encoded integer, not an EOF.
+# A longer payload after 0xFE would be a length-encoded integer, not an EOF.
 EOF_LENGTH_MAX: Final = 8
 
-# What is behind an answer that cannot be one, and what to do about it.
+# The bytes after an answer that cannot be one, and what to do about it.
 GARBLED: Final = (
     "bytes were lost, or something between here and the server changed them: look at proxies, or "
     "set source.tls.mode to required"
@@ -32,7 +32,7 @@ _SQLSTATE_LENGTH = 5
 
 @dataclass(frozen=True, slots=True)
 class ErrPacket:
-    """The server refuses, or ends the conversation.
+    """The server refuses, or ends the connection.
 
     ::
 
@@ -42,12 +42,12 @@ class ErrPacket:
     """
 
     code: int
-    sqlstate: str  # "" where the server gives none
+    sqlstate: str  # "" if the server sends none
     message: str
 
     @classmethod
     def decode(cls, body: PayloadReader) -> ErrPacket:
-        """Decode what follows 0xFF."""
+        """Decode the bytes after 0xFF."""
         code = body.read_uint16()
         rest = body.read_rest()
         sqlstate = b""
@@ -59,7 +59,7 @@ class ErrPacket:
 
 @dataclass(frozen=True, slots=True)
 class EofPacket:
-    """The dump is over: the end of the log where NON_BLOCK was asked for, else a shutdown.
+    """The dump is over: the end of the log if NON_BLOCK was asked for, else a shutdown.
 
     ::
 
@@ -71,7 +71,7 @@ class EofPacket:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> EofPacket:
-        """Decode what follows 0xFE; servers before 4.1 send nothing more."""
+        """Decode the bytes after 0xFE; servers before 4.1 send none."""
         if not body.remaining:
             return cls(0, 0)
         return cls(body.read_uint16(), body.read_uint16())

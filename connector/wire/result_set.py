@@ -1,4 +1,4 @@
-"""The answer to a query, as bytes from the network: its rows one by one, each whole.
+"""The answer to a query: bytes from the network become whole rows, one by one.
 
 ::
 
@@ -38,14 +38,14 @@ _NUMBER_MASK: Final = 0xFF
 _WORD_MASK: Final = 0xFFFF_FFFF
 _LOCAL_INFILE: Final = 0xFB
 
-# What the next payload is.
+# The kind of the next payload.
 _ANSWER: Final = 0
 _DEFINITION: Final = 1
 _DEFINITIONS_END: Final = 2
 _ROW: Final = 3
 _NOTHING: Final = 4
 
-# Of a column's definition: catalog, schema, table, original table; then its name.
+# In a column's definition: catalog, schema, table, original table; then its name.
 _NAMES_BEFORE: Final = 4
 
 
@@ -55,7 +55,7 @@ class ResultSet:
 
     Give it bytes with `feed` until it has `ended`.
 
-    Memory: what was fed last, and twice the largest row while its pieces are joined.
+    Memory: the bytes fed last, and twice the largest row while its pieces are joined.
     """
 
     __slots__ = (
@@ -74,19 +74,19 @@ class ResultSet:
     )
 
     def __init__(self, place: str, taker: RowTaker) -> None:
-        """Start behind the query, whose packet had the number 0; `place` is the server's name."""
-        self.error: ErrPacket | None = None  # what the server says instead of rows, or of more rows
+        """Start after the query, whose packet had the number 0; `place` is the server's name."""
+        self.error: ErrPacket | None = None  # the server's message in place of further rows
         self.column_names: list[str] = []
         self._place = place
         self._taker = taker
         self._expected: i64 = _ANSWER
         self._definitions_left: i64 = 0
         self._next_number: i64 = 1
-        # Bytes that do not make a whole packet yet, and how many do.
+        # Bytes of an incomplete packet, and how many bytes complete it.
         self._pieces: list[bytes] = []
         self._pieces_bytes: i64 = 0
         self._needed: i64 = 0
-        # Payloads of full packets, of which more follows.
+        # Payloads of full packets; more packets follow them.
         self._joined: list[bytes] = []
         self._joined_bytes: i64 = 0
 
@@ -96,10 +96,10 @@ class ResultSet:
         return self._expected == _NOTHING
 
     def feed(self, data: bytes) -> None:
-        """Take the bytes that follow those before.
+        """Add bytes to those before, and give whole rows to the taker.
 
-        Raises ProtocolError when they cannot be an answer, and what the taker raises; nothing may
-        be fed after either.
+        Raises ProtocolError if they cannot be an answer, and any error of the taker. After an
+        error nothing may be fed.
         """
         if self._pieces_bytes:
             self._pieces.append(data)
@@ -115,7 +115,7 @@ class ResultSet:
             self._pieces_bytes = len(data) - rest
 
     def _split(self, data: bytes) -> i64:
-        """Take the whole packets; return where the first one begins that is not whole."""
+        """Take the whole packets; return where the first incomplete one begins."""
         taker = self._taker
         available: i64 = len(data)
         start: i64 = 0
@@ -138,7 +138,7 @@ class ResultSet:
                 and data[payload] < EOF
                 and not self._joined
             ):
-                # Nearly every packet: a row, whole in the data.
+                # Nearly every packet is a row, whole in the data.
                 taker.put_row(data, payload, end)
             else:
                 self._take_packet(data, payload, end)
@@ -174,7 +174,7 @@ class ResultSet:
             self._refuse(conversations.ANSWER_UNREADABLE, why=error)
 
     def _take_other(self, first: i64, payload: PayloadReader) -> None:
-        """Take what is not a row."""
+        """Take a payload that is not a row."""
         if first == ERR and self._expected != _NOTHING:
             payload.skip(1)
             self.error = ErrPacket.decode(payload)

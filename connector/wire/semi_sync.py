@@ -1,12 +1,12 @@
-"""Semi-synchronous replication: what stands before each event, and the answer that a commit awaits.
+"""Semi-synchronous replication: the header before each event, and the ACK that a commit waits for.
 
 ::
 
     event   00 | ef | flag u8 | event                 flag 01: an ACK is wanted
     ACK     ef | position u64 | file, up to the end   in a packet with the number 0
 
-Behind an event that wants an ACK the server numbers its packets from 1 again, whether the ACK has
-come or not. An ACK that nobody wants makes it close the connection.
+After an event that wants an ACK the server numbers its packets from 1 again, whether the ACK has
+come or not. The server closes the connection after an ACK that it did not ask for.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/semisync_8h_source.html
 """
@@ -26,7 +26,7 @@ _PACKET_HEADER = Struct("<I")
 
 
 def split_header(data: bytes) -> tuple[bytes, bool]:
-    """Return the event behind the header, and whether an ACK of it is wanted.
+    """Return the event after the header, and whether the server wants an ACK of it.
 
     Raises ProtocolError when there is no header.
     """
@@ -38,7 +38,7 @@ def split_header(data: bytes) -> tuple[bytes, bool]:
 
 @dataclass(frozen=True, slots=True)
 class SemiSyncAck:
-    """Says that everything up to `position` of `file` is received: the commit may go on."""
+    """Says that everything up to `position` of `file` is received, so the commit may continue."""
 
     file: str
     position: int  # the end of the event that wanted the ACK

@@ -1,4 +1,4 @@
-"""Who takes the rows of a result set; for small results, their cells as text."""
+"""The interface for rows of a result set; for small results, their cells as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RowTaker:
     __slots__ = ()
 
     def put_row(self, data: bytes, start: i64, end: i64) -> None:
-        """Take the row that lies in `data[start:end]`; the bytes are not changed afterwards."""
+        """Take the row in `data[start:end]`; the bytes do not change afterwards."""
         raise NotImplementedError
 
 
@@ -31,7 +31,7 @@ class TextRows(RowTaker):
         self.rows: list[list[str | None]] = []
 
     def put_row(self, data: bytes, start: i64, end: i64) -> None:
-        """Take a row of UTF-8."""
+        """Take a row whose cells are UTF-8."""
         row = PayloadReader(data, start, end)
         cells: list[str | None] = []
         while row.offset < end:

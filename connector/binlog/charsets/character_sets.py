@@ -1,11 +1,11 @@
 """Bytes in one of MySQL's character sets become text, as the server's SELECT converts them.
 
-Python's codec of the character set does it where both agree for every character. Single-byte sets
-that differ have tables. Of multi-byte sets, a few characters that differ are replaced afterwards,
-and those that the codec lacks are added where it stops.
+Python's codec of the character set is used if both agree on every character. Single-byte sets that
+differ have tables. In multi-byte sets, a few characters that differ are replaced afterwards, and
+those that the codec lacks are added at the place where it stops.
 
-A code that is well-formed and stands for no character is `?`, of a few codes U+FFFD. So is it in
-every SELECT.
+A well-formed code without a character becomes `?`, or U+FFFD for a few codes. A SELECT gives the
+same.
 
 https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
 """
@@ -77,11 +77,11 @@ _REPLACEMENTS: dict[str, dict[int, str]] = {
     "ujis": {0xFF3C: "\\"},
 }
 
-# A character that Python's codec reads otherwise has another one's bytes, which it reads alike. No
-# other character of EUC-JP holds the byte 8F.
+# The server has another character for these bytes, which Python reads as it reads the second ones.
+# No other character of EUC-JP holds the byte 8F.
 _SYNONYMS = {"eucjpms": (b"\x8f\xa2\xb7", b"\xa1\xc1")}
 
-# How a byte sequence that Python's codec does not read is treated.
+# What happens to bytes that Python's codec does not read:
 _SELECT = "select"  # a code without a character is what SELECT gives, another sequence an error
 _EXACT = "strict"  # both are errors
 _LENIENT = "backslashreplace"
@@ -90,11 +90,11 @@ _SINGLE_BYTE_CODE = re.compile(rb".", re.DOTALL)
 _CODES = {charset: re.compile(code) for charset, code in CODES.items()}
 _WELL_FORMED = {charset: re.compile(rb"(?:%s)*+" % code) for charset, code in CODES.items()}
 
-# What a SELECT gives for a code without a character, where it is no question mark.
+# What a SELECT gives for a code without a character, if it is not a question mark.
 _UNKNOWN = "\ufffd"
 _UNASSIGNED: dict[tuple[str, bytes], str] = {
     **{("tis620", bytes([byte])): _UNKNOWN for byte in b"\xa0\xdb\xdc\xdd\xde\xfc\xfd\xfe\xff"},
-    # The server takes the two bytes one by one.
+    # The server reads the two bytes one by one.
     ("eucjpms", b"\x8e\xa0"): "??",
     ("ujis", b"\x8e\xa0"): "??",
 }
@@ -108,8 +108,8 @@ _CP932_FOREIGN = re.compile("[\x80\uf8f0-\uf8f3]")
 def character_decoder(charset: str, *, exact: bool = False) -> Callable[[bytes], str]:
     """Return the function that decodes one character set, by MySQL's name.
 
-    The function raises DecodeError for bytes that are not of the character set. With `exact`, it
-    does so as well for a code that stands for no character, so that no two values have one text.
+    The function raises DecodeError for bytes outside of the character set. With `exact` it also
+    raises for a code without a character, so that no two values have the same text.
     """
     convert = _converter(charset, _EXACT if exact else _SELECT)
 
@@ -128,7 +128,7 @@ def character_decoder(charset: str, *, exact: bool = False) -> Callable[[bytes],
 
 
 def decode_leniently(data: bytes, charset: str) -> str:
-    r"""Return `data` as text, with each byte that is not of the character set as `\xNN`."""
+    r"""Return `data` as text; each byte outside of the character set becomes `\xNN`."""
     if charset == "binary":
         charset = "utf8mb4"
     return _converter(charset, _LENIENT)(data)
@@ -143,7 +143,7 @@ def _not_of(charset: str, data: bytes, start: int) -> DecodeError:
 
 
 def _converter(charset: str, errors: str) -> Callable[[bytes], str]:
-    """Return what decodes `charset`; it raises UnicodeDecodeError unless `errors` is lenient."""
+    """Return a decoder of `charset`; it raises UnicodeDecodeError unless `errors` is lenient."""
     if charset == "ucs2" and errors != _LENIENT:
         return _ucs2
     table = TABLES.get(charset)
@@ -166,7 +166,7 @@ def _converter(charset: str, errors: str) -> Callable[[bytes], str]:
 def _ucs2(data: bytes) -> str:
     text = data.decode("utf_16_be")
     if 2 * len(text) < len(data):
-        # Two halves of a pair are two characters in UCS-2, and neither is one of Unicode.
+        # The two halves of a surrogate pair are two characters in UCS-2, and neither is in Unicode.
         reason = "it holds a surrogate pair"
         encoding = "ucs2"
         raise UnicodeDecodeError(encoding, data, 0, len(data), reason)
@@ -174,7 +174,7 @@ def _ucs2(data: bytes) -> str:
 
 
 def _big5(data: bytes, errors: str) -> str:
-    """Decode Big5, whose codes without a character Python reads as those of other codes."""
+    """Decode Big5; Python reads its codes without a character as other codes."""
     if _BIG5_LACKING.search(data) is None:
         return data.decode("big5", errors)
     parts: list[str] = []
@@ -192,7 +192,7 @@ def _handler_name(charset: str, errors: str) -> str:
 
 
 def _register_handler(charset: str, errors: str) -> None:
-    """Let the codec of `charset` ask for the characters that it lacks."""
+    """Make the codec of `charset` ask for the characters that it lacks."""
     extra = EXTRA_CHARACTERS.get(charset, {})
     code = _CODES.get(charset, _SINGLE_BYTE_CODE)
     select = errors == _SELECT

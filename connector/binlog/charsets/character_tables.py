@@ -1,4 +1,4 @@
-"""What Python's codecs and the server's character sets do not have in common.
+"""Differences between Python's codecs and the server's character sets.
 
 Single-byte sets are tables with the text of each byte. A hole, U+FFFE, is a byte to which the
 server assigns no character. Multi-byte sets have the characters that Python's codec lacks, those

@@ -1,7 +1,7 @@
 """A collation's number becomes its name, as `information_schema.COLLATIONS` has it.
 
 The numbers are the same on every server; a few names are not. Each server called utf8mb3 `utf8`
-before it called it by its name (MySQL 8.0.30, MariaDB 10.6), which is not told apart here.
+until MySQL 8.0.30 and MariaDB 10.6; here it is always utf8mb3.
 
 https://dev.mysql.com/doc/refman/8.4/en/charset-collation-names.html
 https://mariadb.com/kb/en/supported-character-sets-and-collations/
@@ -95,7 +95,7 @@ _UCA1400_ENDINGS = _words("ai_ci ai_cs as_ci as_cs nopad_ai_ci nopad_ai_cs nopad
 
 
 def collation_name(number: int, *, mariadb: bool = False) -> str | None:
-    """Return the name that the server has for a collation, None for an unknown number."""
+    """Return the server's name of a collation, None for an unknown number."""
     if number in _NO_PAD:
         padded = collation_name(number - _NO_PAD.start, mariadb=True)
         if padded is None:

@@ -49,7 +49,7 @@ def set_reader(column: Column) -> SetReader:
 
 @final
 class BitReader(PrintedReader):
-    """A BIT(n) as the unsigned number that it is."""
+    """A BIT(n), read as an unsigned number."""
 
     __slots__ = ("_length",)
 
@@ -60,20 +60,20 @@ class BitReader(PrintedReader):
         self._length: i64 = (bits + 7) // 8
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the number."""
+        """Return the bits as an unsigned number."""
         if self._length < _WORD_LENGTH:
             return int(image.read_big(self._length))
         return int.from_bytes(image.read_bytes(self._length), "big")
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the number."""
+        """Append the unsigned number in decimal digits."""
         if self._length < _WORD_LENGTH:
             put_uint(out, image.read_big(self._length))
         else:
             put_ascii(out, str(self.read(image)))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the bytes of n bits."""
         image.skip(self._length)
 
 
@@ -87,21 +87,21 @@ class EnumReader(ColumnReader):
         """Read indexes of `length` bytes; raise DecodeError when none has as many."""
         if length not in _ENUM_LENGTHS:
             raise DecodeError(log_values.ENUM_LENGTH, length=length)
-        self.length: i64 = length  # of an index
+        self.length: i64 = length  # by index
         self.labels = ["", *labels]  # by index
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the label; an index without one stays a number."""
+        """Return the label; return the number of an index without a label as `EnumIndex`."""
         index = self.read_index(image)
         labels = self.labels
         return labels[index] if index < len(labels) else EnumIndex(index)
 
     def read_index(self, image: PayloadReader) -> i64:
-        """Return the index, and move behind it."""
+        """Return the index, and move past it."""
         return image.read_uint8() if self.length == 1 else image.read_uint16()
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the 1 or 2 bytes of an index."""
         image.skip(self.length)
 
 
@@ -130,7 +130,7 @@ class SetReader(ColumnReader):
         return ",".join([label for bit, label in enumerate(labels) if mask >> bit & 1])
 
     def read_mask(self, image: PayloadReader) -> int:
-        """Return the mask, and move behind it.
+        """Return the mask, and move past it.
 
         Raises DecodeError for a bit that has no label, unless labels are not known at all.
         """
@@ -141,5 +141,5 @@ class SetReader(ColumnReader):
         return mask
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the 1 to 8 bytes of a mask."""
         image.skip(self._length)

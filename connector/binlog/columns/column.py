@@ -1,4 +1,4 @@
-"""A column of a TABLE_MAP_EVENT: what the log tells about it, and what follows from that.
+"""A column of a TABLE_MAP_EVENT: what the log says about it, and what follows from that.
 
 The type byte and its metadata are always there. Signedness, collation and geometry type come with
 binlog_row_metadata=MINIMAL, everything else with FULL.
@@ -20,8 +20,8 @@ _STRING_LENGTH_BITS = 0x30
 class Column:
     """One column, in the order of the table.
 
-    `metadata` is the type's metadata as one little-endian number. `collation` is None where the
-    column has none or the server does not tell.
+    `metadata` is the type's metadata as one little-endian number. `collation` is None if the
+    column has none or the log does not name it.
     """
 
     type_code: int
@@ -31,7 +31,7 @@ class Column:
     unsigned: bool = False
     collation: int | None = None
     labels: list[str] | None = None  # ENUM, SET
-    primary_key: int = 0  # 1-based place in the primary key, 0 outside it
+    primary_key: int = 0  # 1-based position in the primary key, 0 outside of it
     primary_key_prefix: int = 0  # characters of the value in the key, 0 for all
     visible: bool = True
     geometry_type: int | None = None  # 0 GEOMETRY, 1 POINT, 2 LINESTRING, ...
@@ -39,8 +39,8 @@ class Column:
 
     @property
     def real_type(self) -> int:
-        """The type, with ENUM, SET and CHAR told apart."""
-        # Without metadata (5.1 pre-releases) they cannot be told apart.
+        """The type, with ENUM, SET and CHAR distinguished."""
+        # Without metadata (5.1 pre-releases) they cannot be distinguished.
         if self.type_code != ColumnType.STRING or not self.metadata:
             return self.type_code
         first = self.metadata & 0xFF
@@ -48,7 +48,7 @@ class Column:
 
     @property
     def charset(self) -> str | None:
-        """MySQL's name of the character set; None where there is none, or it is not known."""
+        """MySQL's name of the character set; None if there is none, or it is not known."""
         return charset_of(self.collation) if self.collation is not None else None
 
     @property
@@ -60,7 +60,7 @@ class Column:
     def type_name(self) -> str:
         """The family of the SQL type, such as `varchar`, `varbinary` or `datetime`.
 
-        A string type whose collation is not known counts as binary, as its values do.
+        A string type with an unknown collation counts as binary, as its values do.
         """
         real_type = self.real_type
         text_and_binary = _STRING_NAMES.get(real_type)
@@ -92,7 +92,7 @@ class Column:
         if real_type in (ColumnType.VARCHAR, ColumnType.VAR_STRING):
             return self.metadata
         if real_type == ColumnType.VARCHAR_COMPRESSED:
-            return self.metadata - 1  # for the header of what is packed
+            return self.metadata - 1  # for the header of compressed bytes
         if real_type == ColumnType.STRING:
             # Bits 8 and 9 of the length hide, inverted, in the type byte (MySQL bug 37426).
             high = (self.metadata & _STRING_LENGTH_BITS) ^ _STRING_LENGTH_BITS

@@ -1,4 +1,4 @@
-"""What reads the values of one column; one class for each way of storing them."""
+"""Readers of the values of one column; one class for each way of storing them."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ if TYPE_CHECKING:
 class ColumnReader:
     """Reads the values of one column that are not NULL, each from the front of the rest.
 
-    Not an abstract base class of Python's: those of native classes share one memory of what is an
-    instance of what, and isinstance of interpreted code would be wrong.
+    Not an abstract base class: abstract classes that are compiled share one cache of isinstance
+    results, so isinstance in interpreted code would be wrong.
     """
 
     __slots__ = ()
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the next value, and move behind it.
+        """Return the next value, and move past it.
 
-        Raises DecodeError for bytes that are no value of the column's type.
+        Raises DecodeError for bytes that are not a value of the column's type.
         """
         raise NotImplementedError
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value, whatever its bytes are.
+        """Move past the next value, whatever its bytes are.
 
-        Raises TruncatedPayload where it is not whole.
+        Raises TruncatedPayload if the bytes end within the value.
         """
         raise NotImplementedError
 
 
 class PrintedReader(ColumnReader):
-    """A column whose values are what the server prints for them: numbers, dates, documents."""
+    """A column whose values are read as the server prints them: numbers, dates, documents."""
 
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the text of the next value as UTF-8, neither quoted nor escaped; move behind it.
+        """Append the next value as UTF-8 text, neither quoted nor escaped; move past it.
 
-        Raises DecodeError as `read` does; part of a text may have been appended then.
+        Raises DecodeError as `read` does; then a part of the text may have been appended.
         """
         raise NotImplementedError
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the text of the next value, and move behind it."""
+        """Return the text of the next value, and move past it."""
         return self.read_text(image)
 
     def read_text(self, image: PayloadReader) -> str:
-        """Return the text of the next value, and move behind it; DecodeError as in `read`."""
+        """Return the text of the next value, and move past it; DecodeError as in `read`."""
         out = BytesWriter()
         self.put(image, out)
         return out.getvalue().decode("utf-8")

@@ -48,7 +48,7 @@ class CompressedReader(CharacterReader):
     def read_bytes(self, image: PayloadReader) -> bytes:
         """Return the next value, uncompressed.
 
-        Raises DecodeError for one that cannot be uncompressed.
+        Raises DecodeError for a value that cannot be uncompressed.
         """
         return _unpacked(image.read_bytes(image.read_length(self.prefix)))
 
@@ -68,8 +68,8 @@ def _unpacked(packed: bytes) -> bytes:
     size = int.from_bytes(packed[1:start], "big")
     stream = zlib.decompressobj(-zlib.MAX_WBITS if packed[0] & _RAW else zlib.MAX_WBITS)
     try:
-        # One byte more than promised shows a size that lies, and bounds what is read. What comes
-        # of the bytes that are there is bounded, too: deflate makes 1032 of one at most.
+        # Reading one byte more than promised shows a false size, and bounds the memory. The input
+        # bounds it, too: deflate makes at most 1032 bytes of one.
         value = stream.decompress(packed[start:], size + 1)
     except zlib.error as error:
         raise DecodeError(log_values.NOT_UNPACKED, why=error) from None

@@ -8,8 +8,8 @@
                                        └──────────┴─────────────────────┴───────────┘
 
 The digits that do not fill a group need 1, 1, 2, 2, 3, 3, 4 or 4 bytes; they are the first of the
-integer part and the last of the fraction. The highest bit is inverted, and all bits of a negative
-number are.
+integer part and the last of the fraction. The highest bit is inverted. In a negative number, all
+other bits are inverted, too.
 
 https://dev.mysql.com/doc/refman/8.4/en/precision-math-decimal-characteristics.html
 """
@@ -90,7 +90,10 @@ class DecimalReader(PrintedReader):
         self._highest_bit <<= 8 * _group_length(first_digits or _GROUP_DIGITS) - 8
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the number: no zeros in front, all digits of the scale behind the point."""
+        """Append the number without leading zeros, with all decimals of the scale.
+
+        Raises DecodeError for a group whose number has too many digits.
+        """
         at = image.take(self._length)
         data = image.data
         inverted = self._highest_bit
@@ -128,7 +131,7 @@ class DecimalReader(PrintedReader):
             left -= digits
 
     def put_unscaled(self, image: PayloadReader, out: BytesWriter, width: i64) -> None:
-        """Append the number times 10**scale, which is whole, and move behind it.
+        """Append the number times 10**scale, which is whole, and move past it.
 
         It has 16 or more bytes of two's complement, little-endian. Raises DecodeError as `put`.
         """
@@ -173,7 +176,7 @@ class DecimalReader(PrintedReader):
             write_i64_le(out, low >> _SIGN_BIT)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the bytes of both parts; the precision and scale fix their count."""
         image.skip(self._length)
 
 

@@ -42,8 +42,8 @@ _THOUSANDTHS_MAX: Final = 1e11
 _EXPONENT_MIN: Final = _EXPONENT_BIAS - 9
 _EXPONENT_MAX: Final = _EXPONENT_BIAS + _FRACTION_BITS
 
-# Six digits always survive the way through 32 bits, nine always suffice. Below the smallest normal
-# number there are fewer bits, so fewer digits may do.
+# Six digits always survive the conversion to 32 bits and back; nine always suffice. Below the
+# smallest normal number there are fewer bits, so fewer digits may do.
 _FLOAT32_DIGITS = (6, 7, 8)
 _FLOAT32_DIGITS_MAX = 9
 _DENORMAL_DIGITS = range(1, _FLOAT32_DIGITS_MAX)
@@ -69,7 +69,7 @@ class FloatReader(PrintedReader):
     __slots__ = ()
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the number."""
+        """Return the number; raise DecodeError for an infinity or NaN."""
         return require_finite(read_f32_le(image.data, image.take(_FLOAT32_LENGTH)))
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -77,7 +77,7 @@ class FloatReader(PrintedReader):
         put_float32(out, image.data, image.take(_FLOAT32_LENGTH))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 4 bytes."""
         image.skip(_FLOAT32_LENGTH)
 
 
@@ -88,25 +88,25 @@ class DoubleReader(PrintedReader):
     __slots__ = ()
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the number."""
+        """Return the number; raise DecodeError for an infinity or NaN."""
         return require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the number with the fewest digits that read back to it, as JSON has numbers."""
+        """Append the JSON number with the fewest digits that read back to the same value."""
         put_float64(out, require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH))))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 8 bytes."""
         image.skip(FLOAT64_LENGTH)
 
 
 def put_float64(out: BytesWriter, value: float) -> None:
-    """Append the shortest text that reads back to a finite number, as JSON has numbers."""
+    """Append a finite number as the shortest JSON number that reads back to the same value."""
     if not -_THOUSANDTHS_MAX < value < _THOUSANDTHS_MAX:
         out.write(dumps(value))
         return
-    # Most numbers that people write have up to three decimals. Of 15 digits at most, no two texts
-    # read back to the same number, so that the one found is the shortest.
+    # Most numbers that people write have up to three decimals. With at most 15 digits, no two texts
+    # read back to the same number, so the text found here is the shortest.
     thousandths = i64(value * 1000.0 + (0.5 if value > 0 else -0.5))
     if thousandths == 0 or float(thousandths) / 1000.0 != value:
         out.write(dumps(value))
@@ -159,7 +159,7 @@ def put_float32(out: BytesWriter, data: bytes, at: i64) -> None:
         numerator = significand * unit
         rounded = _round_half_even(numerator, shift)
         error = (rounded << shift) - numerator
-        # What is nearer than half of the distance to the next float reads back. The next lower one
+        # A number nearer than half the distance to the next float reads back. The next lower float
         # is half as far from a power of two. A tie has more decimals than the number itself.
         if error < 0:
             error *= -2 if significand == _IMPLIED_BIT else -1

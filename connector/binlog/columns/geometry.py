@@ -37,18 +37,18 @@ class GeometryReader(ColumnReader):
     __slots__ = ("_prefix",)
 
     def __init__(self, prefix: i64) -> None:
-        """Read values behind a length of `prefix` bytes."""
+        """Read values after a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the geometry."""
+        """Return the SRID and the Well-Known Binary; the latter is not checked."""
         stored = self.read_stored(image)
         return Geometry(srid=stored.read_uint32(), wkb=stored.read_rest())
 
     def read_stored(self, image: PayloadReader) -> PayloadReader:
-        """Return the next value's SRID and WKB, and move behind it."""
+        """Return the next value's SRID and WKB, and move past it."""
         return PayloadReader(image.read_bytes(image.read_length(self._prefix)))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))

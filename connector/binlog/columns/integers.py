@@ -1,6 +1,6 @@
 """TINYINT to BIGINT and YEAR: little-endian integers of 1, 2, 3, 4 or 8 bytes.
 
-The sign is not in the row: the table map's SIGNEDNESS tells it.
+The row does not say whether a column is unsigned: the table map's SIGNEDNESS does.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ class IntegerReader(PrintedReader):
         self.unsigned = unsigned
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the number."""
+        """Return the number; the column's sign decides how the bits are read."""
         value = self.read_word(image)
         if value < 0 and self.unsigned:
             return int(value) + _WORD_RANGE
         return int(value)
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the number."""
+        """Append the number in decimal digits, with a minus if it is negative."""
         if self.unsigned:
             put_uint64(out, self.read_word(image))
         else:
             put_int(out, self.read_word(image))
 
     def read_word(self, image: PayloadReader) -> i64:
-        """Return the number; 2**64 less for one that is unsigned and above 2**63 - 1."""
+        """Return the number as a signed word: an unsigned number above 2**63 - 1 minus 2**64."""
         length = self.length
         if length == 4:  # noqa: PLR2004
             return image.read_uint32() if self.unsigned else image.read_int32()
@@ -81,7 +81,7 @@ class IntegerReader(PrintedReader):
         return image.read_uint24() if self.unsigned else image.read_int24()
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 1, 2, 3, 4 or 8 bytes."""
         image.skip(self.length)
 
 
@@ -92,18 +92,18 @@ class YearReader(PrintedReader):
     __slots__ = ()
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the year."""
+        """Return the year, 0 or 1901 to 2155."""
         return int(self.read_year(image))
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the year; the year 0000 has one digit, as a number has."""
+        """Append the year; the year 0000 becomes the number 0."""
         put_uint(out, self.read_year(image))
 
     def read_year(self, image: PayloadReader) -> i64:
-        """Return the year."""
+        """Return the year as a native number, 0 or 1901 to 2155."""
         stored = image.read_uint8()
         return stored + _YEAR_BASE if stored else 0
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 1 byte."""
         image.skip(1)

@@ -41,15 +41,15 @@ class DocumentReader(PrintedReader):
     __slots__ = ()
 
     def read_document(self, image: PayloadReader) -> bytes:
-        """Return the bytes of the next document, and move behind it."""
+        """Return the bytes of the next document, and move past it."""
         raise NotImplementedError
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the document."""
+        """Append the document's text as MySQL prints it; DecodeError as in `put_json`."""
         put_json(out, self.read_document(image))
 
     def put_in_string(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append what a JSON string holds of the document: its text, escaped."""
+        """Append the document's text, escaped for a JSON string."""
         put_json(out, self.read_document(image), in_string=True)
 
 
@@ -60,15 +60,15 @@ class JsonReader(DocumentReader):
     __slots__ = ("_prefix",)
 
     def __init__(self, prefix: i64) -> None:
-        """Read documents behind a length of `prefix` bytes."""
+        """Read documents after a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
     def read_document(self, image: PayloadReader) -> bytes:
-        """Return the bytes of the next document, and move behind it."""
+        """Return the bytes of the next document, and move past it."""
         return image.read_bytes(image.read_length(self._prefix))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))
 
 
@@ -79,9 +79,9 @@ class TypedArrayReader(DocumentReader):
     __slots__ = ()
 
     def read_document(self, image: PayloadReader) -> bytes:
-        """Return the bytes of the next array, and move behind it."""
+        """Return the bytes of the next array, and move past it."""
         return image.read_bytes(image.read_uint32())
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the length, u32, and as many bytes as it says."""
         image.skip(image.read_uint32())

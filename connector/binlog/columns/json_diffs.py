@@ -42,11 +42,11 @@ class JsonDiffsReader(ColumnReader):
     __slots__ = ("_prefix",)
 
     def __init__(self, prefix: i64) -> None:
-        """Read changes behind a length of `prefix` bytes."""
+        """Read changes after a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the changes."""
+        """Return the changes in their order; raise DecodeError for an unknown operation."""
         stored = PayloadReader(image.read_bytes(image.read_length(self._prefix)))
         diffs = []
         while stored.remaining:
@@ -54,7 +54,7 @@ class JsonDiffsReader(ColumnReader):
         return JsonDiffs(tuple(diffs))
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the length and as many bytes as it says, without a look at the changes."""
         image.skip(image.read_length(self._prefix))
 
 

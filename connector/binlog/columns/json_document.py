@@ -75,7 +75,7 @@ def json_text(document: bytes) -> str:
 def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> None:
     """Append the text of a binary JSON document; DecodeError as in `json_text`.
 
-    With `in_string`, what a JSON string holds of this text.
+    With `in_string`, the text is escaped for a JSON string.
     """
     if document:
         _Document(document, out, in_string).put(document[0], 1, len(document), 0)
@@ -97,12 +97,12 @@ class _Document:
     __slots__ = ("_bytes_left", "_cursor", "_escapes", "_in_string", "_out")
 
     def __init__(self, data: bytes, out: BytesWriter, in_string: bool) -> None:
-        # Behind the type byte; it goes from value to value, each of which bounds it.
+        # It starts after the type byte and goes from value to value; each value sets its end.
         self._cursor = PayloadReader(data, 1)
         self._out = out
         self._in_string = in_string
         self._escapes = TWICE if in_string else ONCE
-        # No byte belongs to two values, so reading more of them means that offsets cross, and a
+        # No byte belongs to two values. More reads than bytes mean that offsets cross, and then a
         # small document could stand for an endless text.
         self._bytes_left: i64 = len(data)
 
@@ -165,7 +165,7 @@ class _Document:
         out.append(u8(_CLOSING_BRACKET))
 
     def _read_head(self, large: bool) -> i64:
-        """Return how many values the container at the cursor has; end the cursor where it does."""
+        """Return the number of values in the container at the cursor; end the cursor at its end."""
         cursor = self._cursor
         start = cursor.offset
         count = _read_size(cursor, large)
@@ -177,7 +177,7 @@ class _Document:
         return count
 
     def _skip_keys(self, count: i64, width: i64) -> None:
-        """Move behind the offsets and lengths of an object's keys."""
+        """Skip the offsets and lengths of an object's keys."""
         cursor = self._cursor
         length = count * (width + _KEY_LENGTH)
         if length <= cursor.remaining:

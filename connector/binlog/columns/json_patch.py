@@ -34,9 +34,9 @@ class _Number(str):
 
 _Scalar = str | bool | None
 _Node = dict[str, "_Node"] | list["_Node"] | _Scalar
-_Leg = str | int  # a key, or an index as Python counts: from the end when it is negative
+_Leg = str | int  # a key, or an index as in Python: negative ones count from the end
 
-# The server escapes control characters alone by their number.
+# The server escapes only control characters by their number.
 _LEG = re.compile(
     r'\.("(?:[^"\\]|\\[^u]|\\u00[01][0-9a-f])*"|[^.\["]+)|\[(last-)?([0-9]{1,10})\]|\[last\]'
 )
@@ -44,9 +44,9 @@ _DECODER = JSONDecoder(parse_int=_Number, parse_float=_Number)
 
 
 def with_diffs_applied(before: Value, after: Value) -> Value:
-    """Return the document after, of one before and the `JsonDiffs` after it; else what is after.
+    """Return the document after the `JsonDiffs` in `after`; return any other `after` unchanged.
 
-    Raises DecodeError where they do not fit.
+    Raises DecodeError if the changes do not fit the document before.
     """
     if not isinstance(after, JsonDiffs) or before is ABSENT:
         return after
@@ -70,7 +70,7 @@ def apply_json_diffs(document: str, diffs: JsonDiffs) -> str:
 
 
 def _apply(root: _Node, diff: JsonDiff) -> bool:
-    """Change what is under `root`; return whether the path fits it."""
+    """Change the value under `root`; return whether the path leads to a value."""
     *legs, last = _legs(diff.path)
     parent = root
     for leg in legs:
@@ -101,7 +101,7 @@ def _change_member(parent: dict[str, _Node], key: str, diff: JsonDiff) -> bool:
 
 def _change_element(parent: list[_Node], index: int, diff: JsonDiff) -> bool:
     if diff.operation is JsonOperation.INSERT:
-        # Outside of the array it goes to the nearer end.
+        # An index outside of the array means its nearer end.
         parent.insert(index, _value(diff))
         return True
     if not _is_in(parent, index):
@@ -123,9 +123,9 @@ def _value(diff: JsonDiff) -> _Node:
 
 
 def _legs(path: str) -> list[_Leg]:
-    """Return the members and indexes of a path behind its `$`.
+    """Return the members and indexes of a path after its `$`.
 
-    Raises DecodeError for another path, and for one without any: no change replaces a document.
+    Raises DecodeError for a bad path, and for `$` alone: no change replaces the whole document.
     """
     legs: list[_Leg] = []
     place = 1

@@ -6,9 +6,9 @@
     DATETIME   8 bytes LE    the decimal number YYYYMMDDhhmmss
     TIME       3 bytes LE    the signed decimal number hhmmss
 
-A table that was made so keeps the format until it is rebuilt (avoid_temporal_upgrade,
-mysql56_temporal_format=OFF). MariaDB's such columns may have digits after the second; their values
-are longer, and the log does not tell: `binlog.old_temporal_rows` refuses them.
+A table keeps the format in which it was created until it is rebuilt (avoid_temporal_upgrade,
+mysql56_temporal_format=OFF). In MariaDB such columns may have digits after the second. Their values
+are longer, and the log does not say so: `binlog.old_temporal_rows` refuses them.
 
 https://dev.mysql.com/doc/refman/5.7/en/upgrading-from-previous-series.html
 """
@@ -67,11 +67,11 @@ class TimestampReader(PrintedReader):
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the date and time."""
+        """Append `YYYY-MM-DD hh:mm:ss` in UTC; 0 is the zero value."""
         put_timestamp(out, image.read_uint32())
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 4 bytes."""
         image.skip(_TIMESTAMP_LENGTH)
 
 
@@ -82,7 +82,7 @@ class DatetimeReader(PrintedReader):
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the date and time."""
+        """Append `YYYY-MM-DD hh:mm:ss`; raise DecodeError for a number that is no date and time."""
         number = image.read_uint64()
         days: i64 = number // _SIX_DIGITS
         time: i64 = number % _SIX_DIGITS
@@ -98,7 +98,7 @@ class DatetimeReader(PrintedReader):
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 8 bytes."""
         image.skip(_DATETIME_LENGTH)
 
 
@@ -109,7 +109,7 @@ class TimeReader(PrintedReader):
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the time."""
+        """Append `hh:mm:ss`, with a minus before a negative time."""
         packed = image.read_int24()
         if packed < 0:
             out.append(u8(_MINUS))
@@ -119,5 +119,5 @@ class TimeReader(PrintedReader):
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, packed - minutes * _TWO_DIGITS)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 3 bytes."""
         image.skip(_TIME_LENGTH)

@@ -17,7 +17,7 @@
     12 COLUMN_VISIBILITY       1 bit for each column, highest bit first
     13 VECTOR_DIMENSIONALITY   dimension of each VECTOR column
 
-All numbers are length-encoded. A field that is not known is skipped by its length.
+All numbers are length-encoded. The length of an unknown field says how much to skip.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
 """
@@ -122,7 +122,7 @@ def read_optional_metadata(
 
 
 def write_optional_metadata(columns: list[Column], *, mariadb: bool) -> bytes:
-    """Return the fields that tell what `columns` do: the inverse of `read_optional_metadata`.
+    """Return the fields that describe `columns`: the inverse of `read_optional_metadata`.
 
     Labels are written as UTF-8, whatever character set they have on the server. Geometry types and
     dimensions, which rows do not need, are left out.

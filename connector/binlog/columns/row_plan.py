@@ -104,7 +104,7 @@ class RowPlan:
         self.old_temporal = [
             index for index, column in enumerate(columns) if column.type_code in _OLD_TEMPORAL
         ]
-        # By bitmap: statements of one table mostly write the same columns.
+        # By bitmap, because statements of one table mostly write the same columns.
         self._steps: dict[bytes, list[int]] = {}
 
     def indexes(self, columns_present: bytes) -> list[int]:
@@ -131,9 +131,9 @@ class RowPlan:
         return self._read_image(image, indexes, self.partial_readers(image))
 
     def partial_readers(self, image: PayloadReader) -> list[ColumnReader]:
-        """Read what stands before the row image in a partial one; return what reads its columns.
+        """Read the part before the row image in a partial one; return the readers of its columns.
 
-        That is a JsonDiffsReader for each document of which it has the changes. Raises DecodeError.
+        A document that the image holds as changes has a JsonDiffsReader. Raises DecodeError.
         """
         options = image.read_lenenc()
         if options > _PARTIAL_JSON:
@@ -196,7 +196,7 @@ class RowPlan:
     def read_named_image(
         self, image: PayloadReader, indexes: list[int], names: list[str]
     ) -> dict[str, Value]:
-        """Read one row image by the names of the columns; those that are absent are not in it.
+        """Read one row image as a dict by column names; absent columns are left out.
 
         Raises DecodeError that names the column.
         """

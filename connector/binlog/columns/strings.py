@@ -5,8 +5,8 @@
     CHAR, BINARY, VARCHAR, VARBINARY   length of 1 byte, or 2 when more than 255 bytes may come
     TEXT, BLOB                         length of 1 to 4 bytes, as the metadata says
 
-The server strips the trailing spaces of a CHAR and the trailing zero bytes of a BINARY; the latter
-belong to the value and are put back.
+The server strips the trailing spaces of a CHAR and the trailing zero bytes of a BINARY. The zero
+bytes belong to the value, so they are added again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def varchar_prefix(column: Column) -> int:
 def require_blob_length(column: Column) -> int:
     """Return how many bytes the length of a BLOB-like value takes.
 
-    Raises DecodeError when the metadata says something else than 1 to 4.
+    Raises DecodeError unless the metadata is 1 to 4.
     """
     if column.metadata not in _BLOB_LENGTHS:
         raise DecodeError(log_values.LENGTH_LENGTH, length=column.metadata)
@@ -74,14 +74,14 @@ def _prefix(length: int) -> int:
 class CharacterReader(ColumnReader):
     """A column of text in a character set, or of bytes.
 
-    Text that is not of the character set stays bytes: servers store what is well-formed, also
-    where no character is assigned.
+    Bytes outside of the character set stay bytes: servers store every well-formed code, even
+    one without a character.
     """
 
     __slots__ = ("_decode", "binary", "prefix", "utf8")
 
     def __init__(self, column: Column, prefix: i64) -> None:
-        """Read values of `column` behind a length of `prefix` bytes."""
+        """Read values of `column` after a length of `prefix` bytes."""
         charset = column.charset
         self.prefix: i64 = prefix
         self.binary = column.binary or charset is None  # the values are bytes
@@ -91,11 +91,11 @@ class CharacterReader(ColumnReader):
             self._decode = character_decoder(charset)
 
     def read_bytes(self, image: PayloadReader) -> bytes:
-        """Return the next value in the column's character set, and move behind it."""
+        """Return the next value in the column's character set, and move past it."""
         raise NotImplementedError
 
     def text_of(self, data: bytes) -> str | None:
-        """Return the text of a value's bytes; None where they are not of the character set."""
+        """Return the text of a value's bytes; None if they are not of the character set."""
         if self.binary:
             return None
         try:
@@ -105,13 +105,13 @@ class CharacterReader(ColumnReader):
             return None
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the next value, as text where it is."""
+        """Return the next value as text; as bytes if it is not text of the character set."""
         data = self.read_bytes(image)
         text = self.text_of(data)
         return data if text is None else text
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self.prefix))
 
 
@@ -122,16 +122,16 @@ class StringReader(CharacterReader):
     __slots__ = ("pad",)
 
     def __init__(self, column: Column, prefix: i64, pad: i64 = 0) -> None:
-        """Read values behind a length of `prefix` bytes, and fill them up to `pad` bytes."""
+        """Read values after a length of `prefix` bytes, and fill them up to `pad` bytes."""
         super().__init__(column, prefix)
         self.pad: i64 = pad
 
     def read_bytes(self, image: PayloadReader) -> bytes:
-        """Return the next value, with the zero bytes at its end."""
+        """Return the next value, filled up with the zero bytes that the server stripped."""
         return self._bytes(image, image.read_length(self.prefix))
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the next value, as text where it is."""
+        """Return the next value as text; as bytes if it is not text of the character set."""
         length = image.read_length(self.prefix)
         if self.utf8 and length > _LARGE_TEXT:
             return _large_text(image, length)

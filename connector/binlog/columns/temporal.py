@@ -81,12 +81,12 @@ class DateReader(PrintedReader):
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the date."""
+        """Append `YYYY-MM-DD`; zeros are allowed in every part."""
         packed = image.read_uint24()
         put_date(out, packed >> 9, packed >> 5 & 0xF, packed & 0x1F)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 3 bytes."""
         image.skip(_DATE_LENGTH)
 
 
@@ -102,7 +102,7 @@ class Timestamp2Reader(PrintedReader):
         self._fraction_length: i64 = fraction_length(self._digits)
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the date and time."""
+        """Append `YYYY-MM-DD hh:mm:ss` in UTC and the fraction."""
         seconds = image.read_big(_TIMESTAMP2_LENGTH)
         fraction = image.read_big(self._fraction_length)
         # An odd count of digits is stored times ten.
@@ -114,7 +114,7 @@ class Timestamp2Reader(PrintedReader):
         put_fraction(out, fraction, self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 4 bytes and those of the fraction."""
         image.skip(_TIMESTAMP2_LENGTH + self._fraction_length)
 
 
@@ -130,7 +130,7 @@ class Datetime2Reader(PrintedReader):
         self._fraction_length: i64 = fraction_length(self._digits)
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the date and time."""
+        """Append `YYYY-MM-DD hh:mm:ss` and the fraction; raise DecodeError without the sign bit."""
         packed = image.read_big(_DATETIME2_LENGTH) - _DATETIME2_ZERO
         if packed < 0:
             raise DecodeError(log_values.DATETIME_NEGATIVE)
@@ -138,7 +138,7 @@ class Datetime2Reader(PrintedReader):
         put_fraction(out, image.read_big(self._fraction_length), self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 5 bytes and those of the fraction."""
         image.skip(_DATETIME2_LENGTH + self._fraction_length)
 
 
@@ -157,7 +157,7 @@ class Time2Reader(PrintedReader):
         self._zero <<= self._fraction_bits  # in C, a literal would be shifted in 32 bits
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the time."""
+        """Append `hh:mm:ss` and the fraction, with a minus before a negative time."""
         fraction_bits = self._fraction_bits
         packed = image.read_big(self._length) - self._zero
         if packed < 0:
@@ -168,5 +168,5 @@ class Time2Reader(PrintedReader):
         put_fraction(out, packed - (whole << fraction_bits), self._digits)
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip 3 bytes and those of the fraction."""
         image.skip(self._length)

@@ -26,7 +26,7 @@ _SIXTIETH_MAX: Final = 59
 _YEAR_MAX: Final = 9999
 _TWO_DIGITS: Final = 100
 
-# The first number that a fraction of as many bytes cannot hold.
+# The first number that a fraction of so many bytes cannot hold.
 _FRACTION_LIMITS: Final = [1, 100, 10_000, 1_000_000]
 
 _DAY_SECONDS: Final = 86_400
@@ -99,7 +99,7 @@ def put_fraction(out: BytesWriter, stored: i64, digits: i64) -> None:
 
 
 def require_fraction_fits(stored: i64, digits: i64) -> None:
-    """Raise DecodeError for a stored fraction that has more digits than its bytes are for."""
+    """Raise DecodeError for a stored fraction with more digits than fit its bytes."""
     limit: i64 = _FRACTION_LIMITS[fraction_length(digits)]
     if stored >= limit:
         raise DecodeError(log_values.FRACTION, digits=digits)
@@ -130,7 +130,7 @@ def put_timestamp(out: BytesWriter, seconds: i64) -> None:
 
 
 def put_utc(out: BytesWriter, seconds: i64) -> None:
-    """Append `YYYY-MM-DD hh:mm:ss` of the seconds since 1970, of which none are before it.
+    """Append `YYYY-MM-DD hh:mm:ss` of the seconds since 1970, which must not be negative.
 
     https://howardhinnant.github.io/date_algorithms.html#civil_from_days
     """

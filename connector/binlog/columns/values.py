@@ -1,10 +1,10 @@
-"""What a decoded cell can be: five things that are not a value each have their own form.
+"""The forms of a decoded cell; five things that are not a value each have their own form.
 
 NULL is `None`, an empty SET is `""`, a column that the row image leaves out is `ABSENT`, a zero
 date is MySQL's text for it, and an ENUM index without a label is an `EnumIndex`.
 
-A character column is `str`; it is `bytes`, as stored, where the log does not tell the character
-set, or where they are not text of it.
+A character column is `str`. It is `bytes`, as stored, if the log does not name the character set,
+or if the bytes are not text of it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Geometry:
 class JsonOperation(Enum):
     """What a `JsonDiff` does at its path."""
 
-    REPLACE = "replace"  # the value that is there
-    INSERT = "insert"  # a new member, or an element before the one that is there
+    REPLACE = "replace"  # the existing value
+    INSERT = "insert"  # a new member, or an element before the existing one
     REMOVE = "remove"
 
 
@@ -58,9 +58,9 @@ class JsonDiff:
 
 @dataclass(frozen=True, slots=True)
 class JsonDiffs:
-    """The changes, in order, that make the document of the before image the one after.
+    """The changes, in order, that turn the document of the before image into the one after.
 
-    The after image has them in place of the document with binlog_row_value_options=PARTIAL_JSON.
+    With binlog_row_value_options=PARTIAL_JSON the after image holds these, not the document.
     """
 
     diffs: tuple[JsonDiff, ...]

@@ -41,11 +41,11 @@ class VectorReader(PrintedReader):
     __slots__ = ("_prefix",)
 
     def __init__(self, prefix: i64) -> None:
-        """Read values behind a length of `prefix` bytes."""
+        """Read values after a length of `prefix` bytes."""
         self._prefix: i64 = prefix
 
     def read(self, image: PayloadReader) -> Value:
-        """Return the numbers."""
+        """Return the numbers as a list; raise DecodeError for an infinity or NaN."""
         stored = self._read_stored(image)
         return [
             require_finite(read_f32_le(stored, at)) for at in range(0, len(stored), _FLOAT_LENGTH)
@@ -70,5 +70,5 @@ class VectorReader(PrintedReader):
         return stored
 
     def skip(self, image: PayloadReader) -> None:
-        """Move behind the next value."""
+        """Skip the length and as many bytes as it says."""
         image.skip(image.read_length(self._prefix))

@@ -22,7 +22,7 @@ from connector.errors import DecodeError, log_payloads
 # The largest event that a server can write or send: max_allowed_packet ends there.
 EVENT_LENGTH_MAX = 1 << 30
 
-# Bytes that are decompressed at a time, so that a length that lies allocates nothing.
+# Bytes that are decompressed at a time, so that a false length allocates nothing.
 STEP_LENGTH = 1 << 20
 
 # The fixed part of QUERY_EVENT, and what is in it around the length of the schema's name.
@@ -48,9 +48,9 @@ def decompress_query(body: PayloadReader, post_header_length: int | None = None)
 
 
 def decompress_rows(body: PayloadReader, *, update: bool) -> PayloadReader:
-    """Return what is behind the head of the rows event that a compressed one stands for.
+    """Return what is after the head of the rows event that a compressed one stands for.
 
-    The cursor is behind the head, at the number of columns.
+    The cursor is after the head, at the number of columns.
     """
     head = PayloadReader(body.data, body.offset, body.end)
     bitmap_length = (head.read_lenenc() + 7) // 8

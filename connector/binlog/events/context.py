@@ -1,4 +1,4 @@
-"""Events that set up a statement: the values it saw that its text does not tell.
+"""Events that set up a statement: the values it read that are not in its text.
 
 ::
 
@@ -54,12 +54,12 @@ class IntvarEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> IntvarEvent:
-        """Decode an event body."""
+        """Decode 9 bytes: the variable's number and its value."""
         read_post_header(body, post_header_length, 0)
         return cls(body.read_uint8(), body.read_uint64())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the 9 bytes of the body."""
         return bytes([self.type_code]) + self.value.to_bytes(8, "little")
 
     @property
@@ -77,12 +77,12 @@ class RandEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> RandEvent:
-        """Decode an event body."""
+        """Decode 16 bytes: both seeds."""
         read_post_header(body, post_header_length, 0)
         return cls(body.read_uint64(), body.read_uint64())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the 16 bytes of the body."""
         return self.seed1.to_bytes(8, "little") + self.seed2.to_bytes(8, "little")
 
 
@@ -114,7 +114,10 @@ class UserVarEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> UserVarEvent:
-        """Decode an event body."""
+        """Decode the name and the value; attributes of a newer server are kept as bytes.
+
+        Raises DecodeError for a name that is not UTF-8, an unknown type, and a bad value.
+        """
         read_post_header(body, post_header_length, 0)
         try:
             name = body.read_bytes(body.read_uint32()).decode("utf-8")
@@ -134,7 +137,7 @@ class UserVarEvent:
         )
 
     def encode(self) -> bytes:
-        """Return the event body, with the value as it was logged."""
+        """Return the body with the value and the attributes as they were logged."""
         name = self.name.encode()
         head = len(name).to_bytes(4, "little") + name
         if self.raw_value is None:

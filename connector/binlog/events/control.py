@@ -1,4 +1,4 @@
-"""Events that speak of the log itself: where it goes on, where it stops, what is missing.
+"""Events about the log itself: where it continues, where it stops, what is missing.
 
 ::
 
@@ -26,7 +26,7 @@ _FIRST_POSITION = 4
 _INCIDENT_HEADER_LENGTH = 2
 _INCIDENTS = {0: "NONE", 1: "LOST_EVENTS"}
 
-# Host, log, and nothing behind the last end.
+# Host, log, and the empty text after the last zero byte.
 _SLAVE_NAMES = 3
 
 
@@ -45,13 +45,16 @@ class RotateEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, *, has_position: bool = True) -> RotateEvent:
-        """Decode an event body whose checksum has been removed."""
+        """Decode the body without its checksum; `has_position` is false in format v1.
+
+        Raises DecodeError for a file name that is empty or not UTF-8.
+        """
         next_position = body.read_uint64() if has_position else _FIRST_POSITION
         # The name fills the body and has no terminator.
         return cls(next_position, decode_file_name(body.read_rest()))
 
     def encode(self) -> bytes:
-        """Return the event body as every format but v1 has it."""
+        """Return the body in the form of format v3 and v4: the position, then the name."""
         return self.next_position.to_bytes(8, "little") + self.next_file.encode()
 
 
@@ -75,12 +78,12 @@ class StopEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> StopEvent:
-        """Decode an event body."""
+        """Take an empty body; the decoder reports bytes that are left."""
         del body
         return cls()
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return b"": the event has no body."""
         return b""
 
 
@@ -104,7 +107,7 @@ class IncidentEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> IncidentEvent:
-        """Decode an event body."""
+        """Decode the number and the message; four bytes after them are the cached checksum."""
         head = read_post_header(body, post_header_length, _INCIDENT_HEADER_LENGTH)
         message = body.read_bytes(body.read_uint8())
         cached_checksum = body.read_uint32() if body.remaining else None
@@ -132,7 +135,10 @@ class SlaveEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> SlaveEvent:
-        """Decode an event body."""
+        """Decode the position, the port and the two names.
+
+        Raises DecodeError for names that are not two zero-terminated texts.
+        """
         read_post_header(body, post_header_length, 0)
         master_pos = body.read_uint64()
         master_port = body.read_uint16()
@@ -150,9 +156,9 @@ class IgnorableEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> IgnorableEvent:
-        """Keep an event body as it is."""
+        """Keep the body as bytes."""
         return cls(body.read_rest())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the bytes of the body, unchanged."""
         return self.data

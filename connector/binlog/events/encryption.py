@@ -4,7 +4,7 @@
 
     scheme u8 = 1 │ key_version u32 │ nonce 12
 
-Everything behind it but the sizes of the events is encrypted with a key that is not in the file. A
+Everything after it, except the sizes of events, is encrypted with a key outside the file. A
 server that sends the file to a replica decrypts it, and sends this event with the flag IGNORABLE,
 which it does not have in the file.
 
@@ -35,12 +35,15 @@ class StartEncryptionEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> StartEncryptionEvent:
-        """Decode an event body."""
+        """Decode 17 bytes: scheme, key version and nonce.
+
+        Raises DecodeError for a scheme other than 1.
+        """
         scheme = body.read_uint8()
         if scheme != _SCHEME:
             raise DecodeError(log.VALUE_UNKNOWN, field="encryption scheme", value=scheme)
         return cls(scheme, body.read_uint32(), body.read_bytes(_NONCE_LENGTH))
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the 17 bytes of the body."""
         return bytes([self.scheme]) + self.key_version.to_bytes(4, "little") + self.nonce

@@ -6,7 +6,7 @@
       0 NDB        length u8, with itself and the format │ format u8 │ data
       1 PARTITION  partition u16 │ [update: source partition u16]
 
-A type that is not known has no length that would lead behind it; it is kept with all that follows.
+An unknown type has no length to skip it by, so it is kept together with all that follows.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
 """
@@ -28,7 +28,7 @@ _NDB_HEADER_LENGTH = 2
 
 @dataclass(slots=True)
 class ExtraRowInfo:
-    """Facts of NDB Cluster and of partitioned tables (8.0.16); None where not told."""
+    """Facts of NDB Cluster and of partitioned tables (8.0.16); None if not told."""
 
     ndb_format: int | None = None
     ndb_data: bytes | None = None
@@ -38,7 +38,10 @@ class ExtraRowInfo:
 
     @classmethod
     def decode(cls, data: PayloadReader, *, update: bool) -> ExtraRowInfo:
-        """Decode what follows the length, to the end of `data`."""
+        """Decode the entries up to the end of `data`; an unknown one is kept with the rest.
+
+        Raises DecodeError for an NDB entry that is too short.
+        """
         info = cls()
         while data.remaining:
             start = data.offset

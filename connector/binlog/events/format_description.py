@@ -1,4 +1,4 @@
-"""Events that start a log become its format: how the events behind them are laid out.
+"""Events that start a log become its format: how the events after them are laid out.
 
 ::
 
@@ -43,11 +43,11 @@ class StartEventV3:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> StartEventV3:
-        """Decode an event body."""
+        """Decode 56 bytes: format, server version, start time."""
         return cls(body.read_uint16(), _read_server_version(body), body.read_uint32())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the 56 bytes of the body; the version is padded with zeros."""
         return (
             self.binlog_version.to_bytes(2, "little")
             + self.server_version.encode().ljust(_SERVER_VERSION_LENGTH, b"\0")
@@ -57,7 +57,7 @@ class StartEventV3:
 
 @dataclass(slots=True)
 class FormatDescriptionEvent:
-    """How the events behind this one are laid out; the first event of every file.
+    """How the events after this one are laid out; the first event of every file.
 
     https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Format__description__event.html
     """
@@ -73,7 +73,11 @@ class FormatDescriptionEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> FormatDescriptionEvent:
-        """Decode an event body together with the checksum behind it, if there is one."""
+        """Decode the body together with the checksum that may follow it.
+
+        Raises DecodeError for a format other than v4, a header below 19 bytes, and an unknown
+        checksum algorithm.
+        """
         binlog_version = body.read_uint16()
         if binlog_version != BinlogVersion.V4:
             raise DecodeError(log_events.FORMAT_VERSION, version=binlog_version)
@@ -104,7 +108,7 @@ class FormatDescriptionEvent:
         return event
 
     def encode(self) -> bytes:
-        """Return the event body, without the checksum behind it."""
+        """Return the event body, without the checksum after it."""
         algorithm = b"" if self.checksum_algorithm is None else bytes([self.checksum_algorithm])
         return (
             self.binlog_version.to_bytes(2, "little")

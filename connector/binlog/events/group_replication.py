@@ -45,7 +45,10 @@ class TransactionContextEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> TransactionContextEvent:
-        """Decode an event body."""
+        """Decode the fixed part, the UUID, the snapshot version and both sets of keys.
+
+        Raises DecodeError for names that are not ASCII and for a bad GTID set.
+        """
         uuid_length, thread_id, specified, version_length, writes, reads = _CONTEXT_LAYOUT.unpack(
             body.read_bytes(_CONTEXT_LAYOUT.size)
         )
@@ -64,7 +67,7 @@ class TransactionContextEvent:
         )
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the body; `decode` of it gives an equal event."""
         uuid = self.server_uuid.encode("ascii")
         version = self.snapshot_version.encode()
         head = _CONTEXT_LAYOUT.pack(
@@ -90,7 +93,10 @@ class ViewChangeEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> ViewChangeEvent:
-        """Decode an event body."""
+        """Decode the view id, without its zero padding, the number and the certification info.
+
+        Raises DecodeError for an empty view id or one with a zero byte inside.
+        """
         padded, sequence_number, count = _VIEW_LAYOUT.unpack(body.read_bytes(_VIEW_LAYOUT.size))
         view_id = padded.rstrip(b"\0")
         if b"\0" in view_id or not view_id:
@@ -102,7 +108,7 @@ class ViewChangeEvent:
         return cls(_ascii(view_id, "view id"), sequence_number, info)
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the body, with the view id padded with zeros to 40 bytes."""
         count = len(self.certification_info)
         chunks = [_VIEW_LAYOUT.pack(self.view_id.encode("ascii"), self.sequence_number, count)]
         for key, value in self.certification_info:

@@ -58,12 +58,15 @@ class GtidTaggedEvent(CommitFacts):
     """A transaction begins whose GTID has a tag: `uuid:tag:gno`."""
 
     gtid: Gtid
-    # Fields up to this one must be known to whoever reads the event.
+    # A reader must know the fields up to this one.
     last_non_ignorable_field: int = 0
 
     @classmethod
     def decode(cls, body: PayloadReader) -> GtidTaggedEvent:
-        """Decode an event body."""
+        """Decode the fields by their numbers; unknown ignorable fields are kept as bytes.
+
+        Raises DecodeError for an unknown field that is not ignorable, or without a GTID.
+        """
         last_non_ignorable = read_message_head(body)
         uuid: UUID | None = None
         tag = ""
@@ -108,7 +111,7 @@ class GtidTaggedEvent(CommitFacts):
         )
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the body; an original value equal to the immediate one is left out."""
         gtid = self.gtid
         tag = gtid.tag.encode("ascii")
         chunks = [varlen(_FLAGS), varlen(self.flags), varlen(_UUID), *map(varlen, gtid.uuid.bytes)]
@@ -136,7 +139,7 @@ class GtidTaggedEvent(CommitFacts):
 
 
 def _unless(original: int | None, immediate: int | None) -> int | None:
-    """Return the original value where it is written: where it is not the immediate one."""
+    """Return the original value if it is written: only if it differs from the immediate one."""
     return None if original == immediate else original
 
 

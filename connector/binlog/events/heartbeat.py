@@ -1,4 +1,4 @@
-"""Events that a server sends when it has nothing else to send become the place where it reads.
+"""Events that a server sends when it has nothing else to send: where it reads.
 
 ::
 
@@ -64,5 +64,5 @@ class HeartbeatEvent:
 
 
 def is_heartbeat(type_code: i64) -> bool:
-    """Return whether events of this type may come between any two of a dump, and are in no file."""
+    """Return whether this type is a heartbeat: it can come between any two events of a dump."""
     return type_code in (HEARTBEAT_LOG, HEARTBEAT_LOG_V2)

@@ -5,7 +5,7 @@
     LOAD, NEW_LOAD   thread_id u32 │ exec_time u32 │ skip_lines u32 │ table length u8 │
                      schema length u8 │ column count u32 │ format │ length u8 * count │
                      (column │ 0) * count │ table │ 0 │ schema │ 0 │ file name to the end
-    CREATE_FILE      as NEW_LOAD, with file_id u32 before the format and 0 │ block behind the name
+    CREATE_FILE      as NEW_LOAD, with file_id u32 before the format and 0 │ block after the name
     APPEND_BLOCK     file_id u32 │ block to the end                BEGIN_LOAD_QUERY as well
     EXEC_LOAD        file_id u32                                   DELETE_FILE as well
 
@@ -96,7 +96,7 @@ class LoadEvent:
     def decode(
         cls, body: PayloadReader, post_header_length: int | None = None, *, old_format: bool = False
     ) -> LoadEvent:
-        """Decode an event body; `old_format` for LOAD_EVENT."""
+        """Decode the body; `old_format` is for LOAD_EVENT, whose separators have one byte each."""
         head = read_post_header(body, post_header_length, _LOAD_HEADER_LENGTH)
         facts = _read_load(head, body, old_format=old_format)
         return cls(*facts, _file_name(body.read_rest()))
@@ -124,7 +124,7 @@ class CreateFileEvent:
         load_header_length: int | None = None,
         post_header_length: int | None = None,
     ) -> CreateFileEvent:
-        """Decode an event body, whose fixed part is that of NEW_LOAD_EVENT and its own."""
+        """Decode a body with two fixed parts: that of NEW_LOAD_EVENT, then the file id."""
         head = read_post_header(body, load_header_length, _LOAD_HEADER_LENGTH)
         file_id = read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32()
         facts = _read_load(head, body, old_format=False)
@@ -141,12 +141,12 @@ class AppendBlockEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> AppendBlockEvent:
-        """Decode an event body."""
+        """Decode the file id, u32, and the block, which fills the rest."""
         head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
         return cls(head.read_uint32(), body.read_rest())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the file id, u32, and the block."""
         return self.file_id.to_bytes(_FILE_ID_LENGTH, "little") + self.block
 
 
@@ -161,12 +161,12 @@ class BeginLoadQueryEvent:
     def decode(
         cls, body: PayloadReader, post_header_length: int | None = None
     ) -> BeginLoadQueryEvent:
-        """Decode an event body."""
+        """Decode the file id, u32, and the block, which fills the rest."""
         head = read_post_header(body, post_header_length, _FILE_ID_LENGTH)
         return cls(head.read_uint32(), body.read_rest())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the file id, u32, and the block."""
         return self.file_id.to_bytes(_FILE_ID_LENGTH, "little") + self.block
 
 
@@ -178,11 +178,11 @@ class ExecLoadEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> ExecLoadEvent:
-        """Decode an event body."""
+        """Decode the file id, u32."""
         return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the file id, u32."""
         return self.file_id.to_bytes(_FILE_ID_LENGTH, "little")
 
 
@@ -194,11 +194,11 @@ class DeleteFileEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> DeleteFileEvent:
-        """Decode an event body."""
+        """Decode the file id, u32."""
         return cls(read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the file id, u32."""
         return self.file_id.to_bytes(_FILE_ID_LENGTH, "little")
 
 

@@ -75,7 +75,10 @@ class MariadbGtidEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader, header: EventHeader) -> MariadbGtidEvent:
-        """Decode an event body."""
+        """Decode the body; the server id of the GTID comes from `header`.
+
+        The flags decide which fields follow. Bytes after the known fields are kept in `rest`.
+        """
         sequence, domain_id, flags = _GTID_LAYOUT.unpack(body.read_bytes(_GTID_LAYOUT.size))
         event = cls(MariadbGtid(domain_id, header.server_id, sequence), flags, None)
         if flags & FL_GROUP_COMMIT_ID:
@@ -155,14 +158,14 @@ class MariadbGtidListEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> MariadbGtidListEvent:
-        """Decode an event body."""
+        """Decode the list; the highest four bits of its count are flags."""
         word = body.read_uint32()
         count = word & _LIST_COUNT_MASK
         gtids = [MariadbGtid.decode(body) for _ in range(count)]
         return cls(gtids, word >> _LIST_FLAGS_SHIFT, body.read_rest())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the count with the flags, 16 bytes for each GTID, and the padding."""
         word = len(self.gtids) | self.flags << _LIST_FLAGS_SHIFT
         entries = b"".join(gtid.encode() for gtid in self.gtids)
         return word.to_bytes(4, "little") + entries + self.rest
@@ -180,12 +183,12 @@ class AnnotateRowsEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> AnnotateRowsEvent:
-        """Decode an event body."""
+        """Take the whole body as the statement; bytes that are not UTF-8 are escaped."""
         query_bytes = body.read_rest()
         return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"))
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the statement as it was logged."""
         return self.query_bytes
 
 
@@ -200,10 +203,13 @@ class BinlogCheckpointEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> BinlogCheckpointEvent:
-        """Decode an event body."""
+        """Decode the length, u32, and the file name.
+
+        Raises DecodeError for a name that is empty or not UTF-8.
+        """
         return cls(decode_file_name(body.read_bytes(body.read_uint32())))
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the length, u32, and the file name in UTF-8."""
         name = self.file.encode("utf-8")
         return len(name).to_bytes(4, "little") + name

@@ -1,6 +1,6 @@
 """The binlog format becomes a description of it, for logs that do not describe themselves.
 
-Formats before v4 are not extensible: their events are laid out as 3.23 and 4.0 did, for ever.
+Formats before v4 are not extensible: the layouts of 3.23 and 4.0 are final.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Format__description__event.html
 """
@@ -17,7 +17,7 @@ _V1_LENGTHS = bytes((56, 11, 0, 0, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0))
 
 
 def format_before_description(version: BinlogVersion) -> FormatDescriptionEvent:
-    """Return what is certain of a log's format before it has described itself."""
+    """Return the description that is true for a log before it has described itself."""
     if version is BinlogVersion.V4:
         return FormatDescriptionEvent(version, "", 0, HEADER_LENGTH, b"", None)
     if version is BinlogVersion.V1:

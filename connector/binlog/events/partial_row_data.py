@@ -5,7 +5,7 @@
     total_fragments u32 │ sequence_number u32, from 1 │ flags u8 │
     [original_size u64, flag 0x01] │ fragment to the end
 
-The fragments in their order, one directly behind the other, are the rows event with its header.
+The fragments, joined in their order, are the rows event with its header.
 The first one says how many bytes they have together.
 
 https://mariadb.com/docs/server/reference/clientserver-protocol/replication-protocol/partial_row_data_event
@@ -44,7 +44,10 @@ class PartialRowDataEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> PartialRowDataEvent:
-        """Decode an event body."""
+        """Decode the head and one fragment, which fills the rest of the body.
+
+        Raises DecodeError for a number outside of 1 to the total.
+        """
         total, number, flags = _LAYOUT.unpack(body.read_bytes(_LAYOUT.size))
         if not 0 < number <= total:
             raise DecodeError(log_payloads.FRAGMENT_NUMBER, number=number, total=total)
@@ -52,7 +55,7 @@ class PartialRowDataEvent:
         return cls(total, number, flags, size, body.read_rest())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the head, the size if this is the first fragment, and the fragment."""
         size = b"" if self.original_size is None else self.original_size.to_bytes(8, "little")
         head = _LAYOUT.pack(self.total_fragments, self.sequence_number, self.flags)
         return head + size + self.fragment
@@ -64,7 +67,7 @@ class PartialRowDataEvent:
 
 
 class RowsEventAssembler:
-    """Puts the fragments of one rows event after the other together."""
+    """Joins the fragments of rows events, one rows event at a time."""
 
     def __init__(self) -> None:
         self._fragments: list[bytes] = []
@@ -122,7 +125,9 @@ class RowsEventAssembler:
             )
 
     def _give_up(self) -> int:
-        """Drop what came, and return the number of the fragment that was to come.
+        """Drop the fragments and return the number that should have come next.
+
+        So a reader that continues sees one error, not one for each later fragment.
 
         A reader that goes on is told once.
         """

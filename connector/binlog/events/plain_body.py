@@ -179,5 +179,5 @@ _BODIES: dict[int, ReadBody] = {
     ),
 }
 
-# The same, by type code; None for a type that is not read here.
+# The same by type code; None for a type that is decoded elsewhere.
 BODIES: Final[list[ReadBody | None]] = [_BODIES.get(type_code) for type_code in range(256)]

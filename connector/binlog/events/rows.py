@@ -1,4 +1,4 @@
-"""WRITE_ROWS, UPDATE_ROWS, DELETE_ROWS and PARTIAL_UPDATE_ROWS become rows, when asked for.
+"""WRITE_ROWS, UPDATE_ROWS, DELETE_ROWS and PARTIAL_UPDATE_ROWS become rows, on request.
 
 ::
 
@@ -7,8 +7,8 @@
     (before image │ after image) …          insert: after only; delete: before only
 
 Version 0, of 5.1 pre-releases, is laid out as v1, with one bitmap also for an update. Its images
-start with the null bytes of the server's own record, whose number and order depend on what the log
-does not tell (which columns are NOT NULL, the row format), so they cannot be read for certain.
+start with the null bytes of the server's own record. Their number and order depend on facts that
+the log lacks (which columns are NOT NULL, the row format), so they cannot be read for certain.
 
 MySQL writes v2 since 5.6, MariaDB v1. The after images of PARTIAL_UPDATE_ROWS (8.0.3) are partial:
 `row_plan` has their layout.
@@ -56,7 +56,7 @@ class RowsEvent:
     _start: i64  # of the first row in `_data`
     _end: i64
     partial: bool  # a PARTIAL_UPDATE_ROWS_EVENT
-    refused: DecodeError | None  # why the rows cannot be read, where that is known beforehand
+    refused: DecodeError | None  # why the rows cannot be read, if that is known already
 
     def __init__(
         self,
@@ -102,7 +102,10 @@ class RowsEvent:
         partial: bool = False,
         pre_ga: bool = False,
     ) -> RowsEvent:
-        """Decode what follows `head`; `origin` is file, position and name for error messages."""
+        """Decode what follows `head`; `origin` is file, position and name for error messages.
+
+        Raises DecodeError if the number of columns is not the table map's.
+        """
         count = body.read_lenenc()
         columns = len(table_map.columns)
         if count != columns:
@@ -170,12 +173,12 @@ class RowsEvent:
 
     @property
     def rows_length(self) -> int:
-        """Bytes of all images: more than the event has where it is compressed or in fragments."""
+        """Bytes of all images, decompressed and joined: may be more than the event itself has."""
         return self._end - self._start
 
     @property
     def plan(self) -> RowPlan:
-        """What reads the images; raises DecodeError where nothing can."""
+        """The reader of the images; raises DecodeError if no column reader fits."""
         if self.refused is not None:
             raise self.refused
         return self.table_map.row_plan
@@ -239,10 +242,10 @@ class RowsEvent:
             raise self.unreadable(error) from error
 
     def rows(self, *, apply_diffs: bool = False) -> Iterator[Row]:
-        """Decode the rows one after the other, in their order.
+        """Decode the rows one by one, in the order of the event.
 
         With `apply_diffs` the `JsonDiffs` of a partial update become the whole document, as the
-        server prints it, wherever the before image has the one that they change.
+        server prints it, if the before image holds the document that they change.
 
         Raises EventError for a row that cannot be read.
         """
@@ -256,7 +259,7 @@ class RowsEvent:
             raise self.unreadable(error) from error
 
     def unreadable(self, error: DecodeError) -> EventError:
-        """Return what to raise where `error` is why a row cannot be read."""
+        """Return the EventError for a row that cannot be read because of `error`."""
         table = f"{self.table_map.schema}.{self.table_map.table}"
         why = DecodeError(log_rows.TABLE, table=table, why=error)
         return EventError(self.file, self.position, self.event_name, why)

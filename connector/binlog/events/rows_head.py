@@ -68,7 +68,7 @@ class RowsHead:
     def decode(
         body: PayloadReader, post_header_length: int | None = None, *, kind: RowsKind, version: i64
     ) -> RowsHead:
-        """Decode the first part of an event body."""
+        """Decode the part before the bitmaps: table id, flags and, in v2, the extra info."""
         known: i64 = _POST_HEADER_LENGTHS[version]
         head = read_post_header(body, post_header_length, known)
         table_id = read_table_id(head, post_header_length)

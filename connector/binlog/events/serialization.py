@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 SERIALIZATION_VERSION = 1
 
-_LONGEST = 8  # bytes behind a first byte of 0xFF
+_LONGEST = 8  # bytes after a first byte of 0xFF
 
 
 def read_varlen(reader: PayloadReader) -> int:
     """Read an unsigned integer of one to nine bytes."""
-    # An i64 would make one of what comes behind it, too.
+    # Not an i64: the calculations below can exceed 64 bits.
     first: int = reader.read_uint8()
     following = 0
     while first >> following & 1:
@@ -82,7 +82,7 @@ def signed_varlen(value: int) -> bytes:
 
 
 def message(last_non_ignorable_field: int, fields: bytes) -> bytes:
-    """Return a message with encoded `fields`, behind its head."""
+    """Return a message with encoded `fields`, after its head."""
     rest = varlen(last_non_ignorable_field) + fields
     version = varlen(SERIALIZATION_VERSION)
     # The size counts itself.

@@ -37,7 +37,7 @@ QUERY_HEADER_LENGTH: Final = 13
 _SCHEMA_LENGTH_OFFSET: Final = 8
 _VARIABLES_LENGTH_OFFSET: Final = 11
 
-# Where each byte below 0x80 is the character of ASCII; None is a session that does not tell.
+# In these, each byte below 0x80 is ASCII; None: the session's character set is not known.
 _OF_ASCII: Final = frozenset({None, "ascii", "binary", "latin1", "utf8mb3", "utf8mb4"})
 
 _QUERY_HEADER = Struct("<IIBHH")
@@ -81,12 +81,15 @@ class QueryEvent:
 
     @staticmethod
     def decode(body: PayloadReader, post_header_length: int | None = None) -> QueryEvent:
-        """Decode an event body."""
+        """Decode the fixed part, the status variables, the schema and the query.
+
+        Raises DecodeError if a part is longer than the body.
+        """
         head = read_post_header(body, post_header_length, QUERY_HEADER_LENGTH)
         return _read_query(head, body)
 
     def encode(self) -> bytes:
-        """Return the event body as format v4 has it."""
+        """Return the body in the form of format v4, with the fixed part of 13 bytes."""
         return self._head() + self._variable_part()
 
     def _head(self) -> bytes:
@@ -172,7 +175,10 @@ class ExecuteLoadQueryEvent(QueryEvent):
 
     @staticmethod
     def decode(body: PayloadReader, post_header_length: int | None = None) -> ExecuteLoadQueryEvent:
-        """Decode an event body."""
+        """Decode a QUERY body whose fixed part has 13 more bytes about the file.
+
+        Raises DecodeError if the file name is outside of the query, or the handling is unknown.
+        """
         known = QUERY_HEADER_LENGTH + _LOAD_HEADER.size
         head = read_post_header(body, post_header_length, known)
         query = _read_query(head, body)
@@ -200,7 +206,7 @@ class ExecuteLoadQueryEvent(QueryEvent):
         )
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the body in the form of format v4, with the fixed part of 26 bytes."""
         load = _LOAD_HEADER.pack(
             self.file_id, self.start_pos, self.end_pos, self.duplicate_handling
         )
@@ -250,7 +256,7 @@ class RowsQueryEvent:
 
         length u8 │ query
 
-    The length is that of the query modulo 256, 0 from newer servers; nobody reads it.
+    The length is that of the query modulo 256, and 0 from newer servers; no reader uses it.
     """
 
     query_bytes: bytes
@@ -259,11 +265,11 @@ class RowsQueryEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> RowsQueryEvent:
-        """Decode an event body."""
+        """Decode the length byte and the query, which fills the rest of the body."""
         length = body.read_uint8()
         query_bytes = body.read_rest()
         return cls(query_bytes, query_bytes.decode("utf-8", "backslashreplace"), length)
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the stored length byte and the query."""
         return bytes([self.length]) + self.query_bytes

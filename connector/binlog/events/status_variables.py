@@ -4,8 +4,8 @@
 
     (code u8 │ value) …        the code decides the length of the value
 
-A code that is not known ends the reading: its length is not known either. What it starts is kept as
-bytes; the block's length is known, so nothing else is lost.
+An unknown code ends the decoding, because its length is unknown, too. The rest of the block is kept
+as bytes; the block's length is known, so nothing else is lost.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Query__event.html
 https://mariadb.com/kb/en/query_event/
@@ -66,7 +66,7 @@ class StatusVariables:
 
     @classmethod
     def decode(cls, block: PayloadReader) -> StatusVariables:
-        """Decode the whole block of status variables.
+        """Decode the whole block; raises DecodeError for a value that is cut off.
 
         Equal blocks mostly give the same object, which must not be changed: a session writes the
         same one with statement after statement.
@@ -103,7 +103,7 @@ _KEPT_BYTES_MAX: Final = 256
 
 
 def _known(block: PayloadReader, raw: bytes) -> StatusVariables | None:
-    """Return what equal bytes were decoded to."""
+    """Return the object that was decoded from equal bytes before, else None."""
     variables = _KEPT.get(raw)
     if variables is not None:
         block.skip(len(raw))

@@ -7,7 +7,7 @@
     null bitmap (count + 7) / 8 │ optional metadata
 
 The table id is u32 when FORMAT_DESCRIPTION gives a post-header of 6 bytes. Servers before 5.1.18,
-which have no rows events but those of version 0, end the event behind the types.
+which have no rows events but those of version 0, end the event after the types.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
 """
@@ -108,7 +108,7 @@ class TableMapEvent:
         mariadb: bool = False,
         pre_ga: bool = False,
     ) -> TableMapEvent:
-        """Decode an event body.
+        """Decode the names, types, metadata and null bitmap, then the optional metadata.
 
         MariaDB lists the character sets of other columns. Only a server whose rows events are
         `pre_ga` may leave the metadata out.
@@ -153,7 +153,7 @@ class TableMapEvent:
     def with_metadata(self, metadata: bytes, *, mariadb: bool) -> TableMapEvent:
         """Return the same with other optional metadata, as it would be in the event.
 
-        Raises DecodeError where it does not fit the columns.
+        Raises DecodeError if the metadata does not fit the columns.
         """
         columns = [
             Column(column.type_code, column.metadata, column.nullable) for column in self.columns

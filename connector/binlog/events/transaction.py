@@ -54,7 +54,7 @@ _TICKET_LENGTH: Final = 8
 
 @dataclass(slots=True)
 class CommitFacts:
-    """What the events below tell about a commit; None where the server did not write it."""
+    """Commit facts of GTID events; None for a field that the server did not write."""
 
     flags: int
     last_committed: int | None  # transactions of one file with equal numbers may run in parallel
@@ -65,7 +65,7 @@ class CommitFacts:
     immediate_server_version: int | None  # 80031 for 8.0.31
     original_server_version: int | None
     commit_group_ticket: int | None
-    # Fields of newer versions; in 5.7.4 and older, which differ, all behind the GTID.
+    # Fields of newer versions; in 5.7.4 and older, which differ, all after the GTID.
     rest: bytes = field(default=b"", kw_only=True)
 
     def read_facts(self, body: PayloadReader) -> None:
@@ -126,7 +126,7 @@ class CommitFacts:
 
 
 def require_gno(gno: int) -> int:
-    """Return the number of a GTID; raises DecodeError for one that none has."""
+    """Return the number of a GTID; raise DecodeError for a number that no GTID has."""
     if not 0 < gno < GNO_END:
         raise DecodeError(log_events.NOT_A_GNO, number=gno)
     return gno
@@ -180,7 +180,10 @@ class GtidEvent(CommitFacts):
 
     @staticmethod
     def decode(body: PayloadReader) -> GtidEvent:
-        """Decode the body of a GTID_LOG_EVENT."""
+        """Decode the flags, the 24 bytes of the GTID, and the commit facts.
+
+        Raises DecodeError for a number that no GTID has.
+        """
         flags = body.read_uint8()
         uuid = body.take(_UUID_LENGTH)
         gtid = gtid_at(body.data, uuid, require_gno(body.read_int64()))
@@ -189,7 +192,7 @@ class GtidEvent(CommitFacts):
         return event
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the body with the commit facts that are not None."""
         gno: int = self.gtid.gno
         head = bytes([self.flags]) + self.gtid.uuid.bytes + gno.to_bytes(8, "little")
         return head + self.encode_facts()
@@ -198,7 +201,7 @@ class GtidEvent(CommitFacts):
 def opening_of(body: PayloadReader) -> tuple[Gtid, i64]:
     """Return what a stream needs of a GTID_LOG_EVENT: the GTID, and when it was committed first.
 
-    In microseconds since the epoch, 0 where the server did not write it. The body stays to be read.
+    In microseconds since the epoch, 0 if the server did not write it. The body stays to be read.
     Raises DecodeError for one without a GTID.
     """
     data = body.data
@@ -233,7 +236,10 @@ class AnonymousGtidEvent(CommitFacts):
 
     @staticmethod
     def decode(body: PayloadReader) -> AnonymousGtidEvent:
-        """Decode the body of an ANONYMOUS_GTID_LOG_EVENT."""
+        """Decode the flags, 24 zero bytes in place of a GTID, and the commit facts.
+
+        Raises DecodeError for a GTID that is not zero.
+        """
         flags = body.read_uint8()
         if any(body.read_bytes(_GTID_LENGTH)):
             raise DecodeError(log_events.ANONYMOUS_WITH_GTID)
@@ -242,7 +248,7 @@ class AnonymousGtidEvent(CommitFacts):
         return event
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the body, with 24 zero bytes in place of a GTID."""
         return bytes([self.flags]) + bytes(_GTID_LENGTH) + self.encode_facts()
 
 
@@ -262,11 +268,11 @@ class XidEvent:
 
     @staticmethod
     def decode(body: PayloadReader) -> XidEvent:
-        """Decode an event body."""
+        """Decode the XID, u64."""
         return XidEvent(body.read_uint64())
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the XID, u64."""
         return self.xid.to_bytes(8, "little")
 
 
@@ -281,9 +287,9 @@ class PreviousGtidsEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> PreviousGtidsEvent:
-        """Decode an event body."""
+        """Decode a GTID set in its binary form; raises DecodeError for a bad one."""
         return cls(GtidSet.decode(body))
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the GTID set in its binary form."""
         return self.gtid_set.encode()

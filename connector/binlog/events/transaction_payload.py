@@ -5,11 +5,10 @@
     (field lenenc │ length lenenc │ value) … │ 0 │ payload
         1 payload_size lenenc │ 2 compression_type lenenc │ 3 uncompressed_size lenenc
 
-The events inside have no checksums, and a log_pos of 0: they have no place of their own in the
-file.
+The events inside have no checksums, and their log_pos is 0: they have no position in the file.
 
-*Memory.* A payload may expand ten thousand times. It is decompressed while it is read, so what is
-held at a time is one event, and what zstd looks back on.
+*Memory.* A payload may expand ten thousand times. It is decompressed while it is read, so memory
+holds one event and the window of zstd.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__payload__event.html
 """
@@ -160,7 +159,7 @@ class _Unpacked:
         pieces: list[bytes] = []
         while length:
             if self._at == len(self._block):
-                # No more than belongs to events, so that what comes behind them shows.
+                # No more than belongs to events, so that what comes after them shows.
                 self._block = self._source.read(min(STEP_LENGTH, self.left))
                 self._at = 0
                 if not self._block:

@@ -5,7 +5,7 @@
     one_phase u8 │ format_id u32 │ gtrid_length u32 │ bqual_length u32 │ gtrid │ bqual
 
 The rows before it are not yet committed: XA COMMIT or XA ROLLBACK comes later, as a QUERY_EVENT in
-a group of its own. With one_phase it is XA COMMIT … ONE PHASE, and the rows are.
+a separate group. With one_phase it is XA COMMIT … ONE PHASE, and the rows are committed.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1XA__prepare__event.html
 """
@@ -63,7 +63,10 @@ class XaPrepareEvent:
 
     @classmethod
     def decode(cls, body: PayloadReader) -> XaPrepareEvent:
-        """Decode an event body."""
+        """Decode the flag, the three numbers and both parts of the name.
+
+        Raises DecodeError for parts that are longer than 64 bytes.
+        """
         one_phase, format_id, gtrid_length, bqual_length = _LAYOUT.unpack(
             body.read_bytes(_LAYOUT.size)
         )
@@ -72,7 +75,7 @@ class XaPrepareEvent:
         return cls(one_phase == 1, XaXid.read(body, format_id, gtrid_length, bqual_length))
 
     def encode(self) -> bytes:
-        """Return the event body."""
+        """Return the body, with both lengths before both parts."""
         xid = self.xid
         head = _LAYOUT.pack(self.one_phase, xid.format_id, len(xid.gtrid), len(xid.bqual))
         return head + xid.gtrid + xid.bqual

@@ -1,1 +1,1 @@
-"""What every event begins and ends with, and what follows from the format of its log."""
+"""The header and the checksum of every event, and the format of a log."""

@@ -1,4 +1,4 @@
-"""The last four bytes of an event become a proof that the others are intact.
+"""The last four bytes of an event prove that the other bytes are intact.
 
 https://dev.mysql.com/doc/refman/8.4/en/replication-options-binary-log.html#sysvar_binlog_checksum
 """
@@ -17,14 +17,14 @@ CHECKSUM_LENGTH: Final = 4
 
 _FLAGS_OFFSET = 17
 
-# Of bytes with their own CRC32 behind them, whatever they are.
+# CRC32 of any bytes followed by their own CRC32.
 _RESIDUE: Final = 0x2144_DF1C
 
 crc32: Final = isal_zlib.crc32
 
 
 class ChecksumAlgorithm(IntEnum):
-    """How events are protected, as FORMAT_DESCRIPTION_EVENT states it."""
+    """The checksum algorithm, as FORMAT_DESCRIPTION_EVENT names it."""
 
     NONE = 0
     CRC32 = 1
@@ -53,12 +53,12 @@ def computed_format_checksum(data: bytes) -> int:
 
 
 def require_intact(data: bytes) -> None:
-    """Raise DecodeError unless the CRC32 of an event is what its last four bytes say."""
+    """Raise DecodeError unless the CRC32 of an event equals its last four bytes."""
     if crc32(data) != _RESIDUE:
         require_checksum(computed_checksum(data), stored_checksum(data))
 
 
 def require_checksum(computed: int, stored: int) -> None:
-    """Raise DecodeError unless both are equal."""
+    """Raise DecodeError unless both checksums are equal."""
     if computed != stored:
         raise DecodeError(log_files.CHECKSUM_DIFFERS, computed=computed, stored=stored)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-# The events that nearly all of a log consists of, and those that say where the log is: as plain
-# numbers for whoever looks at the type of each event.
+# The most frequent events of a log, and those that say where the log is: plain numbers, because
+# the type of every event is compared with them.
 QUERY: Final = 2
 ROTATE: Final = 4
 FORMAT_DESCRIPTION: Final = 15

@@ -25,10 +25,10 @@ from connector.binlog.framing.version import BinlogVersion
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
 
-# The header of format v4 has this length in FORMAT_DESCRIPTION and ROTATE for ever; the others
+# The header of format v4 always has this length in FORMAT_DESCRIPTION and ROTATE; the others
 # have the length that FORMAT_DESCRIPTION states.
 HEADER_LENGTH: Final = 19
-# The header of format v1, which has neither log_pos nor flags.
+# The header of format v1, without log_pos and flags.
 V1_HEADER_LENGTH: Final = 13
 
 _U16: Final = 0xFFFF
@@ -37,7 +37,7 @@ _V1: Final = BinlogVersion.V1
 
 # In FORMAT_DESCRIPTION_EVENT: the file was not closed, or is still being written.
 LOG_EVENT_BINLOG_IN_USE_F: Final = 0x0001
-# The server made the event up for this replica; it is not in the file.
+# The server made the event up for this replica; no file holds it.
 LOG_EVENT_ARTIFICIAL_F: Final = 0x0020
 # A reader that does not know the event may go on without it.
 LOG_EVENT_IGNORABLE_F: Final = 0x0080

@@ -1,16 +1,16 @@
-"""Event headers become places: a file and a 64-bit position that never wraps.
+"""Event headers become positions: a file and a 64-bit offset that never wraps.
 
 A header holds the end of its event modulo 2**32, or 0: events that the server made up for the
-replica have no place, and MariaDB (11.4) does not know the place of an event inside a transaction
-when it writes it. So the place is counted, and corrected by each header that tells more:
+replica have no position, and MariaDB (11.4) does not know the position of an event inside a
+transaction when it writes the event. So positions are counted, and corrected by headers:
 
-*Gaps.* A server that skips transactions which the replica has goes on further behind. The next
+*Gaps.* A server that skips transactions of the replica continues at a later position. The next
 position is the first one from the running position on that fits the 32 bits.
 
 *Determinism.* The first and the last event of every transaction have their end in their header, so
 their positions depend on the file's bytes alone, whatever was read before. Between them, MariaDB's
-events are counted, and the count falls short where the server leaves out the ANNOTATE_ROWS events
-that the replica did not ask for.
+events are counted. The count is too low if the server leaves out ANNOTATE_ROWS events because
+the replica did not ask for them.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Log__event__header.html
 """
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Final, final
 if TYPE_CHECKING:
     from connector.binlog.framing.header import EventHeader
 
-# Of the first event, behind the four bytes that start a file.
+# Of the first event, after the four bytes that start a file.
 FIRST_POSITION: Final = 4
 
-# How messages call the log before the server has named it.
+# Name of the log in messages before the server has named it.
 UNNAMED_LOG = "stream"
 
-# No log comes near; behind it, positions would soon exceed 64 bits with a sign.
+# No log is that large; from here on, positions would soon exceed 63 bits.
 POSITION_MAX: Final = (1 << 62) - 1
 
 _WRAP: Final = 1 << 32
@@ -37,7 +37,7 @@ _LOW_BITS: Final = _WRAP - 1
 
 @final
 class PositionCounter:
-    """Where the next event starts."""
+    """Counts where the next event starts."""
 
     __slots__ = ("file", "position")
 
@@ -55,7 +55,7 @@ class PositionCounter:
             return self.position
         low_bits = header.log_pos - header.event_size & _LOW_BITS
         position = self.position
-        # Nearly always: directly behind the event before it.
+        # Nearly always: directly after the event before it.
         return position if position & _LOW_BITS == low_bits else self._lift(low_bits)
 
     def advance_to(self, low_bits: int) -> None:
@@ -67,6 +67,6 @@ class PositionCounter:
         forward = (low_bits - self.position) % _WRAP
         back = _WRAP - forward
         if back < forward and back <= self.position - FIRST_POSITION:
-            # Less than half the range back: the header knows better, as in a relay log.
+            # Less than half the range back: the header is right, for example in a relay log.
             return self.position - back
         return self.position + forward

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def read_post_header(body: PayloadReader, length: int | None, known: i64) -> PayloadReader:
     """Read `length` bytes and return a cursor over the first `known` of them.
 
-    None means that the log does not describe the type: it has the known length.
+    None means that the log does not describe the type: its length is `known`.
     """
     described: i64 = known if length is None else length
     start = body.take(described)

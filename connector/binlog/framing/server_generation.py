@@ -1,4 +1,4 @@
-"""The version of a server becomes what its logs leave unsaid.
+"""The version of a server decides facts that its logs do not state.
 
 ::
 
@@ -22,7 +22,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _MYSQL_CHECKSUM_VERSION = (5, 6, 1)
 _MARIADB_CHECKSUM_VERSION = (5, 3, 0)
 
-# As mysql-server recognises them.
+# The suffixes that mysql-server itself looks for.
 _PRE_GA_VERSION = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[0-2]-a_drop6)")
 _PRE_GA_TYPES: dict[int, int] = {
     16: EventType.TABLE_MAP_EVENT.value,
@@ -47,5 +47,5 @@ def has_checksum_algorithm(server_version: str) -> bool:
 
 
 def renumbered_types(server_version: str) -> dict[int, int]:
-    """Return the server's own numbers of event types, to the numbers that all others use."""
+    """Return the map from a server's numbers of event types to those that all others use."""
     return _PRE_GA_TYPES if _PRE_GA_VERSION.match(server_version) else {}

@@ -35,8 +35,8 @@ _V3_BINLOG_VERSION_OFFSET = 19
 class BinlogVersion(IntEnum):
     """The binlog formats.
 
-    V2 is that of 4.0.0 and 4.0.1 and is read as V3: the layout is the same. Only `log_pos` in its
-    headers is of no use (1 in the start event, then 0), and positions are counted in both.
+    Servers 4.0.0 and 4.0.1 wrote V2. It is read as V3, because the layout is the same. Only the
+    `log_pos` in its headers is useless (1 in the start event, then 0); both are counted.
     """
 
     V1 = 1
@@ -46,10 +46,10 @@ class BinlogVersion(IntEnum):
 
 
 def detect_version(first_event: bytes) -> BinlogVersion:
-    """Return the format of the log that starts with this event, behind the four magic bytes.
+    """Return the format of the log that starts with this event, after the four magic bytes.
 
-    Thirteen bytes of the event are enough, but for telling V2 from V3, which takes 21. Raises
-    TruncatedPayload when there are fewer.
+    Thirteen bytes of the event are enough, or 21 to tell V2 from V3. Raises TruncatedPayload if
+    there are fewer.
     """
     reader = PayloadReader(first_event, TYPE_OFFSET)
     type_code = reader.read_uint8()

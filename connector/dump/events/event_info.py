@@ -1,6 +1,6 @@
 """An event becomes its text in the column Info of SHOW BINLOG EVENTS, the servers' `pack_info`.
 
-Each server has its own texts, and a few changed between releases: `ServerRelease` says which apply.
+The texts differ between servers, and a few between releases: `ServerRelease` says which apply.
 A byte that is not UTF-8 becomes a lone surrogate, as `surrogateescape` makes it.
 
 https://dev.mysql.com/doc/refman/8.4/en/show-binlog-events.html
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from connector.binlog.framing.header import EventHeader
     from connector.dump.events.server_release import ServerRelease
 
-# MySQL shows no flag of a rows event but the end of the statement before this release.
+# Before this release MySQL shows only the flag for the end of the statement in a rows event.
 _MORE_ROWS_FLAGS = (9, 6, 0)
 
 ROWS_FLAGS = {
@@ -74,12 +74,12 @@ ROWS_FLAGS = {
     0x0010: "USE_SQL_FOREIGN_KEY_F",
 }
 
-# MariaDB shows a GTID_LIST_EVENT in order from this release on.
+# From this release on MariaDB sorts the entries of a GTID_LIST_EVENT.
 _SORTED_GTID_LIST = (10, 8, 0)
 
 
 def event_info(body: object, header: EventHeader, server: ServerRelease) -> str:
-    """Return the text that `server` shows for an event; empty where it shows nothing."""
+    """Return the text that `server` shows for an event; empty if it shows none."""
     info = _INFO.get(type(body))
     return "" if info is None else info(body, header, server)
 
@@ -89,7 +89,7 @@ def _start(body: StartEventV3 | FormatDescriptionEvent) -> str:
 
 
 def _incident(body: IncidentEvent) -> str:
-    # The server shows the message where it has none: the test in its code is the wrong way round.
+    # The server shows the message if it is empty: the test in its code is inverted.
     return f"#{body.incident} ({body.name})" + ("" if body.message else ": ")
 
 

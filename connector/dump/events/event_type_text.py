@@ -73,7 +73,7 @@ _NAMES: dict[int, str] = {
     EventType.PARTIAL_ROW_DATA_EVENT: "Partial_row_data",
 }
 
-# What MariaDB calls the types of MySQL that a log of its own does not have.
+# MariaDB's names for MySQL's types that a log of MariaDB does not have.
 _MARIADB_NAMES: dict[int, str] = {
     EventType.IGNORABLE_LOG_EVENT: "Ignorable log event",
     EventType.ROWS_QUERY_LOG_EVENT: "MySQL Rows_query",
@@ -82,7 +82,7 @@ _MARIADB_NAMES: dict[int, str] = {
     EventType.PREVIOUS_GTIDS_LOG_EVENT: "MySQL Previous_gtids",
 }
 
-# Before there was a second version of these events, the first one was the only one.
+# Names from the time before these events had a second version.
 _FIRST_ROWS: dict[int, str] = {
     EventType.WRITE_ROWS_EVENT_V1: "Write_rows",
     EventType.UPDATE_ROWS_EVENT_V1: "Update_rows",

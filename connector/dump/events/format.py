@@ -36,10 +36,10 @@ _UINT32 = 0xFFFF_FFFF
 
 
 class EventsWriter:
-    """Writes one line an event; see `EventWriter`."""
+    """Writes one line for each event; see `EventWriter`."""
 
     def __init__(self) -> None:
-        """Show the texts of the latest MySQL until a log names its server."""
+        """Use the texts of the latest MySQL until a log names its server."""
         self._server = ServerRelease()
         self._v4 = False
 
@@ -48,7 +48,7 @@ class EventsWriter:
         return (HEADER,)
 
     def event(self, event: Event) -> Iterator[str]:
-        """Yield an event's line, and those of the events that it holds."""
+        """Yield an event's line, and those of its inner events."""
         header = event.header
         body = event.body
         if isinstance(body, (FormatDescriptionEvent, StartEventV3)):
@@ -61,7 +61,7 @@ class EventsWriter:
                 yield self._line(inner, event.next_position, inner.header, end)
 
     def end(self) -> tuple[str, ...]:
-        """Return nothing."""
+        """Return no lines."""
         return ()
 
     def _line(self, event: Event, position: int, header: EventHeader, end: int) -> str:

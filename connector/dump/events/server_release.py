@@ -1,4 +1,4 @@
-"""A log's first event becomes the server that wrote it, as far as its texts depend on it."""
+"""A log's first event shows which server wrote it, as far as its texts depend on it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _UTF8MB3_MARIADB = (10, 6, 0)
 
 @dataclass(frozen=True, slots=True)
 class ServerRelease:
-    """Whose texts are shown; the latest MySQL where the log does not tell."""
+    """The server whose texts are shown; the latest MySQL if the log names none."""
 
     mariadb: bool = False
     version: tuple[int, int, int] = _LATEST
 
     @classmethod
     def of(cls, first_event: FormatDescriptionEvent | StartEventV3) -> ServerRelease:
-        """Return the server that an event which starts a log names."""
+        """Return the server of an event that starts a log."""
         text = first_event.server_version
         match = _VERSION.match(text)
         version = (int(match[1]), int(match[2]), int(match[3])) if match else _LATEST

@@ -1,4 +1,4 @@
-"""Statements and what they need become their texts in SHOW BINLOG EVENTS.
+"""Statements and their context events become their texts in SHOW BINLOG EVENTS.
 
 The servers' `pack_info` of QUERY, EXECUTE_LOAD_QUERY, the LOAD family, INTVAR, RAND and USER_VAR.
 A byte that is not UTF-8 becomes a lone surrogate, as `surrogateescape` makes it.
@@ -49,7 +49,7 @@ _UINT64 = 2**64
 
 
 def text_of(raw: bytes) -> str:
-    """Return text that gives back every byte with `surrogateescape`."""
+    """Return text from which `surrogateescape` restores every byte."""
     return raw.decode("utf-8", "surrogateescape")
 
 
@@ -162,7 +162,7 @@ def user_var_info(event: UserVarEvent, server: ServerRelease) -> str:
         return name + number_text(event.value)
     names = server.charset_and_collation(event.collation)
     if names is None:
-        # MariaDB leaves the name of the variable out then.
+        # In that case MariaDB leaves out the name of the variable.
         return "???" if server.mariadb else f"{name}???"
     charset, collation = names
     return f"{name}_{charset} {_hexadecimal(event.raw_value or b'', server)} COLLATE {collation}"

@@ -1,7 +1,7 @@
 """The body of an event becomes an object of JSON: the event's fields, in snake case.
 
-Rows events and compressed transactions are written elsewhere, as they may be large. A field that
-the server did not write is left out. Bytes that are not text are `{"hex":"…"}`.
+Other modules write rows events and compressed transactions, because these may be large. A field
+that the server did not write is left out. Bytes that are not text are `{"hex":"…"}`.
 """
 
 from __future__ import annotations

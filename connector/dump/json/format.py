@@ -6,8 +6,8 @@
      "flags":…,"size":…,"checksum":…,"body":{…}}
 
 `log_pos` is where the event starts, `next_pos` the header's end_log_pos as stored. Events of format
-v1 have neither `next_pos` nor `flags`: both are null there. The events of a compressed transaction
-stand in the body of the event that holds them, with `log_pos` null.
+v1 have neither `next_pos` nor `flags`: both are null there. The inner events of a compressed
+transaction are in the body of its event, with `log_pos` null.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event, EventBody
     from connector.dump.lines.writer import Line
 
-# Tables whose columns are kept as text; all are dropped when there are more.
+# Number of tables whose column text is kept; all are dropped when there are more.
 _TABLES_MAX = 256
 
 
 class JsonWriter:
-    """Writes one object an event; see `EventWriter`."""
+    """Writes one object for each event; see `EventWriter`."""
 
     def __init__(self, *, apply_diffs: bool = False) -> None:
-        """With `apply_diffs`, changes of a JSON document become the resulting document."""
+        """With `apply_diffs`, changes of a JSON document are replaced by the resulting document."""
         self._apply_diffs = apply_diffs
         self._v1 = False
         self._mariadb = False
-        # By identity: equal table maps are one object, which is kept here with its text.
+        # By identity: equal table maps are one object, which is stored here with its text.
         self._columns: dict[int, tuple[TableMapEvent, str]] = {}
 
     def begin(self) -> tuple[str, ...]:
-        """Return nothing."""
+        """Return no lines: JSON lines need no head."""
         return ()
 
     def event(self, event: Event) -> Iterator[Line]:
@@ -66,11 +66,11 @@ class JsonWriter:
             yield self._object(event, event.position)
 
     def end(self) -> tuple[str, ...]:
-        """Return nothing."""
+        """Return no lines."""
         return ()
 
     def _large_object(self, event: Event, body: RowsEvent) -> Iterator[str]:
-        """Yield the pieces of `_object`; the first raises EventError."""
+        """Yield the pieces of `_object`; an error comes before the first piece."""
         columns = self._columns_text(body.table_map)
         start = self._head(event, event.position)
         for piece in large_rows_body(body, columns, apply_diffs=self._apply_diffs):
@@ -82,7 +82,7 @@ class JsonWriter:
         return f"{self._head(event, position)}{self._body(event.body)}}}"
 
     def _head(self, event: Event, position: int | None) -> str:
-        """Return the object up to the body."""
+        """Return the JSON of the event up to the body."""
         header = event.header
         checksum = "null" if event.checksum is None else f'"{event.checksum:08x}"'
         return (

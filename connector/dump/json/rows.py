@@ -1,7 +1,7 @@
-"""Table maps and rows events become JSON: what the log tells of each column, and the rows.
+"""Table maps and rows events become JSON: the facts about each column, and the rows.
 
-A column has `type`, `metadata` and `nullable`, and what the table map tells beyond that. A row is
-written as soon as it is decoded, so that one event is in memory as its text alone.
+A column has `type`, `metadata` and `nullable`, and all further facts of the table map. A row is
+written as soon as it is decoded, so memory holds only the text of one event.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _Encoders = list["Callable[[Value], str]"]
 
-# Made once: it is asked for several times an event.
+# Made once, because each event needs it several times.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -38,7 +38,7 @@ def dumps(value: object) -> str:
 
 
 def columns_of(table_map: TableMapEvent, *, mariadb: bool) -> list[dict[str, Any]]:
-    """Return what the table map tells of each column."""
+    """Return the facts of the table map about each column."""
     if not table_map.has_metadata:
         nothing = {"metadata": None, "nullable": None}
         return [
@@ -71,7 +71,7 @@ def _column(column: Column, fields: Sequence[int], *, mariadb: bool) -> dict[str
     if MetadataField.COLUMN_VISIBILITY in fields:
         told["visible"] = column.visible
     if MetadataField.COLUMN_NAME in fields:
-        # With names comes the key, unless there is none.
+        # If the names are known, the key is known, too; there may be none.
         told["primary_key"] = column.primary_key != 0
         if column.primary_key_prefix:
             told["primary_key_prefix"] = column.primary_key_prefix
@@ -122,7 +122,7 @@ def _image_pieces(name: str, values: list[Value], encoders: _Encoders) -> Iterat
 
 
 def _start(event: RowsEvent, columns: str) -> str:
-    """Return the start of the body, up to what is told of the rows."""
+    """Return the start of the body, before the rows."""
     table_map = event.table_map
     head: dict[str, Any] = {
         "table_id": table_map.table_id,
@@ -136,7 +136,7 @@ def _start(event: RowsEvent, columns: str) -> str:
 
 
 def _refused(event: RowsEvent) -> str | None:
-    """Return why the rows of this table cannot be read, before any is."""
+    """Return why no row of this table can be read, or None."""
     if event.refused is not None:
         return str(event.refused)
     try:

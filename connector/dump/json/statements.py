@@ -1,7 +1,7 @@
-r"""Statements, and what they need, become objects of JSON; see `json_bodies`.
+r"""Statements and their context events become JSON objects; see `json_bodies`.
 
-A statement always has a text, with `\xNN` for a byte that is not of its character set, and then
-`query_hex` as well.
+A statement always has a text. A byte outside of its character set becomes `\xNN`, and then the
+object also has `query_hex`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VARIABLES = tuple(
 
 
 def text_or_hex(raw: bytes, charset: str = _UTF8) -> str | dict[str, str]:
-    """Return bytes as text of their character set, or as what they are."""
+    """Return bytes as text of their character set, else as `{"hex":"…"}`."""
     try:
         return character_decoder(charset, exact=True)(raw)
     except DecodeError:
@@ -56,7 +56,7 @@ def query_fields(body: QueryEvent) -> Fields:
 
 
 def statement_fields(query: str, query_bytes: bytes, charset: str = _UTF8) -> Fields:
-    """Return a statement's text, and its bytes where the text does not tell them."""
+    """Return a statement's text, and its bytes if the text does not determine them."""
     exact = text_or_hex(query_bytes, _UTF8 if charset == "binary" else charset)
     if isinstance(exact, str):
         return {"query": exact}
@@ -64,7 +64,7 @@ def statement_fields(query: str, query_bytes: bytes, charset: str = _UTF8) -> Fi
 
 
 def _status_variables(variables: StatusVariables) -> Fields:
-    """Return the variables that are there; a flag that is not set says nothing."""
+    """Return the variables that are present; flags that are not set are left out."""
     told: Fields = {}
     for name in _VARIABLES:
         value = getattr(variables, name)
@@ -86,7 +86,7 @@ def execute_load_query_fields(body: ExecuteLoadQueryEvent) -> Fields:
 
 
 def user_var_fields(body: UserVarEvent, *, mariadb: bool) -> Fields:
-    """Return the fields of a USER_VAR_EVENT, with the name that the server gave its collation."""
+    """Return the fields of a USER_VAR_EVENT, with the server's name of the collation."""
     value = body.value
     shown: object = value
     if isinstance(value, bytes):
@@ -107,7 +107,7 @@ def user_var_fields(body: UserVarEvent, *, mariadb: bool) -> Fields:
 
 
 def load_fields(body: LoadEvent | CreateFileEvent) -> Fields:
-    """Return the fields of a LOAD_EVENT or NEW_LOAD_EVENT, which CREATE_FILE_EVENT has as well."""
+    """Return the fields that LOAD_EVENT, NEW_LOAD_EVENT and CREATE_FILE_EVENT share."""
     form = body.format
     return {
         "thread_id": body.thread_id,

@@ -45,7 +45,7 @@ def cell_encoder(column: Column) -> Callable[[Value], str]:
 
 
 def cell_pieces(encode: Callable[[Value], str], value: Value) -> Iterator[str]:
-    """Yield what `encode`, of `cell_encoder`, makes of a value; of a large one, in pieces."""
+    """Yield the text that `encode`, from `cell_encoder`, returns; a large one in pieces."""
     if not isinstance(value, (str, bytes)) or len(value) <= LARGE:
         yield encode(value)
         return
@@ -100,7 +100,7 @@ def _diffs(value: JsonDiffs) -> str:
     return f'{{"json_diff":[{diffs}]}}'
 
 
-# The type of a value decides its form, but for a FLOAT, which is a DOUBLE otherwise.
+# The type of a value decides its form, except that a FLOAT prints like a DOUBLE otherwise.
 _BY_TYPE: dict[type, Callable[[Any], str]] = {
     type(None): lambda _: "null",
     Absent: lambda _: '{"absent":true}',

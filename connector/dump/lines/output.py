@@ -13,17 +13,17 @@ _BLOCK_CHARACTERS = 64 * 1024
 
 
 class LineOutput:
-    """Writes lines in UTF-8, and a lone surrogate as the byte that `surrogateescape` made it of."""
+    """Writes lines in UTF-8; a lone surrogate becomes its byte, as in `surrogateescape`."""
 
     def __init__(self, file: BinaryIO, *, at_once: bool = False) -> None:
-        """Write to `file`; with `at_once` whatever is given at a time can be read there at once."""
+        """Write to `file`; with `at_once`, each write is flushed at once."""
         self._file = file
         self._at_once = at_once
         self._lines: list[str] = []
         self._characters = 0
 
     def write(self, lines: Iterable[Line]) -> None:
-        """Write lines, which are given without newline, whole or in pieces."""
+        """Write lines without newline, whole or in pieces."""
         for line in lines:
             if not isinstance(line, str):
                 self._write_pieces(line)
@@ -36,7 +36,7 @@ class LineOutput:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is left."""
+        """Write the buffered lines."""
         self._write_block()
         self._file.flush()
 

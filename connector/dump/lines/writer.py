@@ -1,7 +1,7 @@
-"""What every format of `dump` is: whole events, in file order, become lines.
+"""The interface of every format of `dump`: whole events, in file order, become lines.
 
-A line with a large value comes in pieces, so that the line as a whole is never in memory. Whoever
-makes the pieces has read everything before the first one: nothing fails within a line.
+A line with a large value comes in pieces, so that the whole line is never in memory. A writer reads
+the whole event before it yields the first piece, so no error occurs within a line.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 Line = str | Iterator[str]
 
-# Characters or bytes of a value, or bytes of an event's rows: more of them is written in pieces.
+# Characters or bytes of a value, or bytes of an event's rows; larger ones are written in pieces.
 LARGE = 256 * 1024
 
 
 class EventWriter(Protocol):
-    """Turns the events of one command, of one file or of many, into lines without newline.
+    """Turns the events of one command, from one or many files, into lines without newline.
 
-    A lone surrogate in a line stands for the byte that `surrogateescape` made it of.
+    A lone surrogate in a line is a byte in the form of `surrogateescape`.
     """
 
     def begin(self) -> Iterable[str]:
-        """Return what stands before the first event."""
+        """Return the lines before the first event."""
         ...
 
     def event(self, event: Event) -> Iterable[Line]:
@@ -35,10 +35,10 @@ class EventWriter(Protocol):
         ...
 
     def end(self) -> Iterable[str]:
-        """Return what stands behind the last event."""
+        """Return the lines after the last event."""
         ...
 
 
 def whole(lines: Iterable[Line]) -> Iterator[str]:
-    """Yield lines, each put together from its pieces."""
+    """Yield lines; pieces of a line are joined."""
     return (line if isinstance(line, str) else "".join(line) for line in lines)

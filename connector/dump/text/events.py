@@ -1,4 +1,4 @@
-"""An event's body becomes its summary, which ends the header line, and the lines behind it.
+"""An event's body becomes its summary, which ends the header line, and the lines after it.
 
 The words are those of `mysqlbinlog` and `mariadb-binlog`; statements end in `/*!*/;` as there.
 
@@ -61,7 +61,7 @@ _ROWS_NAMES: dict[int, str] = {
 
 
 def describe(event: Event, session: SessionText) -> Description:
-    """Return the summary and the lines of any event; `session` remembers what was set."""
+    """Return the summary and the lines of an event; `session` keeps the variables that were set."""
     return DESCRIPTIONS[type(event.body)](session, event, event.body)
 
 
@@ -91,7 +91,7 @@ def _format(session: SessionText, event: Event, body: FormatDescriptionEvent) ->
     if event.header.flags & LOG_EVENT_BINLOG_IN_USE_F:
         lines.append("# Warning: this binlog is either in use or was not closed properly.")
     if restarted:
-        # What the server had not committed when it ended is gone.
+        # The server had not committed it when it ended, so it is lost.
         lines.append(f"ROLLBACK{END}")
     return summary, lines
 

@@ -1,4 +1,4 @@
-"""`dump --format text`: events in the manner of `mysqlbinlog -vvv`.
+"""`dump --format text`: events like `mysqlbinlog -vvv`.
 
 ::
 
@@ -6,7 +6,7 @@
     #190103 10:58:14 server id 1  end_log_pos 496 CRC32 0x73f13ad3 	Xid = 581292
     COMMIT/*!*/;
 
-Dates are in UTC. It is to be read: rows are comments, and there are no BINLOG statements.
+Dates are in UTC. The output is for people: rows are comments, and there are no BINLOG statements.
 
 https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 """
@@ -34,13 +34,13 @@ class TextWriter:
     """Writes events for people who know mysqlbinlog."""
 
     def __init__(self, *, hexdump: bool = False) -> None:
-        """With `hexdump`, the bytes of each event stand between its header and its summary."""
+        """With `hexdump`, the bytes of each event come between its header and its summary."""
         self._hexdump = hexdump
         self._session = SessionText()
         self._header_length = HEADER_LENGTH
 
     def begin(self) -> Iterable[str]:
-        """Return what stands before the first event."""
+        """Return the lines before the first event."""
         return ["# Dates are in UTC. Rows are comments: read this, do not pipe it into a server."]
 
     def event(self, event: Event) -> Iterator[Line]:
@@ -49,7 +49,7 @@ class TextWriter:
         Raises EventError for a row that cannot be read.
         """
         if isinstance(event.body, (FormatDescriptionEvent, StartEventV3)):
-            # Another file, maybe of another server: its first statement says everything again.
+            # Another file, maybe of another server: its first statement shows all variables again.
             self._session = SessionText()
             v1 = event.body.binlog_version == BinlogVersion.V1
             self._header_length = V1_HEADER_LENGTH if v1 else HEADER_LENGTH
@@ -57,7 +57,7 @@ class TextWriter:
         yield from self._lines(event)
 
     def end(self) -> Iterable[str]:
-        """Return what stands behind the last event."""
+        """Return the lines after the last event."""
         return ["# End of log file"]
 
     def _lines(self, event: Event) -> Iterator[Line]:
@@ -84,7 +84,7 @@ class TextWriter:
 
 def _header_line(event: Event) -> str:
     header = event.header
-    # Before 5.0 the header has the event's start.
+    # Before 5.0 the header has the start of the event.
     end = event.next_position if header.log_pos == event.position else header.log_pos
     checksum = "" if event.checksum is None else f"CRC32 0x{event.checksum:08x} "
     return (

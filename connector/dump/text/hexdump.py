@@ -23,7 +23,7 @@ _HEADER_NAMES = "# Position  Timestamp   Type   Source ID        Size"
 _HEADER_NAMES_V3 = "      Source Pos    Flags"
 _FIELDS_V1 = 4
 
-# Bytes as text: those that are not printable ASCII become dots.
+# Bytes as text; bytes that are not printable ASCII become dots.
 _ASCII = range(0x20, 0x7F)
 _PRINTABLE = bytes(code if code in _ASCII else ord(".") for code in range(256))
 

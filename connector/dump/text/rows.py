@@ -8,8 +8,8 @@
     ### SET
     ###   @2='new' /* `state` VARSTRING(80) meta=80 nullable=1 is_null=0 */
 
-A column's name stands before its type where the log has it (binlog_row_metadata=FULL). Numbers are
-written in full, dates as SQL writes them, and labels of ENUM and SET by name where they are known.
+The comment has the column's name before its type if the log has it (binlog_row_metadata=FULL).
+Numbers are written in full, dates as in SQL, and members of ENUM and SET as labels if known.
 
 https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog-row-events.html
 """
@@ -58,7 +58,7 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F)} | {
     ord("'"): "\\'",
     ord("\\"): "\\\\",
 }
-# By byte; to look up each is several times faster than to translate a text.
+# By byte: one look-up each is several times faster than the translation of a text.
 _BYTE_TEXTS = [_ESCAPES.get(code, chr(code)) for code in range(0x80)] + [
     f"\\x{code:02x}" for code in range(0x80, 0x100)
 ]
@@ -82,7 +82,7 @@ def row_lines(body: RowsEvent) -> Iterator[Line]:
         RowsKind.UPDATE: "UPDATE",
         RowsKind.DELETE: "DELETE FROM",
     }[body.kind]
-    # Servers that tell anything beside the types tell the signs.
+    # Servers that log more than the types also log the signs.
     signs = bool(table.metadata_fields)
     columns = [
         ColumnText(number, column, signs=signs) for number, column in enumerate(table.columns, 1)
@@ -98,7 +98,7 @@ def row_lines(body: RowsEvent) -> Iterator[Line]:
 
 
 def quoted_text(value: str | bytes) -> str:
-    r"""Return a value in quotes; of bytes, those that are not ASCII are written as `\xNN`."""
+    r"""Return a value in quotes; bytes that are not ASCII become `\xNN`."""
     if isinstance(value, bytes):
         return f"'{''.join(map(_BYTE_TEXTS.__getitem__, value))}'"
     return f"'{value.translate(_ESCAPES)}'"
@@ -110,7 +110,7 @@ def _comment(column: Column) -> str:
 
 
 def _metadata(column: Column) -> int:
-    """Return the metadata as the servers compute with it, the first of two bytes being higher."""
+    """Return the metadata as the servers compute it: the first of two bytes is the higher one."""
     if column.type_code in _TWO_BYTE_METADATA:
         return (column.metadata & 0xFF) << 8 | column.metadata >> 8
     return column.metadata
@@ -159,10 +159,10 @@ _TYPE_TEXTS: dict[int, Callable[[Column], str]] = {
 
 
 class ColumnText:
-    """How the values of one column are written; what depends on the column alone, once."""
+    """The form of one column's values; facts of the column are computed once."""
 
     def __init__(self, number: int, column: Column, *, signs: bool) -> None:
-        """Write the `number`th column, from 1; `signs` tells whether the log has its sign."""
+        """Write column `number`, from 1; `signs` says whether the log has its sign."""
         self._number = number
         self._comment = _comment(column)
         self._kind = column.type_name
@@ -172,7 +172,7 @@ class ColumnText:
         self._modulus = 0 if signs else 1 << _INTEGER_BITS.get(column.real_type, 0)
 
     def lines(self, value: Value) -> Iterable[Line]:
-        """Return the lines of a value that is in the image; only changes of JSON need many."""
+        """Return the lines of a value in the image; only JSON changes need several lines."""
         if isinstance(value, (str, bytes)) and len(value) > LARGE:
             return [self._pieces(value)]
         line = (
@@ -207,7 +207,7 @@ class ColumnText:
 
     def _integer_text(self, value: int) -> str:
         if self._kind == "set":
-            # Byte by byte as stored, the lowest first, each from its highest bit on.
+            # In the stored order of bytes, the lowest first, and each byte from its highest bit on.
             stored = value.to_bytes(self._stored_length, "little")
             value = int.from_bytes(stored, "big")
         if self._kind in ("bit", "set"):
@@ -236,7 +236,7 @@ def _epoch(timestamp: str) -> str:
 
 
 def _diffs_text(diffs: tuple[JsonDiff, ...], document: str) -> str:
-    """Return the calls of JSON functions that make the changes, the first one innermost."""
+    """Return nested calls of JSON functions that make the changes; the first is the innermost."""
     text = document
     last: str | None = None
     for diff in diffs:

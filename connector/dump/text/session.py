@@ -1,4 +1,4 @@
-"""The session state of statements becomes the SET statements of `mysqlbinlog`, where it changes.
+"""Session state becomes the SET statements of `mysqlbinlog`, whenever it changes.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Query__event.html
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.status_variables import StatusVariables
     from connector.binlog.framing.header import EventHeader
 
-# Ends each statement, so that a statement may hold semicolons.
+# Ends each statement, because a statement may contain semicolons.
 END = "/*!*/;"
 
 # Flags of a header: the statement needs the session's temporary tables; no `use` before it.
@@ -35,17 +35,17 @@ _FLAGS2 = (
 
 
 class SessionText:
-    """What the statements so far have set."""
+    """The session variables that earlier statements have set."""
 
     def __init__(self) -> None:
-        """Begin with nothing set."""
-        self.comments_statement = False  # whether the statement at hand is shown as a comment
+        """Begin without any variable."""
+        self.comments_statement = False  # whether the current statement is shown as a comment
         self._schema = ""
         self._has_thread_id = False
         self._set: dict[str, str] = {}
 
     def settings(self, header: EventHeader, body: QueryEvent) -> Iterator[str]:
-        """Yield the statements that `body` needs before it."""
+        """Yield the SET and USE statements that must come before `body`."""
         variables = body.status_variables
         use = not header.flags & _LOG_EVENT_SUPPRESS_USE_F
         if use and body.schema and body.schema != self._schema:
@@ -91,7 +91,7 @@ class SessionText:
             )
 
     def changed(self, name: str, value: str, *, since: str = "") -> Iterator[str]:
-        """Yield SET for a session variable unless it has that value; `since` as in `!80011`."""
+        """Yield SET for a session variable if its value differs; `since` as in `!80011`."""
         if self._set.get(name) != value:
             self._set[name] = value
             statement = f"SET @@session.{name}={value}"

@@ -1,4 +1,4 @@
-"""Events that are statements, or belong to one, become summaries and lines.
+"""Statements and their context events become summaries and lines.
 
 https://dev.mysql.com/doc/refman/8.4/en/mysqlbinlog.html
 """
@@ -30,12 +30,12 @@ from connector.dump.text.session import END, SessionText
 if TYPE_CHECKING:
     from connector.binlog.event import Event
 
-# The end of the header line, and the lines behind it.
+# The end of the header line, and the lines after it.
 Description = tuple[str, Iterable[Line]]
 
 
 def commented(text: str, mark: str = "# ") -> list[str]:
-    """Return the lines of `text`, each behind `mark`."""
+    """Return the lines of `text`, each with `mark` in front."""
     return [mark + line for line in text.split("\n")]
 
 
@@ -103,7 +103,7 @@ def _user_value(body: UserVarEvent) -> str:
     return f"_{charset} {text} COLLATE `{collation}`"
 
 
-# No collation of MySQL has a number from here on.
+# No collation of MySQL has this number or a higher one.
 _MARIADB_COLLATIONS = 576
 
 

@@ -110,7 +110,7 @@ def _mariadb_gtid(session: SessionText, event: Event, body: MariadbGtidEvent) ->
     if body.transactional:
         summary += " trans"
     alters = [words for bit, words in _ALTERS.items() if body.flags_extra & bit]
-    # The group's one statement stands in each phase, and is carried out once.
+    # Each phase logs the group's one statement, but it runs once.
     session.comments_statement = bool(alters)
     for words in alters:
         summary += f" {words.format(body.sa_seq_no)}"

@@ -1,1 +1,1 @@
-"""Rows of SELECTs become the same JSON."""
+"""Rows of SELECTs become the same JSON as rows of events."""

@@ -1,8 +1,8 @@
-"""Chooses what writes the cells of a column that a SELECT reads.
+"""Chooses the writer for the cells of a column of a SELECT.
 
-Cells come as the SELECT of `source.selected_table` asks for them: ENUM and SET as numbers, unless
-their labels are uncertain, FLOAT as a DOUBLE with all digits, strings as stored bytes, and the rest
-as the server prints it, TIMESTAMP in UTC.
+The SELECT of `source.selected_table` decides the form of the cells: ENUM and SET are numbers,
+unless their labels are uncertain; FLOAT is a DOUBLE with all digits; strings are stored bytes; all
+others are printed by the server, TIMESTAMP in UTC.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _PRINTED: Final = frozenset({"date", "datetime", "time"})
 
 
 def selected_cell(column: SchemaColumn) -> SelectedCell:
-    """Return what writes the cells of `column`.
+    """Return the writer for the cells of `column`.
 
-    Raises UnsupportedChange for a type that the envelope has no form for.
+    Raises UnsupportedChange for a type that the envelope cannot hold.
     """
     kind = column["type"]
     name = column["name"]
@@ -71,7 +71,7 @@ def selected_cell(column: SchemaColumn) -> SelectedCell:
 
 
 def has_uncertain_labels(column: SchemaColumn) -> bool:
-    """Return whether a label may stand for another: servers show some characters as `?`.
+    """Return whether two labels may look the same: servers show some characters as `?`.
 
     The cells of such an ENUM or SET are labels, as UTF-8, instead of numbers.
     """

@@ -1,4 +1,4 @@
-"""A cell of the text protocol becomes JSON without a value in between, by one step a column."""
+"""A cell of the text protocol becomes JSON without a Python value; one writer for each column."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _WORD: Final = 8
 
 
 class SelectedCell:
-    """Writes the cells of one column that are not NULL."""
+    """Writes the cells of one column, except NULL."""
 
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the JSON of the cell in `data[start:end]`.
 
-        Raises UnsupportedChange for what the envelope has no form for.
+        Raises UnsupportedChange for a value that the envelope cannot hold.
         """
         raise NotImplementedError
 
 
 def put_slice(out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-    """Append `data[start:end]`, without an object in between."""
+    """Append `data[start:end]` without an intermediate object."""
     at = start
     while at + _WORD <= end:
         write_i64_le(out, read_i64_le(data, at))

@@ -1,7 +1,7 @@
-"""The rows of one SELECT become records, once it is known where they stand in the order.
+"""The rows of one SELECT become records, once their place in the order is known.
 
-A chunk holds its rows as they will be in the records: the value up to the end of the row, and the
-key. What all of its records share, and their sequences, come when it is published.
+A chunk holds its rows in the form of the records: the value up to the end of the row, and the key.
+The parts that all records share, and their sequences, are added when it is published.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _US_PER_MS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class CopyPlace:
-    """Where the rows of a chunk stand in the order of changes.
+    """The place of a chunk's rows in the order of changes.
 
     Their sequences are (epoch, number of `file`, position - 1, n // 10^8, n % 10^8), n counting
-    from `first_row`: behind every change that was delivered before, and before all that follow.
+    from `first_row`: after every change that was delivered before, and before all that follow.
     """
 
     epoch: int
     file: str
     file_number: int
-    position: int  # first byte behind the last delivered transaction
-    first_row: int  # rows of copies that were written at this place before
-    read_us: int  # when the SELECT was made, in microseconds since 1970
+    position: int  # first byte after the last delivered transaction
+    first_row: int  # number of copied rows that were written at this place before
+    read_us: int  # time of the SELECT, in microseconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """A row that cannot be carried."""
+    """A row that cannot become a record."""
 
-    key: bytes | None  # of its record; None where it has none that can be written
-    # As the answer to the SELECT has it; of a record that is too large, its value.
+    key: bytes | None  # of its record; None if the key cannot be written
+    # The row of the SELECT's answer; if the record is too large, its value.
     data: bytes
     error: ConnectorError
 
@@ -80,7 +80,7 @@ class Chunk:
         last_key: list[bytes],
         refused: list[RefusedRow],
     ) -> None:
-        """Hold the rows in `data`, each behind the lengths of its value and of its key."""
+        """Hold the rows in `data`, each after the lengths of its value and of its key."""
         self.schema = schema
         self.count: i64 = count
         self.size: i64 = len(data)

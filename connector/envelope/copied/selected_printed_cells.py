@@ -1,4 +1,4 @@
-"""Cells of which JSON holds what the server prints: numbers, dates and times.
+"""Cells whose JSON is the server's printed form: numbers, dates and times.
 
 The forms are those of `values`.
 """
@@ -31,12 +31,12 @@ _DOUBLE_DIGITS: Final = 15
 
 @final
 class NumberCell(SelectedCell):
-    """What is JSON as it is printed, but for zeros in front."""
+    """TINYINT to BIGINT and YEAR: printed digits are valid JSON, except for leading zeros."""
 
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the number; drop the zeros of ZEROFILL and of the year 0000."""
         if start < end and data[start] == _ZERO:
             start = _without_zeros(data, start, end)
         put_slice(out, data, start, end)
@@ -49,7 +49,7 @@ class QuotedNumberCell(SelectedCell):
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the number in quotes, without leading zeros."""
         out.append(u8(QUOTE))
         if start < end and data[start] == _ZERO:
             start = _without_zeros(data, start, end)
@@ -64,7 +64,7 @@ class PrintedCell(SelectedCell):
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the printed text in quotes."""
         out.append(u8(QUOTE))
         put_slice(out, data, start, end)
         out.append(u8(QUOTE))
@@ -77,7 +77,7 @@ class TimestampCell(SelectedCell):
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append `YYYY-MM-DDThh:mm:ss[.ffffff]Z` in quotes."""
         out.append(u8(QUOTE))
         put_slice(out, data, start, start + _DATE_LENGTH)
         out.append(u8(_T))
@@ -88,12 +88,12 @@ class TimestampCell(SelectedCell):
 
 @final
 class DoubleCell(SelectedCell):
-    """DOUBLE: the shortest digits that read back, which are the server's, in the stream's form."""
+    """DOUBLE: the server prints the shortest digits that read back; the form changes slightly."""
 
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the shortest digits that read back to the same 64 bits."""
         at = start
         if data[at] == _MINUS:
             at += 1
@@ -126,7 +126,7 @@ class FloatCell(SelectedCell):
         self._stored = BytesWriter()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the shortest digits that read back to the same 32 bits."""
         stored = self._stored
         stored.truncate(0)
         write_f32_le(stored, _float(data, start, end))
@@ -140,7 +140,7 @@ class FlagCell(SelectedCell):
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append `true` or `false`."""
         out.write(b"true" if start < end and data[start] else b"false")
 
 
@@ -151,7 +151,7 @@ class BitsCell(SelectedCell):
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the bits in quotes, as an unsigned decimal number."""
         out.append(u8(QUOTE))
         if end - start < _WORD:
             value: i64 = 0
@@ -167,7 +167,7 @@ class BitsCell(SelectedCell):
 
 
 def _without_zeros(data: bytes, start: i64, end: i64) -> i64:
-    """Return where a number begins behind the zeros of ZEROFILL, or those of the year 0000."""
+    """Return the start of a number after the zeros of ZEROFILL, or those of the year 0000."""
     at = start
     while at + 1 < end and data[at] == _ZERO:
         following: i64 = data[at + 1]

@@ -30,14 +30,14 @@ _NULL: Final = b"null"
 
 @final
 class _Member(RowMember):
-    """A column, and what writes it."""
+    """A column, and the writer of its cells."""
 
     __slots__ = ("cell", "cell_end", "cell_start", "is_null")
 
     def __init__(self, place: int, name: str, cell: SelectedCell) -> None:
         super().__init__(place, name)
         self.cell = cell
-        # Of the cell in the row that was taken last.
+        # The bounds of its cell in the latest row.
         self.cell_start: i64 = 0
         self.cell_end: i64 = 0
         self.is_null = False
@@ -45,7 +45,7 @@ class _Member(RowMember):
 
 @final
 class SelectedRowWriter(RowTaker):
-    """Writes the rows of SELECTs of one table, whose cells are in the order of the schema.
+    """Writes the rows of SELECTs of one table; the cells have the order of the schema.
 
     One thread at a time writes; `take_chunk` ends a chunk and begins the next.
     """
@@ -63,9 +63,9 @@ class SelectedRowWriter(RowTaker):
     )
 
     def __init__(self, schema: TableSchema) -> None:
-        """Compose the steps of the columns.
+        """Choose a writer for each column.
 
-        Raises UnsupportedChange for a column that the envelope has no form for.
+        Raises UnsupportedChange for a column that the envelope cannot hold.
         """
         self.schema = schema
         self._members = [
@@ -76,15 +76,15 @@ class SelectedRowWriter(RowTaker):
         self._key: list[RowMember] = [*self._keyed]
         self._out = BytesWriter()
         self._count: i64 = 0
-        self._last = b""  # what the last row lies in
+        self._last = b""  # the data that holds the latest row
         self._refused: list[RefusedRow] = []
         self._refused_bytes: i64 = 0
 
     def put_row(self, data: bytes, start: i64, end: i64) -> None:
-        """Take the row that lies in `data[start:end]`.
+        """Take the row in `data[start:end]`.
 
-        One with a value that the envelope has no form for becomes a `RefusedRow` of the chunk.
-        Raises ProtocolError when the cells do not fill the row.
+        A row with a value that the envelope cannot hold becomes a `RefusedRow` of the chunk.
+        Raises ProtocolError if the cells do not fill the row.
         """
         out = self._out
         head: i64 = len(out)
@@ -110,7 +110,7 @@ class SelectedRowWriter(RowTaker):
             _put_length(out, head + 8, NO_KEY)
 
     def take_chunk(self) -> Chunk:
-        """Return the rows that were taken since the last call."""
+        """Return the rows since the last call."""
         last_key: list[bytes] = []
         if self._count:
             last = self._last
@@ -120,7 +120,7 @@ class SelectedRowWriter(RowTaker):
         return chunk
 
     def discard(self) -> None:
-        """Forget the rows that were taken since the last chunk."""
+        """Drop the rows since the last chunk."""
         self._out = BytesWriter()
         self._count = 0
         self._last = b""
@@ -129,7 +129,7 @@ class SelectedRowWriter(RowTaker):
 
     @property
     def size(self) -> i64:
-        """Bytes of the rows that were taken since the last chunk."""
+        """Bytes of the rows since the last chunk."""
         return len(self._out) + self._refused_bytes
 
     def _put_members(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
@@ -147,7 +147,7 @@ class SelectedRowWriter(RowTaker):
             self._refuse_shape()
 
     def _enter_cell(self, member: _Member, data: bytes, at: i64, end: i64) -> i64:
-        """Let the member know its cell, which begins at `at`; return where the next one does."""
+        """Set the bounds of the member's cell, which begins at `at`; return the cell's end."""
         if at >= end:
             self._refuse_shape()
         # This runs for each cell, and nearly all lengths have one byte: no reader is made for them.
@@ -178,7 +178,7 @@ class SelectedRowWriter(RowTaker):
         self._refused_bytes += end - start
 
     def _key_alone(self, data: bytes) -> bytes | None:
-        """Return the key of the row whose cells were found; None without one that has a form."""
+        """Return the key of the row whose cells were found; None if it cannot be written."""
         if not self._keyed:
             return None
         out = BytesWriter()

@@ -1,4 +1,4 @@
-"""Cells that come as they are stored: text, bytes, the numbers of labels, geometries, vectors.
+"""Cells in their stored form: text, bytes, numbers of labels, geometries, vectors.
 
 The forms are those of `values`.
 """
@@ -43,7 +43,7 @@ class Utf8Cell(SelectedCell):
         self._name = name
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the text in quotes, escaped; raise UnsupportedChange if it is not UTF-8."""
         out.append(u8(QUOTE))
         if not put_utf8(out, data, start, end):
             raise not_text(self._name)
@@ -52,7 +52,7 @@ class Utf8Cell(SelectedCell):
 
 @final
 class TextCell(SelectedCell):
-    """Text in another character set."""
+    """Text in other character sets."""
 
     __slots__ = ("_decode", "_name")
 
@@ -61,7 +61,7 @@ class TextCell(SelectedCell):
         self._decode = decode
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the text in quotes; raise UnsupportedChange if it is not in the character set."""
         try:
             text = self._decode(data[start:end])
         except DecodeError:
@@ -76,7 +76,7 @@ class BytesCell(SelectedCell):
     __slots__ = ()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append base64 in quotes."""
         out.append(u8(QUOTE))
         out.write(b64encode(data[start:end]))
         out.append(u8(QUOTE))
@@ -84,7 +84,7 @@ class BytesCell(SelectedCell):
 
 @final
 class EnumCell(SelectedCell):
-    """ENUM, which comes as its index: 0 is the empty string."""
+    """ENUM, sent as its index; 0 is the empty string."""
 
     __slots__ = ("_labels",)
 
@@ -92,13 +92,13 @@ class EnumCell(SelectedCell):
         self._labels = [quoted(label) for label in ["", *labels]]
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the label in quotes, or an object with an index that has no label."""
         put_label(out, self._labels, _number(data, start, end))
 
 
 @final
 class SetCell(SelectedCell):
-    """SET, which comes as its mask."""
+    """SET, sent as its mask."""
 
     __slots__ = ("_labels", "_name")
 
@@ -107,7 +107,7 @@ class SetCell(SelectedCell):
         self._name = name
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append the labels in quotes; raise UnsupportedChange for a bit without a label."""
         mask = int(data[start:end])
         if mask >> len(self._labels):
             raise not_text(self._name)
@@ -116,7 +116,7 @@ class SetCell(SelectedCell):
 
 @final
 class GeometryCell(SelectedCell):
-    """A geometry as it is stored: SRID u32, WKB."""
+    """A geometry in its stored form: SRID u32, WKB."""
 
     __slots__ = ("_name",)
 
@@ -124,7 +124,7 @@ class GeometryCell(SelectedCell):
         self._name = name
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append an object with SRID and base64; raise UnsupportedChange below 4 bytes."""
         if end - start < _SRID_LENGTH:
             raise UnsupportedChange(table_rows.GEOMETRY_SIZE, column=self._name, length=end - start)
         srid = i64(read_i32_le(data, start)) & _WORD_MASK
@@ -133,7 +133,7 @@ class GeometryCell(SelectedCell):
 
 @final
 class VectorCell(SelectedCell):
-    """VECTOR as it is stored: 32-bit floats, little-endian."""
+    """VECTOR in its stored form: 32-bit floats, little-endian."""
 
     __slots__ = ("_name",)
 
@@ -141,7 +141,7 @@ class VectorCell(SelectedCell):
         self._name = name
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the cell."""
+        """Append an array of numbers; raise UnsupportedChange for an incomplete float."""
         if (end - start) % _FLOAT_LENGTH:
             raise UnsupportedChange(table_rows.VECTOR_SIZE, column=self._name, length=end - start)
         out.append(u8(_OPENING))
@@ -155,7 +155,7 @@ class VectorCell(SelectedCell):
 
 
 def _number(data: bytes, start: i64, end: i64) -> i64:
-    """Return a number of a few digits, without a sign."""
+    """Return an unsigned number of a few digits."""
     value: i64 = 0
     at = start
     while at < end:

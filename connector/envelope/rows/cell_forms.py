@@ -1,4 +1,4 @@
-"""The forms of cells that are more than a quoted string, for whoever has their parts.
+"""The forms of cells that are more than a quoted string, made from their parts.
 
 Labels are JSON strings that were quoted once for a column. The forms are those of `values`.
 """
@@ -21,7 +21,7 @@ _CLOSE: Final = 0x7D
 
 
 def put_label(out: BytesWriter, labels: list[bytes], index: i64) -> None:
-    """Append the label of an ENUM, or an object with the index that has none."""
+    """Append the label of an ENUM, or an object with an index that has no label."""
     if index < len(labels):
         out.write(labels[index])
         return
@@ -33,7 +33,7 @@ def put_label(out: BytesWriter, labels: list[bytes], index: i64) -> None:
 def put_labels(out: BytesWriter, labels: list[bytes], mask: int) -> None:
     """Append the labels of a SET as one string, with commas between them.
 
-    `labels` are without their quotes; a bit of `mask` beyond them is passed over.
+    `labels` have no quotes; bits of `mask` without a label are ignored.
     """
     out.append(u8(QUOTE))
     several = False
@@ -48,7 +48,7 @@ def put_labels(out: BytesWriter, labels: list[bytes], mask: int) -> None:
 
 
 def put_geometry(out: BytesWriter, wkb: bytes, srid: i64) -> None:
-    """Append an object."""
+    """Append an object with the SRID and the base64 of the WKB."""
     out.write(b'{"wkb":"')
     out.write(b64encode(wkb))
     out.write(b'","srid":')

@@ -1,4 +1,4 @@
-"""A cell of a row image becomes JSON text without a value in between, by one step a column."""
+"""A cell of a row image becomes JSON text without a Python value; one writer for each column."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class CellWriter:
-    """Writes the cells of one column that are not NULL."""
+    """Writes the cells of one column, except NULL."""
 
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Take the cell at the front of `image`, and append its JSON.
+        """Read the cell at the front of `image`, and append its JSON.
 
-        Raises DecodeError, or UnsupportedChange for what the envelope has no form for.
+        Raises DecodeError, or UnsupportedChange for a value that the envelope cannot hold.
         """
         raise NotImplementedError

@@ -28,7 +28,7 @@ _BINARY: Final = ("binary", "varbinary", "blob")
 
 
 def character_writer(column: SchemaColumn, reader: CharacterReader) -> CellWriter:
-    """Return what writes the cells of `column`, a string of characters or bytes."""
+    """Return the writer for the cells of `column`, a string of characters or bytes."""
     if column["type"] in _BINARY:
         return _BinaryWriter(reader)
     if isinstance(reader, StringReader) and reader.utf8:
@@ -57,7 +57,7 @@ class _Utf8Writer(CellWriter):
 
 @final
 class _TextWriter(CellWriter):
-    """Text in another character set, or compressed."""
+    """Text in other character sets, or compressed."""
 
     __slots__ = ("_name", "_reader")
 
@@ -89,7 +89,7 @@ class _BinaryWriter(CellWriter):
 
 @final
 class EnumWriter(CellWriter):
-    """ENUM: the label, or the index that has none."""
+    """ENUM: the label, or an index that has no label."""
 
     __slots__ = ("_labels", "_reader")
 
@@ -98,7 +98,7 @@ class EnumWriter(CellWriter):
         self._labels = [quoted(label) for label in reader.labels]
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the label as a string, or an object with the index."""
+        """Append the label in quotes, or an object with an index that has no label."""
         put_label(out, self._labels, self._reader.read_index(image))
 
 
@@ -115,7 +115,7 @@ class SetWriter(CellWriter):
         self._labels = None if labels is None else [quoted(label)[1:-1] for label in labels]
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append one string."""
+        """Append one string with all labels."""
         mask = self._reader.read_mask(image)
         if self._labels is None:
             raise not_text(self._name)
@@ -132,7 +132,7 @@ class GeometryWriter(CellWriter):
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append an object."""
+        """Append an object with the SRID and the base64 of the WKB."""
         stored = self._reader.read_stored(image)
         srid = stored.read_uint32()
         put_geometry(out, stored.read_rest(), srid)

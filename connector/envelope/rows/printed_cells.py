@@ -1,4 +1,4 @@
-"""Cells of which JSON holds what the server prints: numbers, dates and times, documents.
+"""Cells whose JSON is the server's printed form: numbers, dates and times, documents.
 
 The forms are those of `values`.
 """
@@ -31,7 +31,7 @@ _NUMBERS: Final = frozenset(
 
 
 def printed_writer(column: SchemaColumn, reader: PrintedReader) -> CellWriter:
-    """Return what writes the cells of `column`, which `reader` prints."""
+    """Return the writer for the cells of `column`, which `reader` prints."""
     kind = column["type"]
     if kind in _NUMBERS or (kind == "bigint" and not column.get("unsigned", False)):
         return _NumberWriter(reader)
@@ -46,7 +46,7 @@ def printed_writer(column: SchemaColumn, reader: PrintedReader) -> CellWriter:
 
 @final
 class _NumberWriter(CellWriter):
-    """What is JSON as it is printed."""
+    """Numbers whose printed form is a JSON number."""
 
     __slots__ = ("_reader",)
 
@@ -59,7 +59,7 @@ class _NumberWriter(CellWriter):
 
 @final
 class _QuotedWriter(CellWriter):
-    """Digits and signs that are not a number of JSON: they need no escape."""
+    """Digits and signs that are not a JSON number; they need quotes but no escape."""
 
     __slots__ = ("_reader",)
 
@@ -74,7 +74,7 @@ class _QuotedWriter(CellWriter):
 
 @final
 class _TimestampWriter(CellWriter):
-    """TIMESTAMP, which is in UTC."""
+    """TIMESTAMP, in UTC."""
 
     __slots__ = ("_reader",)
 
@@ -105,7 +105,7 @@ class _FlagWriter(CellWriter):
 
 @final
 class _DocumentWriter(CellWriter):
-    """JSON, as a string that holds the document."""
+    """JSON, as a string with the text of the document."""
 
     __slots__ = ("_reader",)
 

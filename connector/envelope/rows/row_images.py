@@ -1,8 +1,8 @@
 """The row images of an event, one after the other, as JSON objects.
 
-An INSERT has an image after for each row, a DELETE one before, an UPDATE both in this order.
-`row_writer` makes them of their bytes; here is the way by values, for images that leave out columns
-and for changes of documents.
+Each row of an INSERT has an after image, of a DELETE a before image, of an UPDATE first the before
+and then the after image. `row_writer` makes JSON directly from bytes; the code here uses decoded
+values, for images that leave out columns and for changes of documents.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 
 class RowImages:
-    """Takes the images of a rows event."""
+    """The interface to the images of a rows event."""
 
     __slots__ = ()
 
     def next_row(self) -> bool:
-        """Go to the next row, and return whether there is one; the images before must be taken."""
+        """Go to the next row, and return whether there is one; take all images of a row first."""
         raise NotImplementedError
 
     def put(self, out: BytesWriter) -> None:
         """Append the next image of the row.
 
-        Raises EventError where it cannot be read, UnsupportedChange where it cannot be represented.
+        Raises EventError if it cannot be read, UnsupportedChange if the envelope cannot hold it.
         """
         raise NotImplementedError
 
     def key(self, out: BytesWriter) -> bytes | None:
-        """Return the key in the image that was appended to `out` last; None without a key."""
+        """Return the key in the last image that was appended to `out`; None without a key."""
         raise NotImplementedError
 
 
 @final
 class DecodedImages(RowImages):
-    """Images by way of their values."""
+    """Images from decoded values."""
 
     __slots__ = ("_encoder", "_images", "_rows", "_values")
 
@@ -51,11 +51,11 @@ class DecodedImages(RowImages):
         """Begin before the first row."""
         self._rows: Iterator[Row] = rows.rows(apply_diffs=True)
         self._encoder = encoder
-        self._images: list[list[Value]] = []  # of the row, the next one last
+        self._images: list[list[Value]] = []  # images of the row, the next one last
         self._values: list[Value] = []
 
     def next_row(self) -> bool:
-        """Decode the next row."""
+        """Decode the images of the next row; return whether there is one."""
         row = next(self._rows, None)
         if row is None:
             return False
@@ -63,11 +63,11 @@ class DecodedImages(RowImages):
         return True
 
     def put(self, out: BytesWriter) -> None:
-        """Append the image."""
+        """Append the image as a JSON object."""
         self._values = self._images.pop()
         out.write(self._encoder.image(self._values).encode())
 
     def key(self, out: BytesWriter) -> bytes | None:
-        """Return the key of the values."""
+        """Return the key as JSON, from the decoded values; None without a key."""
         del out
         return self._encoder.key(self._values)

@@ -1,7 +1,7 @@
-"""The keys of a row, read past everything else in it.
+"""Reads the keys of a row, and skips its other columns.
 
-Of a row that cannot be written, the key can mostly be read: other columns are skipped by their
-lengths. The text is that of the row's records.
+If a row cannot be written, its key can mostly still be read, because other columns are skipped by
+their lengths. The key has the same text as in the row's records.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def key_columns(schema: TableSchema) -> list[str]:
-    """Return the columns of the key in key order, each with what decides its text."""
+    """Return the columns of the key in key order, each with its encoder."""
     columns = [schema.columns[place] for place in schema.key_indexes]
     return [
         f"{column['name']} {column['type']}{' unsigned' if column.get('unsigned') else ''}"
@@ -32,10 +32,10 @@ class RowKeys:
     """Reads the keys of the rows of one event."""
 
     def __init__(self, rows: RowsEvent, schema: TableSchema) -> None:
-        """Read keys as `schema` has them.
+        """Read keys with the columns of `schema`.
 
-        Raises EventError for a column that cannot be read, UnsupportedChange for one that the
-        envelope has no form for.
+        Raises EventError for a column that cannot be read, UnsupportedChange for a column that the
+        envelope cannot hold.
         """
         try:
             self._plan = rows.plan
@@ -46,10 +46,10 @@ class RowKeys:
         self._encoder = RowEncoder(schema)
 
     def of(self, row: RowsEvent) -> list[bytes]:
-        """Return the keys of the one row that `row` has; none where the table has no key.
+        """Return the keys of the only row of `row`; none if the table has no key.
 
-        Where the one after differs, there are two. Raises EventError where they cannot be read,
-        UnsupportedChange where they cannot be represented or the log leaves them out.
+        If the change alters the key, there are two. Raises EventError if they cannot be read,
+        UnsupportedChange if the envelope cannot hold them or the log leaves them out.
         """
         image = row.images()
         keys: list[bytes] = []

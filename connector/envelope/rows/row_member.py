@@ -1,6 +1,6 @@
-"""A column of a row's object, and where it stands in the text that was written last.
+"""A column of a row's object, and its position in the text that was written last.
 
-The key of a row is a copy of these places: its columns are written once.
+The key of a row is copied from these positions, so its columns are encoded once.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _CLOSE: Final = 0x7D
 
 
 class RowMember:
-    """A column of the object that is written."""
+    """A column of the JSON object."""
 
     __slots__ = ("end", "name", "start")
 
     def __init__(self, place: int, name: str) -> None:
-        """Be the column `name`, the one number `place` of the object, from 0."""
+        """Describe the column `name`, number `place` of the object, from 0."""
         self.name = (b"," if place else b"{") + quoted(name) + b":"
-        # Of the member in the text that was written last, without what stands before it.
+        # The bounds of the member in the latest text, without the bytes before its value.
         self.start: i64 = 0
         self.end: i64 = 0
 
 
 def put_key(key: BytesWriter, members: list[RowMember], row: BytesWriter) -> None:
-    """Append to `key` an object of `members` as they stand in `row`, which may be the same."""
+    """Append to `key` a JSON object of `members`, copied from `row`; both may be the same."""
     before: i64 = _OPEN
     for member in members:
         key.append(u8(before))

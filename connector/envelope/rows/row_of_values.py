@@ -1,7 +1,7 @@
-"""The values of a row become JSON text, by steps that are composed once for each table.
+"""The values of a row become JSON text, with one encoder for each column of a table.
 
-Images of partial updates, and those that leave out columns, go this way; `row_writer` is the short
-one from the bytes, which gives the same text.
+This module handles images of partial updates, and images that leave out columns. For all others,
+`row_writer` makes the same text directly from the bytes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class RowEncoder:
     __slots__ = ("_keyed", "_schema", "_steps")
 
     def __init__(self, schema: TableSchema) -> None:
-        """Compose the steps of `schema`.
+        """Choose an encoder for each column of `schema`.
 
-        Raises UnsupportedChange for a column that the envelope has no form for.
+        Raises UnsupportedChange for a column that the envelope cannot hold.
         """
         self._schema = schema
         self._steps = [
@@ -39,7 +39,7 @@ class RowEncoder:
     def image(self, values: Sequence[Any]) -> str:
         """Return the row as a JSON object.
 
-        Raises UnsupportedChange when the image leaves out a column.
+        Raises UnsupportedChange if the image leaves out a column.
         """
         parts = []
         for value, (name, encode) in zip(values, self._steps, strict=True):

@@ -1,6 +1,6 @@
-"""Row images become JSON without values in between, by steps that are composed once for a table.
+"""Bytes of row images become JSON without Python values, with one writer for each column.
 
-`RowEncoder` makes the same text of values.
+`RowEncoder` makes the same text from values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOTHING: Final = PayloadReader(b"")
 
 @final
 class _Member(RowMember):
-    """A column, and what writes it."""
+    """A column, and the writer of its cells."""
 
     __slots__ = ("writer",)
 
@@ -43,12 +43,12 @@ class _Member(RowMember):
 
 @final
 class RowWriter(RowImages):
-    """Writes the rows of one table map, of events whose images hold every column."""
+    """Writes the rows of one table map, if their images hold every column."""
 
     __slots__ = ("_image", "_key", "_keyed", "_members", "_nulls_length", "_rows", "_table_map")
 
     def __init__(self, table_map: TableMapEvent, schema: TableSchema) -> None:
-        """Compose the steps of the columns.
+        """Choose a writer for each column.
 
         Raises DecodeError for a column that cannot be read.
         """
@@ -65,21 +65,21 @@ class RowWriter(RowImages):
         self._image = _NOTHING
 
     def begin(self, rows: RowsEvent) -> None:
-        """Stand before the first row of an event."""
+        """Go to the first row of an event."""
         self._rows = rows
         self._image = rows.images()
 
     def next_row(self) -> bool:
-        """Return whether bytes are left."""
+        """Return whether bytes are left, so that another row follows."""
         if self._image.offset < self._image.end:
             return True
-        # The event may be large.
+        # Frees the bytes of the event, which may be large.
         self._rows = None
         self._image = _NOTHING
         return False
 
     def put(self, out: BytesWriter) -> None:
-        """Append the next image."""
+        """Append the next image as a JSON object."""
         try:
             self._put_members(self._image, out)
         except DecodeError as error:
@@ -87,7 +87,7 @@ class RowWriter(RowImages):
             raise self._rows.unreadable(error) from error
 
     def key(self, out: BytesWriter) -> bytes | None:
-        """Return the key: a copy of the columns that were written."""
+        """Return the key, copied from the columns that were written."""
         if not self._keyed:
             return None
         key = self._key

@@ -1,7 +1,7 @@
 """A decoded value becomes its JSON text, one small function for each column type.
 
-The forms are those of `contract.COLUMN_TYPES` (the `lossless` profile): every value exact and
-readable without a schema. NULL is written by the caller.
+The forms are those of `contract.COLUMN_TYPES` (the `lossless` profile): every value is exact and
+readable without a schema. The caller writes NULL.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
     """Return the function that writes a non-NULL value of `column` as JSON.
 
-    Raises UnsupportedChange for a type that the envelope has no form for.
+    Raises UnsupportedChange for a type that the envelope cannot hold.
     """
     kind = column["type"]
     if kind == "bigint" and column.get("unsigned", False):
@@ -61,7 +61,7 @@ def _boolean(value: int) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Quote text that holds no character that JSON escapes: digits, signs, dates."""
+    """Quote text without characters that JSON escapes: digits, signs, dates."""
     return f'"{value}"'
 
 

@@ -1,4 +1,4 @@
-"""Chooses what writes the cells of a column."""
+"""Chooses the writer for the cells of a column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def cell_writer(column: SchemaColumn, reader: ColumnReader) -> CellWriter:
-    """Return what writes the cells of `column`, which `reader` reads."""
+    """Return the writer for the cells of `column`, which `reader` reads."""
     if isinstance(reader, PrintedReader):
         return printed_writer(column, reader)
     if isinstance(reader, CharacterReader):

@@ -1,1 +1,1 @@
-"""The columns of tables, as consumers see them."""
+"""The columns of tables, in the form for consumers."""

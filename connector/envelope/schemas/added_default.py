@@ -1,4 +1,4 @@
-"""The default of an added column becomes the JSON value that existing rows have in it."""
+"""The default of an added column becomes its JSON value in existing rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ZERO_TIMES = {
 
 
 def with_added_default(column: SchemaColumn, added: AddedColumn) -> SchemaColumn:
-    """Return `column` with what is known of the value of rows that existed before it."""
+    """Return `column` with the facts about its value in rows that existed before it."""
     if added.default is DefaultKind.NULL:
         return column
     try:
@@ -41,7 +41,7 @@ def with_added_default(column: SchemaColumn, added: AddedColumn) -> SchemaColumn
 
 
 def _value(column: SchemaColumn, added: AddedColumn) -> object | None:
-    """Return the JSON value, or None when the text alone does not tell it."""
+    """Return the JSON value, or None if the text does not determine it."""
     if added.default is DefaultKind.COMPUTED:
         return None
     kind = column["type"]

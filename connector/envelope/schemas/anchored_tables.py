@@ -1,25 +1,25 @@
-"""Tables whose columns the log does not name get them from the server: an anchor for each.
+"""Tables whose columns the log does not name: the server gives the names, as an anchor.
 
-With binlog_row_metadata=FULL each table map tells what its rows are made of. Where it does not
-(MINIMAL, NO_LOG, MySQL before 8.0), the server is asked what the table looks like *now*, which is
-not when the rows were logged. That answer, the anchor, is turned into the metadata that the table
-map lacks, so that nothing else has to know.
+With binlog_row_metadata=FULL each table map describes the columns of its rows. Otherwise (MINIMAL,
+NO_LOG, MySQL before 8.0), the server is asked for the table's definition *now*, which may differ
+from that at the time of the rows. The answer, the anchor, becomes the metadata that the table map
+lacks, so no other code has to handle this case.
 
-*When an anchor is exact.* It is read while the stream stands at S, and is of the place C. Where no
-statement between S and C changes the table, it is exact from S on, up to the next such statement
-that the stream meets. What the table map tells (the number of columns, types, lengths, NULL) has to
-agree, too.
+*When an anchor is exact.* It is read while the stream is at position S, and is true for position C.
+If no statement between S and C changes the table, the anchor is exact from S on, up to the next
+such statement in the stream. It must also agree with the table map (the number of columns, types,
+lengths, NULL).
 
-*Where it is not*, rows from S to C cannot be named for certain, and are dropped. The table is
-copied anew instead: the copy is read behind C, so it has what these rows did. Where the table does
-not exist at C, its rows up to DROP TABLE are dropped: nobody can name them any more, and the record
-that takes all rows of the table back follows with the statement. From the next statement on the
-table that the stream meets, or from C on, the server is asked again.
+*If it is not exact*, the columns of rows from S to C are uncertain, and the rows are dropped. The
+table is copied again instead: the copy is read after C, so it includes their changes. If the table
+does not exist at C, its rows up to DROP TABLE are dropped: their columns cannot be known any more,
+and the statement's record takes back all rows of the table. The server is asked again at the next
+statement on the table in the stream, or after C.
 
-*Restarts.* The schema record of an anchored table says so by `anchor`, so the columns that were
-known go on to be known, until a statement is met that changes the table; the tables for which one
-was met since stand in the progress record. What another pipeline has asked for counts for nothing,
-because it stands elsewhere in the log.
+*Restarts.* The schema record of an anchored table has the field `anchor`, so its columns stay known
+after a restart, until a statement changes the table. The progress record names the tables that were
+changed since. Anchors of another pipeline are ignored, because its position in the log is
+another one.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ if TYPE_CHECKING:
     from connector.contract import SchemaColumn
 
 _CHARSETS = frozenset({MetadataField.DEFAULT_CHARSET, MetadataField.COLUMN_CHARSET})
-# Of a column of a schema record: what does not belong to its definition.
+# Fields of a column in a schema record that do not belong to its definition.
 _HISTORY = ("added_default", "added_default_unknown")
 
 
 @final
 class Definition:
-    """What a server says of a table."""
+    """A table's definition according to the server."""
 
     __slots__ = ("changed", "columns", "file", "position")
 
     def __init__(
         self, columns: list[SchemaColumn] | None, file: str, position: int, *, changed: bool
     ) -> None:
-        """Say that the table has `columns` at `position` of `file`; None where there is none.
+        """The table has `columns` at `position` of `file`; None if it does not exist.
 
-        `changed` is whether it has been another since the place that was asked for.
+        `changed` says whether its definition has changed since the position asked about.
         """
         self.columns = columns
         self.file = file
@@ -74,17 +74,17 @@ class DefinitionSource:
     """Asks the server of the stream."""
 
     def define(self, database: str, table: str, change: RowsChange) -> Definition:
-        """Return what the table is now, and whether that is what it was when `change` was made.
+        """Return the table's definition now, and whether it was the same at the time of `change`.
 
         Raises SourceUnavailable or SourceRefused, and UnsupportedChange for a table whose rows
-        cannot be had.
+        cannot be published.
         """
         raise NotImplementedError
 
 
 @final
 class AnchoredTables:
-    """What is known of the tables of one stream that the log does not describe."""
+    """The known definitions of one stream's tables that the log does not describe."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class AnchoredTables:
         schemas: dict[str, bytes] | None = None,
         changed: Iterable[str] = (),
     ) -> None:
-        """Know what schema records say; `schemas` has them by key, the newest last.
+        """Start with the schema records in `schemas`, by key, the newest last.
 
         They are those of `pipeline`, which goes on from its progress; `changed` are tables that
         were another since their record. `listener` hears of tables whose rows are dropped.
@@ -106,7 +106,7 @@ class AnchoredTables:
         self._listener = listener
         self._mariadb = mariadb
         self._anchors: dict[str, list[SchemaColumn]] = {}
-        # Tables that have been changed since a schema record with an anchor.
+        # Tables that have changed since a schema record with an anchor.
         self.changed: dict[str, None] = dict.fromkeys(changed)
         for key, value in (schemas or {}).items():
             name = key.rpartition("/")[0]
@@ -121,18 +121,18 @@ class AnchoredTables:
                 self._anchors.pop(name, None)
         # Tables whose schema record has an anchor.
         self._recorded = dict.fromkeys((*self._anchors, *self.changed))
-        # Of anchors that no schema record tells of: what it has to say.
+        # For anchors without a schema record: the value of its `anchor` field.
         self._unrecorded: dict[str, str] = {}
-        # Up to where rows are dropped: number of the file, position.
+        # The position up to which rows are dropped: number of the file, offset.
         self._lost: dict[str, tuple[int, int]] = {}
-        # Of each table the last table map, and the same with its metadata.
+        # For each table the last table map, and the same with its metadata.
         self._completed: dict[str, tuple[TableMapEvent, TableMapEvent]] = {}
 
     def completed(self, change: RowsChange) -> TableMapEvent | None:
-        """Return the table map of a change with its metadata; None where its rows are dropped.
+        """Return the table map of a change with its metadata; None if its rows are dropped.
 
-        Raises UnsupportedChange where the log and the server do not agree, and what the server
-        says.
+        Raises UnsupportedChange if the log and the server do not agree, and the errors of the
+        server.
         """
         table_map = change.rows.table_map
         name = f"{table_map.schema}.{table_map.table}"
@@ -150,14 +150,14 @@ class AnchoredTables:
         else:
             completed = self._complete(table_map, anchor)
             if completed is None:
-                # A statement changed the table that was not told for one: what is it now?
+                # An unrecognized statement changed the table: ask for its definition now.
                 self._forget(name)
                 return self.completed(change)
         self._completed[name] = table_map, completed
         return completed
 
     def forget(self, database: str, table: str) -> None:
-        """Take note of a statement that changes a table, or all of `database` where it is ""."""
+        """Note a statement that changes a table, or all of `database` if `table` is ""."""
         name = f"{database}.{table}"
         if table:
             self._forget(name)
@@ -167,9 +167,9 @@ class AnchoredTables:
                 self._forget(known)
 
     def take_anchor(self, name: str) -> str:
-        """Return what the schema record has to say of the anchor of a table; "" where it does.
+        """Return the `anchor` field for the table's next schema record; "" if it was written.
 
-        From now on it does.
+        From now on it counts as written.
         """
         anchor = self._unrecorded.pop(name, "")
         if anchor:
@@ -188,7 +188,7 @@ class AnchoredTables:
     def _look(
         self, name: str, table_map: TableMapEvent, change: RowsChange
     ) -> list[SchemaColumn] | None:
-        """Ask the server; return None where its answer is not of the rows' time."""
+        """Ask the server; return None if its answer is not true for the time of the rows."""
         event = change.event
         lost = self._lost.get(name)
         if lost is not None:
@@ -216,7 +216,7 @@ class AnchoredTables:
     def _complete(
         self, table_map: TableMapEvent, anchor: list[SchemaColumn]
     ) -> TableMapEvent | None:
-        """Return the table map with the metadata of `anchor`; None where the two do not agree."""
+        """Return the table map with the metadata of `anchor`; None if the two do not agree."""
         if len(anchor) != len(table_map.columns):
             return None
         columns = [
@@ -242,13 +242,13 @@ class AnchoredTables:
 
 
 def _told(logged: Column, column: SchemaColumn) -> Column:
-    """Return a column of the log with what the server tells of it."""
+    """Return a column of the log with the server's facts about it."""
     return Column(
         logged.type_code,
         logged.metadata,
         logged.nullable,
         name=column["name"],
-        # The server calls no YEAR unsigned, and the log every one.
+        # The server calls no YEAR unsigned, and the log calls every YEAR unsigned.
         unsigned=column.get("unsigned", column["type"] == "year"),
         collation=column.get("collation", BINARY_COLLATION),
         labels=column.get("labels"),

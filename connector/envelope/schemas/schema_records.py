@@ -1,8 +1,8 @@
-"""The schema records of one stream: which have been written, and what the next ones have to tell.
+"""The schema records of one stream: those that have been written, and the content of the next ones.
 
-The first row of a column list is preceded by its schema record. A column list is known again after
-a restart, because the keys of all schema records are read back before the stream opens; one that is
-written twice is the same record with the same key.
+The schema record comes before the first row of its column list. A restart knows the column lists,
+because the keys of all schema records are read back before the stream opens. A schema record that
+is written twice is the same record with the same key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @final
 class SchemaRecords:
-    """Writes each column list once, and again with what was added to its table."""
+    """Writes each column list once, and again with columns that were added to its table."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class SchemaRecords:
         keys: Iterable[str],
         added_columns: dict[str, list[AddedColumn]] | None,
     ) -> None:
-        """Continue where the records with `keys`, in their order, have been written to `target`.
+        """Continue after the records with `keys`, in their order, have been written to `target`.
 
-        `added_columns` are those, by `database.table`, whose table has had no rows since ALTER
+        `added_columns` are columns, by `database.table`, of tables without rows since their ALTER
         TABLE.
         """
         self._topic = schema_topic(prefix)
@@ -50,26 +50,26 @@ class SchemaRecords:
             self._ids.setdefault(name, {})[schema_id] = None
 
     def newest_id(self, name: str) -> str:
-        """Return the id of the column list of `database.table` that was written last.
+        """Return the id of the last written column list of `database.table`.
 
-        "" where nothing of the table was ever published.
+        "" if nothing of the table was ever published.
         """
         ids = self._ids.get(name)
         return next(reversed(ids)) if ids else ""
 
     def tables(self, database: str) -> list[str]:
-        """Return the tables of a database that have been published."""
+        """Return the published tables of a database."""
         start = f"{database}."
         return [name[len(start) :] for name in self._ids if name.startswith(start)]
 
     def add_columns(self, name: str, columns: list[AddedColumn]) -> None:
-        """Take note of columns that were added to `database.table`."""
+        """Note columns that were added to `database.table`."""
         self.added_columns[name] = [*self.added_columns.get(name, ()), *columns]
 
     def awaits(self, schema: TableSchema) -> bool:
-        """Return whether a column list has columns that were added to a table without rows since.
+        """Return whether a column list has columns that were added without any row since.
 
-        One of before has not.
+        An older column list does not have them.
         """
         awaited = {column.name for column in self.added_columns.get(schema.name, ())}
         return bool(awaited) and any(column["name"] in awaited for column in schema.columns)
@@ -82,11 +82,11 @@ class SchemaRecords:
         takes_up: bool = True,
         anchor: str = "",
     ) -> None:
-        """Write the record of a column list, where it is not known as it is.
+        """Write the record of a column list, unless it was written with the same content.
 
-        `sequence` is of the first row that uses it. The columns that were added are of another
-        column list unless it `takes_up` them. `anchor` is where the column list was asked for, if
-        that is to be known.
+        `sequence` is that of the first row that uses it. The added columns belong to another column
+        list unless it `takes_up` them. `anchor` is the position at which the server was asked for
+        the columns, "" without one.
         """
         known = self._ids.setdefault(schema.name, {})
         waiting = self.added_columns.get(schema.name, ()) if takes_up else ()

@@ -1,7 +1,7 @@
-"""The table map of a rows event becomes the schema that consumers see, and its id.
+"""The table map of a rows event becomes the schema for consumers, and its id.
 
-The id is a hash of the canonical column list, so the same table has the same id after any restart
-and on any server.
+The id is a hash of the canonical column list. So a column list has the same id after each restart
+and on every server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ID_DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """Names, types and key of a table's columns at one time."""
+    """Names, types and key of a table's columns at one point in time."""
 
     database: str
     table: str
@@ -36,7 +36,7 @@ class TableSchema:
     def from_table_map(cls, table_map: TableMapEvent, place: str) -> TableSchema:
         """Read the schema out of TABLE_MAP's optional metadata; `place` is `file:position`.
 
-        Raises UnsupportedChange when the metadata has no column names.
+        Raises UnsupportedChange if the metadata has no column names.
         """
         name = f"{table_map.schema}.{table_map.table}"
         columns = tuple(
@@ -52,7 +52,7 @@ class TableSchema:
     def of_columns(
         cls, database: str, table: str, columns: tuple[SchemaColumn, ...]
     ) -> TableSchema:
-        """Return the schema of a table with `columns`, and the id that it always has."""
+        """Return the schema of a table with `columns`; its id depends only on them."""
         keyed = [n for n, column in enumerate(columns) if column["key"]]
         keyed.sort(key=lambda n: columns[n]["key"])
         schema_id = _schema_id(f"{database}.{table}", columns)
@@ -68,9 +68,9 @@ class TableSchema:
         return f"{self.name}/{self.schema_id}".encode()
 
     def record_value(self, seq: Sequence, columns: list[SchemaColumn], anchor: str = "") -> bytes:
-        """Return the value of that record; `columns` may say more than `self.columns`.
+        """Return the value of that record; `columns` may have more facts than `self.columns`.
 
-        `anchor` is where the server was asked for them, "" where the log tells them.
+        `anchor` is the position at which the server was asked for them, "" if the log names them.
         """
         value: SchemaRecord = {
             "schema_id": self.schema_id,
@@ -102,7 +102,7 @@ _CHARACTER = frozenset({"char", "varchar", "text"})
 
 
 def schema_column(name: str, column: Column) -> SchemaColumn:
-    """Return what consumers see of a column."""
+    """Return the description of a column for consumers."""
     kind = column.type_name
     result: SchemaColumn = {
         "name": name,

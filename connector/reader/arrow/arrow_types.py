@@ -1,7 +1,7 @@
-"""The columns of a table become columns of Arrow: each has a type, and what builds its arrays.
+"""Columns of a table become columns of Arrow, each with a type and a builder of its arrays.
 
-Every value is exact, or an error: what a type of Arrow cannot hold, such as the date 0000-00-00, is
-refused by name, unless dates are asked for as text.
+Every value is exact, or an error. A value that the Arrow type cannot hold, such as the date
+0000-00-00, is an error that names the column, unless dates are requested as text.
 
 =============================  ========================================================
 TINYINT … BIGINT               int8 … int64, uint8 … uint64; MEDIUMINT as INT
@@ -108,7 +108,7 @@ _DECIMAL_DIGITS_MAX = 65
 def arrow_type(column: Column, *, dates_as_text: bool) -> pa.DataType:
     """Return the type for a column.
 
-    Raises DecodeError for one without a form in Arrow.
+    Raises DecodeError for a column without a type in Arrow.
     """
     kind = column.type_name
     if kind in _INTEGERS:
@@ -132,7 +132,7 @@ def _decimal(digits: int, scale: int) -> pa.DataType:
 
 
 def array_builder(kind: pa.DataType, column: Column, reader: ColumnReader) -> ArrayBuilder:
-    """Return what gathers the values of a column, which `reader` reads, in arrays of its type."""
+    """Return the builder that collects the values of a column, read by `reader`, in arrays."""
     if isinstance(reader, CharacterReader):
         return _text_builder(kind, column, reader)
     if isinstance(reader, (EnumReader, SetReader)):

@@ -1,7 +1,7 @@
-"""Changed rows become Arrow record batches, each of one table with one definition.
+"""Changed rows become Arrow record batches, each for one table with one definition.
 
-An image of a row is a row of the batch, so that an update is two. Before the columns of the table,
-of which `arrow_types` has the types, come those of the change:
+Each row image is a row of the batch, so an update is two rows. The columns of the change come
+first, then those of the table, whose types are in `arrow_types`:
 
 ==============  =================================================================
 `_op`           insert, update, delete
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.table_map import TableMapEvent
     from connector.reader.transactions.transaction import Transaction
 
-# Of the images of the events whose rows are held.
+# Bytes of the events whose rows are held.
 _BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -97,9 +97,9 @@ class _Held:
     def __init__(
         self, followed: TableFilter | None, *, batch_rows: int, dates_as_text: bool
     ) -> None:
-        self.rows: i64 = 0  # as images
+        self.rows: i64 = 0  # row images
         self.bytes: i64 = 0  # of the events that they are from
-        # Those of a table that has another definition now; they must be taken first.
+        # Rows of tables that have a new definition now; these must be returned first.
         self.altered: TableRows | None = None
         self._followed = followed
         self._batch_rows: i64 = batch_rows
@@ -110,16 +110,16 @@ class _Held:
 
     @property
     def full(self) -> bool:
-        """Whether a batch is due."""
+        """Whether a batch must be returned now."""
         return self.rows >= self._batch_rows or self.bytes >= _BYTES_MAX
 
     @property
     def room(self) -> i64:
-        """Images until a batch is due."""
+        """Number of images that fit before a batch is due."""
         return 0 if self.bytes >= _BYTES_MAX else self._batch_rows - self.rows
 
     def table(self, rows: RowsEvent) -> TableRows | None:
-        """Return where `rows` go; None for a table that is not followed."""
+        """Return the `TableRows` for `rows`; None for a table that is not followed."""
         table_map = rows.table_map
         if table_map is not self._latest_map:
             self._latest = self._find(rows)
@@ -127,18 +127,18 @@ class _Held:
         return self._latest
 
     def end_altered(self) -> ArrowBatch:
-        """Return the rows of the older definition."""
+        """Return the rows of the older definition of an altered table."""
         ended = self.altered
         assert ended is not None
         self.altered = None
         return self._batch(ended)
 
     def largest(self) -> ArrowBatch:
-        """Return the batch that frees the most."""
+        """Return the largest batch, which frees the most memory."""
         return self._batch(max(self._tables.values(), key=lambda table: (table.bytes, table.count)))
 
     def rest(self) -> Iterator[ArrowBatch]:
-        """Yield what is left."""
+        """Yield the remaining batches."""
         for table in self._tables.values():
             if table.count:
                 yield self._batch(table)

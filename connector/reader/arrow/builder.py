@@ -1,15 +1,15 @@
-"""Values of a column go into memory as Arrow lays them out, with no Python object for any of them.
+"""Values of a column are written to memory in Arrow's layout, without Python objects.
 
 ::
 
-    validity         a bit for each row, the lowest first, 0 for null; none where nothing is null
+    validity         a bit for each row, the lowest first, 0 for null; none if nothing is null
     fixed width      the values, little-endian; zeros for null
     variable width   32 or, in large types, 64 bits for the start of each value and the end of the
                      last one │ the values' bytes
 
-A builder reads its values from a row image, and moves the cursor behind them as the column's reader
-does. What it reads is what the reader makes of the same bytes: any that are no value of the type
-are left to the reader, which says why.
+A builder reads its values from a row image, and moves the cursor past them as the column's reader
+does. Both give the same value for the same bytes. For bytes that are not a value of the type, the
+builder calls the reader, which raises the error.
 
 https://arrow.apache.org/docs/format/Columnar.html
 """
@@ -24,7 +24,7 @@ from mypy_extensions import i32, i64, mypyc_attr, u8
 
 from connector.errors import log_arrow
 
-# mypyc asks the module that a base class is from.
+# mypyc needs this name at runtime, because a base class comes from this module.
 from connector.errors.kinds import DecodeError
 
 if TYPE_CHECKING:
@@ -37,38 +37,38 @@ _OFFSET_MAX: Final = 2**31 - 1
 
 @mypyc_attr(native_class=False)
 class NoArrowForm(DecodeError):
-    """A value is read, but the column's type in Arrow does not have it."""
+    """A value is valid, but the column's Arrow type cannot hold it."""
 
 
 class ArrayBuilder:
-    """Gathers the values of one column."""
+    """Collects the values of one column."""
 
     def __init__(self, kind: pa.DataType) -> None:
         """Begin an array of a type."""
         self.kind = kind
-        self._nulls = BytesWriter()  # the rows without a value, as 64-bit numbers
+        self._nulls = BytesWriter()  # numbers of the null rows, as 64-bit integers
 
     def append(self, image: PayloadReader) -> None:
         """Read a value that is not NULL.
 
-        Raises DecodeError for bytes that are no value of the column, NoArrowForm for a value that
-        the type does not have.
+        Raises DecodeError for bytes that are not a value of the column, NoArrowForm for a value
+        that the Arrow type cannot hold.
         """
         raise NotImplementedError
 
     def append_null(self, row: i64) -> None:
-        """Take NULL as the value of a row, which counts from the start of the array."""
+        """Add a NULL as row number `row` of the array, counted from 0."""
         write_i64_le(self._nulls, row)
         self.append_nothing()
 
     def finish(self, rows: i64) -> pa.Array:
-        """Return the values of so many rows, and begin a new array."""
+        """Return an array of that many rows, and begin a new one."""
         nulls = self._nulls.getvalue()
         self._nulls = BytesWriter()
         return self._finish(rows, _validity(nulls, rows), len(nulls) >> 3)
 
     def append_nothing(self) -> None:
-        """Append what stands in the place of a null."""
+        """Append the filler for a null value; its content does not matter."""
         raise NotImplementedError
 
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
@@ -76,7 +76,7 @@ class ArrayBuilder:
 
 
 class FixedWidthBuilder(ArrayBuilder):
-    """Gathers values of one width; each kind of column reads its own."""
+    """Collects values of a fixed width; the subclass reads the values of its column type."""
 
     def __init__(self, kind: pa.DataType) -> None:
         """Begin an array of a type whose values are of one width."""
@@ -85,11 +85,11 @@ class FixedWidthBuilder(ArrayBuilder):
         self._nothing = bytes(kind.bit_width // 8)
 
     def append_int64(self, value: i64) -> None:
-        """Append a value of eight bytes."""
+        """Append a value of eight bytes, little-endian."""
         write_i64_le(self._values, value)
 
     def append_nothing(self) -> None:
-        """Append what stands in the place of a null."""
+        """Append zeros of the type's width."""
         self._values.write(self._nothing)
 
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
@@ -99,10 +99,10 @@ class FixedWidthBuilder(ArrayBuilder):
 
 
 class VariableWidthBuilder(ArrayBuilder):
-    """Gathers texts, or bytes; each kind of column reads its own."""
+    """Collects texts or bytes; the subclass reads the values of its column type."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """Begin an array of string, binary, or a large one of them."""
+        """Begin an array of string, binary, large_string or large_binary."""
         super().__init__(kind)
         self._large: bool = kind in (pa.large_string(), pa.large_binary())
         self._values = BytesWriter()
@@ -110,16 +110,16 @@ class VariableWidthBuilder(ArrayBuilder):
         self.end_value()
 
     def append_bytes(self, value: bytes) -> None:
-        """Append a value that is in the form of the array: UTF-8 for text."""
+        """Append a value in the form of the array: UTF-8 for text."""
         self._values.write(value)
         self.end_value()
 
     def append_nothing(self) -> None:
-        """Append what stands in the place of a null."""
+        """Append an empty value."""
         self.end_value()
 
     def end_value(self) -> None:
-        """Note where the value ends that was written last."""
+        """Store the end offset of the value that was written last."""
         end: i64 = len(self._values)
         if self._large:
             write_i64_le(self._offsets, end)
@@ -144,13 +144,13 @@ def array_of(
     nulls: int,
     children: list[pa.Array] | None = None,
 ) -> pa.Array:
-    """Return the array that stands in `buffers`, the validity first, which are not copied."""
+    """Return an array over `buffers`, validity first, without a copy."""
     views = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
     return pa.Array.from_buffers(kind, rows, views, nulls, 0, children)
 
 
 def _validity(nulls: bytes, rows: i64) -> bytes | None:
-    """Return the bitmap of an array, of which `nulls` has the rows without a value."""
+    """Return the validity bitmap of an array whose null rows are `nulls`."""
     if not nulls:
         return None
     bitmap = BytesWriter()

@@ -1,4 +1,4 @@
-"""The columns that every batch begins with, which say of each row where it comes from."""
+"""The columns that every batch begins with: they say where each row comes from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MICROSECONDS: Final = 1_000_000
 
 @final
 class ChangeColumns:
-    """The columns, and what the images of the event at hand have in common."""
+    """The columns, and the values that the images of the current event share."""
 
     def __init__(self) -> None:
         self._op = VariableWidthBuilder(_OP.type)
@@ -71,7 +71,7 @@ class ChangeColumns:
         self._microseconds = i64(event.header.timestamp) * _MICROSECONDS
 
     def append(self, image: bytes, absent: list[bytes], seq: i64, row: i64) -> None:
-        """Take an image of the event, without the columns `absent`, as a row of the batch."""
+        """Add a row for an image of the event; the columns in `absent` are not in the image."""
         self._op.append_bytes(self._op_text)
         self._image.append_bytes(image)
         self._file.append_bytes(self._file_text)

@@ -1,4 +1,4 @@
-"""Geometries, vectors and lists of names become values that have others inside of them."""
+"""Geometries, vectors and lists of names become nested Arrow values."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _FLOAT_BYTES: Final = 4
 
 @final
 class GeometryBuilder(ArrayBuilder):
-    """GEOMETRY: a struct of the spatial reference system and the Well-Known Binary form."""
+    """GEOMETRY becomes a struct of the SRID and the Well-Known Binary."""
 
     def __init__(self, kind: pa.DataType, reader: ColumnReader, prefix: i64) -> None:
-        """Read what `reader` reads, whose length takes `prefix` bytes."""
+        """Read values of `reader`, whose length takes `prefix` bytes."""
         super().__init__(kind)
         self._reader = reader
         self._prefix: i64 = prefix
@@ -33,19 +33,19 @@ class GeometryBuilder(ArrayBuilder):
         self._forms = VariableWidthBuilder(kind.field("wkb").type)
 
     def append(self, image: PayloadReader) -> None:
-        """Copy a value."""
+        """Copy the SRID, u32, and the Well-Known Binary."""
         start = image.offset
         length = image.read_length(self._prefix)
         stored = image.take(length)
         if length < _SRID_BYTES:
             image.offset = start
-            self._reader.read(image)  # says why it is no value
+            self._reader.read(image)  # raises the error
         data = image.data
         write_i32_le(self._srids, read_i32_le(data, stored))
         self._forms.append_bytes(data[stored + _SRID_BYTES : stored + length])
 
     def append_nothing(self) -> None:
-        """Append what stands in the place of a null."""
+        """Append an SRID of 0 and an empty Well-Known Binary."""
         write_i32_le(self._srids, i32(0))
         self._forms.append_nothing()
 
@@ -56,7 +56,7 @@ class GeometryBuilder(ArrayBuilder):
 
 
 class _ListBuilder(ArrayBuilder):
-    """Gathers lists: where each starts, among the elements of all of them."""
+    """Collects lists: the elements of all lists, and where each list starts."""
 
     def __init__(self, kind: pa.DataType) -> None:
         """Begin an array of lists."""
@@ -66,11 +66,11 @@ class _ListBuilder(ArrayBuilder):
         self._end_list()
 
     def append_nothing(self) -> None:
-        """Append what stands in the place of a null."""
+        """Append an empty list."""
         self._end_list()
 
     def _end_list(self) -> None:
-        """Note where the list ends whose elements were taken last."""
+        """Store the end of the list whose elements were added last."""
         write_i32_le(self._offsets, i32(self._elements))
 
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
@@ -87,17 +87,17 @@ class _ListBuilder(ArrayBuilder):
 
 @final
 class VectorBuilder(_ListBuilder):
-    """VECTOR: a list of floats."""
+    """VECTOR becomes a list of floats."""
 
     def __init__(self, kind: pa.DataType, reader: ColumnReader, prefix: i64) -> None:
-        """Read what `reader` reads, whose length takes `prefix` bytes."""
+        """Read values of `reader`, whose length takes `prefix` bytes."""
         super().__init__(kind)
         self._reader = reader
         self._prefix: i64 = prefix
         self._floats = BytesWriter()
 
     def append(self, image: PayloadReader) -> None:
-        """Copy a value."""
+        """Copy the floats, 4 bytes each; the reader raises for an infinity or NaN."""
         start = image.offset
         length = image.read_length(self._prefix)
         at = image.take(length)
@@ -110,7 +110,7 @@ class VectorBuilder(_ListBuilder):
             at += _FLOAT_BYTES
         if not regular:
             image.offset = start
-            self._reader.read(image)  # says why it is no value
+            self._reader.read(image)  # raises the error
         self._elements += length >> 2
         self._end_list()
 
@@ -130,7 +130,7 @@ class NamesBuilder(_ListBuilder):
         self._names = VariableWidthBuilder(kind.value_type)
 
     def append_names(self, names: list[bytes]) -> None:
-        """Append a list."""
+        """Append one list of texts."""
         for name in names:
             self._names.append_bytes(name)
         self._elements += len(names)

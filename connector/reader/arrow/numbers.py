@@ -1,4 +1,4 @@
-"""Numbers as rows have them become Arrow's, which mostly are the same bytes."""
+"""Numbers of rows become Arrow's; mostly the bytes are the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLR2004 - the numbers are counts of bytes
 
-# The exponent of an infinity or NaN, which no server stores; in a DOUBLE behind 52 bits.
+# The exponent of an infinity or NaN, which no server stores; in a DOUBLE it is above 52 bits.
 FLOAT_SPECIAL: Final = 0x7F80_0000
 _DOUBLE_SPECIAL: Final = 0x7FF
 _DOUBLE_FRACTION_BITS: Final = 52
@@ -34,16 +34,16 @@ _DOUBLE_FRACTION_BITS: Final = 52
 
 @final
 class IntegerBuilder(FixedWidthBuilder):
-    """TINYINT to BIGINT; those of 24 bits fill 32."""
+    """TINYINT to BIGINT; the three bytes of a MEDIUMINT become four."""
 
     def __init__(self, kind: pa.DataType, reader: IntegerReader) -> None:
-        """Read what `reader` reads."""
+        """Read the width and the sign from `reader`."""
         super().__init__(kind)
         self._reader = reader
         self._length: i64 = reader.length
 
     def append(self, image: PayloadReader) -> None:
-        """Copy a value."""
+        """Copy the bytes of the integer; a MEDIUMINT keeps its sign."""
         values = self._values
         length = self._length
         if length == 4:
@@ -60,21 +60,21 @@ class IntegerBuilder(FixedWidthBuilder):
 
 @final
 class YearBuilder(FixedWidthBuilder):
-    """YEAR."""
+    """YEAR becomes uint16."""
 
     def __init__(self, kind: pa.DataType, reader: YearReader) -> None:
-        """Read what `reader` reads."""
+        """Read years with `reader`."""
         super().__init__(kind)
         self._reader = reader
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value."""
+        """Append the year, 0 or 1901 to 2155, as two bytes."""
         write_i16_le(self._values, i16(self._reader.read_year(image)))
 
 
 @final
 class UnsignedBuilder(FixedWidthBuilder):
-    """BIT, and ENUM and SET whose labels the log does not have: their bytes fill 64 bits."""
+    """BIT, and ENUM and SET without labels in the log: their bytes become 64 bits."""
 
     def __init__(self, kind: pa.DataType, length: i64, *, big_endian: bool) -> None:
         """Read unsigned numbers of `length` bytes."""
@@ -83,7 +83,7 @@ class UnsignedBuilder(FixedWidthBuilder):
         self._big_endian = big_endian
 
     def append(self, image: PayloadReader) -> None:
-        """Copy a value, the lowest byte first."""
+        """Append the number in eight bytes; BIT is big-endian in the row."""
         values = self._values
         data = image.data
         length = self._length
@@ -100,52 +100,52 @@ class UnsignedBuilder(FixedWidthBuilder):
 
 @final
 class FloatBuilder(FixedWidthBuilder):
-    """FLOAT."""
+    """FLOAT becomes float."""
 
     def __init__(self, kind: pa.DataType, reader: FloatReader) -> None:
-        """Read what `reader` reads."""
+        """Use `reader` for the error of an invalid value."""
         super().__init__(kind)
         self._reader = reader
 
     def append(self, image: PayloadReader) -> None:
-        """Copy a value."""
+        """Copy 4 bytes; the reader raises for an infinity or NaN."""
         start = image.take(4)
         bits = read_i32_le(image.data, start)
         if i64(bits) & FLOAT_SPECIAL == FLOAT_SPECIAL:
             image.offset = start
-            self._reader.read(image)  # says why it is no value
+            self._reader.read(image)  # raises the error
         write_i32_le(self._values, bits)
 
 
 @final
 class DoubleBuilder(FixedWidthBuilder):
-    """DOUBLE."""
+    """DOUBLE becomes double."""
 
     def __init__(self, kind: pa.DataType, reader: DoubleReader) -> None:
-        """Read what `reader` reads."""
+        """Use `reader` for the error of an invalid value."""
         super().__init__(kind)
         self._reader = reader
 
     def append(self, image: PayloadReader) -> None:
-        """Copy a value."""
+        """Copy 8 bytes; the reader raises for an infinity or NaN."""
         start = image.take(8)
         bits = read_i64_le(image.data, start)
         if bits >> _DOUBLE_FRACTION_BITS & _DOUBLE_SPECIAL == _DOUBLE_SPECIAL:
             image.offset = start
-            self._reader.read(image)  # says why it is no value
+            self._reader.read(image)  # raises the error
         write_i64_le(self._values, bits)
 
 
 @final
 class DecimalBuilder(FixedWidthBuilder):
-    """DECIMAL: a whole number of 128 or 256 bits, which counts the last of the decimals."""
+    """DECIMAL becomes an integer of 128 or 256 bits: the value times 10**scale."""
 
     def __init__(self, kind: pa.DataType, reader: DecimalReader) -> None:
-        """Read what `reader` reads."""
+        """Read numbers with `reader`, which knows the precision and scale."""
         super().__init__(kind)
         self._reader = reader
         self._width: i64 = kind.byte_width
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value."""
+        """Append the unscaled number in 16 or 32 bytes, little-endian."""
         self._reader.put_unscaled(image, self._values, self._width)

@@ -1,4 +1,4 @@
-"""The rows of one table become a record batch, by builders that its columns have each."""
+"""The rows of one table become a record batch, with one builder for each column."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
 
-# Bitmaps of columns that are remembered; with binlog_row_image=MINIMAL there may be many.
+# Bitmaps of columns that are cached; with binlog_row_image=MINIMAL there may be many.
 _LAYOUTS_MAX: Final = 64
 
 
@@ -44,10 +44,10 @@ class _Layout:
 
 @final
 class TableRows:
-    """Rows of one table with one definition, by column."""
+    """Rows of one table with one definition, stored by column."""
 
     def __init__(self, rows: RowsEvent, *, dates_as_text: bool) -> None:
-        """Expect rows like those of an event.
+        """Expect rows with the definition of an event's table map.
 
         Raises EventError for a column that Arrow has no type for, or that cannot be read,
         ConfigError for one with a name that every batch has.
@@ -55,10 +55,10 @@ class TableRows:
         table_map = rows.table_map
         self.database = table_map.schema
         self.name = table_map.table
-        self.count: i64 = 0  # of the images that are held
-        self.bytes: i64 = 0  # of the events that they are from
-        self.more = False  # whether the event at hand has rows that have not been read
-        self.seq: i64 = 0  # of the next row
+        self.count: i64 = 0  # images held
+        self.bytes: i64 = 0  # bytes of their events
+        self.more = False  # whether the current event has rows that have not been read
+        self.seq: i64 = 0  # number of the next row
         self._rows = rows
         self._table_map = table_map
         self._names = column_names(table_map)
@@ -73,7 +73,7 @@ class TableRows:
         self._after: _Layout | None = None
 
     def takes(self, table_map: TableMapEvent) -> bool:
-        """Return whether rows of this definition can be in the same batch."""
+        """Return whether rows with this definition fit into the same batch."""
         if table_map is self._table_map:
             return True
         if table_map.columns != self._table_map.columns:
@@ -82,9 +82,9 @@ class TableRows:
         return True
 
     def begin(self, event: Event, rows: RowsEvent, gtid: bytes | None, seq: i64) -> None:
-        """Expect the rows of an event, of which the first is the `seq`th of its transaction.
+        """Expect the rows of an event; its first row is number `seq` of the transaction.
 
-        Raises EventError where they cannot be read.
+        Raises EventError if no row can be read.
         """
         self._rows = rows
         self._change.begin(event, rows, gtid)
@@ -99,7 +99,7 @@ class TableRows:
         self.seq = seq
 
     def read(self, limit: i64) -> i64:
-        """Take rows of the event up to so many images, one row at least; return how many images.
+        """Read rows of the event: up to so many images, but at least one row; return the count.
 
         Raises EventError for a row that cannot be read, or a value that Arrow cannot hold.
         """
@@ -113,7 +113,7 @@ class TableRows:
         return self.count - first
 
     def batch(self) -> pa.RecordBatch:
-        """Return the rows, and forget them."""
+        """Return the rows as a batch, and drop them."""
         builders = [*self._change.builders, *self._columns]
         arrays = [builder.finish(self.count) for builder in builders]
         self.count = 0
@@ -172,7 +172,7 @@ class TableRows:
         self.seq += 1
 
     def _append(self, image: bytes, images: PayloadReader, layout: _Layout) -> None:
-        """Take the next image."""
+        """Read the next image."""
         row = self.count
         data = images.data
         number: i64 = -1  # of the columns that the image holds
@@ -191,7 +191,7 @@ class TableRows:
         self._end(image, layout)
 
     def _append_partial(self, images: PayloadReader, layout: _Layout, before: list[Value]) -> None:
-        """Take the next image, of a row that was `before`."""
+        """Read the next image, the after image of the row that was `before`."""
         data = images.data
         number: i64 = -1  # of the columns that the image holds
         try:
@@ -213,7 +213,7 @@ class TableRows:
         self._end(b"after", layout)
 
     def _end(self, image: bytes, layout: _Layout) -> None:
-        """End a row, of which the columns that the image holds have been taken."""
+        """End a row whose columns have all been read."""
         row = self.count
         for column in layout.absent:
             column.append_null(row)
@@ -221,7 +221,7 @@ class TableRows:
         self.count = row + 1
 
     def _unread(self, layout: _Layout, number: i64, error: DecodeError) -> EventError:
-        """Return what to raise for the column `number` of an image, or, below 0, for none."""
+        """Return the error for column `number` of an image; below 0, for no column."""
         if number < 0:
             return self._rows.unreadable(error)
         index = layout.indexes[number]
@@ -234,7 +234,7 @@ class TableRows:
 
 
 def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
-    """Take the document that the changes make of the one before them."""
+    """Append the document before with its changes applied."""
     assert isinstance(column, VariableWidthBuilder)
     document = with_diffs_applied(before, diffs)
     if not isinstance(document, str):

@@ -1,7 +1,7 @@
-"""Dates and times as rows have them become numbers of days and of microseconds.
+"""Dates and times of rows become numbers of days and of microseconds.
 
-Days count from 1970-01-01, as the calendar of today goes back to the year 1. What is no day in it,
-and yet stored by servers, as 0000-00-00, 2026-00-00 and 2026-02-30, has no number.
+Days count from 1970-01-01 in the proleptic Gregorian calendar, from the year 1 on. Servers also
+store dates that are not in it, such as 0000-00-00, 2026-00-00 and 2026-02-30; they have no number.
 
 `connector.binlog.columns.temporal` and `old_temporal` have the layout of the rows.
 
@@ -38,19 +38,19 @@ _TIME2_OFFSET: Final = 0x80_0000
 
 # ruff: noqa: PLR2004 - the numbers are those of the calendar
 
-# In place of a number, where there is none.
+# The result if there is no number.
 _NONE: Final = -(2**60)
 
 
 class _TemporalBuilder(FixedWidthBuilder):
     def __init__(self, kind: pa.DataType, reader: PrintedReader, digits: i64) -> None:
-        """Read what `reader` reads, with so many digits after the second."""
+        """Read values of `reader`, with that many digits after the second."""
         super().__init__(kind)
         self._reader = reader
         self._digits: i64 = digits
 
     def _refuse(self, image: PayloadReader, start: i64) -> None:
-        """Raise what there is to say of the value at `start`."""
+        """Raise the reader's error for the value at `start`, else NoArrowForm."""
         image.offset = start
         value = self._reader.read_text(image)
         raise NoArrowForm(log_arrow.NO_DATE, value=value)
@@ -58,10 +58,10 @@ class _TemporalBuilder(FixedWidthBuilder):
 
 @final
 class DateBuilder(_TemporalBuilder):
-    """DATE."""
+    """DATE becomes date32."""
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value in days."""
+        """Append the days since 1970-01-01, in 32 bits; NoArrowForm for a partial or zero date."""
         start = image.offset
         packed = image.read_uint24()
         days = _days(packed >> 9, packed >> 5 & 0xF, packed & 0x1F)
@@ -72,10 +72,10 @@ class DateBuilder(_TemporalBuilder):
 
 @final
 class Timestamp2Builder(_TemporalBuilder):
-    """TIMESTAMP."""
+    """TIMESTAMP becomes timestamp[us, UTC]."""
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value in microseconds."""
+        """Append the microseconds since 1970; NoArrowForm for the zero value."""
         start = image.offset
         seconds = image.read_big(4)
         fraction = _read_fraction(image, self._digits)
@@ -86,10 +86,10 @@ class Timestamp2Builder(_TemporalBuilder):
 
 @final
 class Datetime2Builder(_TemporalBuilder):
-    """DATETIME."""
+    """DATETIME becomes timestamp[us]."""
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value in microseconds."""
+        """Append the microseconds since 1970; NoArrowForm for a partial or zero date."""
         start = image.offset
         packed = image.read_big(5) - _DATETIME2_OFFSET
         seconds: i64 = _NONE
@@ -108,10 +108,10 @@ class Datetime2Builder(_TemporalBuilder):
 
 @final
 class Time2Builder(_TemporalBuilder):
-    """TIME."""
+    """TIME becomes duration[us]."""
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value in microseconds."""
+        """Append the microseconds, negative for a negative time."""
         start = image.offset
         length = (self._digits + 1) >> 1
         bits = length << 3
@@ -134,7 +134,7 @@ class TimestampBuilder(_TemporalBuilder):
     """TIMESTAMP as servers before 5.6 store it."""
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value in microseconds."""
+        """Append the microseconds since 1970; NoArrowForm for the zero value."""
         start = image.offset
         seconds = image.read_uint32()
         if seconds == 0:
@@ -147,7 +147,7 @@ class DatetimeBuilder(_TemporalBuilder):
     """DATETIME as servers before 5.6 store it."""
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value in microseconds."""
+        """Append the microseconds since 1970; NoArrowForm for a partial or zero date."""
         start = image.offset
         packed = image.read_int64()
         seconds: i64 = _NONE
@@ -166,7 +166,7 @@ class TimeBuilder(_TemporalBuilder):
     """TIME as servers before 5.6 store it."""
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value in microseconds."""
+        """Append the microseconds, negative for a negative time."""
         start = image.offset
         packed = image.read_int24()
         whole = packed if packed >= 0 else -packed
@@ -178,7 +178,7 @@ class TimeBuilder(_TemporalBuilder):
 
 
 def _days(year: i64, month: i64, day: i64) -> i64:
-    """Return the days from 1970-01-01, `_NONE` where the calendar has no such day."""
+    """Return the days from 1970-01-01, `_NONE` if the calendar has no such day."""
     if not (0 < year <= _YEAR_MAX and 0 < month <= _MONTH_MAX and day > 0):
         return _NONE
     if day > 28 and day > _days_of_month(year, month):
@@ -199,7 +199,7 @@ def _days_of_month(year: i64, month: i64) -> i64:
 
 
 def _seconds(days: i64, hour: i64, minute: i64, second: i64) -> i64:
-    """Return the seconds from 1970, `_NONE` where there is no such time."""
+    """Return the seconds from 1970, `_NONE` if there is no such date or time."""
     clock = _clock(hour, minute, second)
     if _NONE in (days, clock) or hour > _HOUR_MAX:
         return _NONE
@@ -207,21 +207,21 @@ def _seconds(days: i64, hour: i64, minute: i64, second: i64) -> i64:
 
 
 def _clock(hour: i64, minute: i64, second: i64) -> i64:
-    """Return a time in seconds, `_NONE` where there is no such one."""
+    """Return a time in seconds, `_NONE` if minutes or seconds are too large."""
     if minute > _SIXTIETH_MAX or second > _SIXTIETH_MAX:
         return _NONE
     return hour * 3600 + minute * 60 + second
 
 
 def _read_fraction(image: PayloadReader, digits: i64) -> i64:
-    """Read the fraction of a second in microseconds, `_NONE` for more than a second."""
+    """Read a fraction, return microseconds; `_NONE` if it is a second or more."""
     return _microseconds(image.read_big((digits + 1) >> 1), digits)
 
 
 def _microseconds(stored: i64, digits: i64) -> i64:
-    """Return a stored fraction in microseconds, `_NONE` for more than a second.
+    """Return a stored fraction in microseconds; `_NONE` if it is a second or more.
 
-    Of an odd number of digits the last one that is stored means nothing.
+    If the number of digits is odd, the last stored digit has no meaning.
     """
     if digits & 1:
         stored -= stored % 10

@@ -1,4 +1,4 @@
-"""Texts, bytes and labels as rows have them become values of any width; text is UTF-8."""
+"""Texts, bytes and labels of rows become Arrow values of variable width; text is UTF-8."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
 
 _ASCII_END: Final = 0x80
-# Bytes that are looked at together, and the highest bit of each, which is clear in ASCII; that of
-# the last one is the sign. Compiled, a constant of more than 62 bits would be an object.
+# Bytes that are tested together, and the highest bit of each, which is 0 in ASCII. The bit of
+# the last byte is the sign. Compiled, a constant of more than 62 bits would be an object.
 _WORD: Final = 8
 _HIGH_BITS: Final = 0x0080_8080_8080_8080
 _COMMA: Final = b","
@@ -37,13 +37,13 @@ class Utf8Builder(VariableWidthBuilder):
         self._prefix: i64 = prefix
 
     def append(self, image: PayloadReader) -> None:
-        """Copy a value."""
+        """Copy the bytes of the text; raise NoArrowForm if they are not UTF-8."""
         length = image.read_length(self._prefix)
         at = image.take(length)
         end = at + length
         data = image.data
         values = self._values
-        # ASCII, which most texts are, is copied as it is looked at.
+        # Most texts are ASCII: these bytes are copied while they are tested.
         while end - at >= _WORD:
             word = read_i64_le(data, at)
             if not _is_ascii(word):
@@ -59,16 +59,16 @@ class Utf8Builder(VariableWidthBuilder):
 
 @final
 class BytesBuilder(VariableWidthBuilder):
-    """BINARY, VARBINARY and BLOB, and texts whose character set the log does not tell."""
+    """BINARY, VARBINARY and BLOB, and texts without a character set in the log."""
 
     def __init__(self, kind: pa.DataType, prefix: i64, pad: i64) -> None:
-        """Read bytes whose length takes `prefix` bytes, with zeros up to `pad` of them."""
+        """Read bytes whose length takes `prefix` bytes, filled up with zeros to `pad` bytes."""
         super().__init__(kind)
         self._prefix: i64 = prefix
         self._pad: i64 = pad
 
     def append(self, image: PayloadReader) -> None:
-        """Copy a value."""
+        """Copy the bytes and append the zeros that the server stripped."""
         length = image.read_length(self._prefix)
         self._values.write(image.read_bytes(length))
         if length < self._pad:
@@ -78,16 +78,16 @@ class BytesBuilder(VariableWidthBuilder):
 
 @final
 class ConvertedBuilder(VariableWidthBuilder):
-    """Texts of other character sets, and what MariaDB has compressed."""
+    """Texts in other character sets, and compressed columns of MariaDB."""
 
     def __init__(self, kind: pa.DataType, reader: CharacterReader, *, binary: bool) -> None:
-        """Read what `reader` reads, which is bytes where the column is `binary`."""
+        """Read values with `reader`; they are bytes if the column is `binary`."""
         super().__init__(kind)
         self._reader = reader
         self._binary = binary
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value."""
+        """Append the value that the reader decodes, as UTF-8 or as bytes."""
         value = self._reader.read_bytes(image)
         if not self._binary:
             text = self._reader.text_of(value)
@@ -99,31 +99,31 @@ class ConvertedBuilder(VariableWidthBuilder):
 
 @final
 class PrintedBuilder(VariableWidthBuilder):
-    """What the server prints: JSON documents, and dates that were asked for as text."""
+    """Values as the server prints them: JSON documents, and dates requested as text."""
 
     def __init__(self, kind: pa.DataType, reader: PrintedReader) -> None:
-        """Write what `reader` writes."""
+        """Print values with `reader`."""
         super().__init__(kind)
         self._reader = reader
 
     def append(self, image: PayloadReader) -> None:
-        """Write a value."""
+        """Append the printed text as UTF-8."""
         self._reader.put(image, self._values)
         self.end_value()
 
 
 @final
 class EnumBuilder(VariableWidthBuilder):
-    """ENUM, by the labels that the log has."""
+    """ENUM with labels in the log."""
 
     def __init__(self, kind: pa.DataType, reader: EnumReader) -> None:
-        """Read what `reader` reads."""
+        """Read indexes with `reader`."""
         super().__init__(kind)
         self._reader = reader
         self._labels = [label.encode() for label in reader.labels]
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value."""
+        """Append the label; NoArrowForm for an index without one."""
         index = self._reader.read_index(image)
         if index >= len(self._labels):
             raise NoArrowForm(log_arrow.NO_LABEL, value=index)
@@ -132,17 +132,17 @@ class EnumBuilder(VariableWidthBuilder):
 
 @final
 class SetBuilder(VariableWidthBuilder):
-    """SET, by the labels that the log has."""
+    """SET with labels in the log."""
 
     def __init__(self, kind: pa.DataType, reader: SetReader, length: i64) -> None:
-        """Read what `reader` reads, which takes `length` bytes."""
+        """Read masks of `length` bytes with `reader`."""
         super().__init__(kind)
         self._reader = reader
         self._length: i64 = length
         self._labels = [label.encode() for label in reader.labels or []]
 
     def append(self, image: PayloadReader) -> None:
-        """Read a value."""
+        """Append the labels with commas between them; the reader raises for an unknown bit."""
         start = image.take(self._length)
         values = self._values
         labels = self._labels
@@ -153,7 +153,7 @@ class SetBuilder(VariableWidthBuilder):
             if byte >> (bit & 7) & 1:
                 if bit >= len(labels):
                     image.offset = start
-                    self._reader.read(image)  # says why it is no value
+                    self._reader.read(image)  # raises the error
                 if not first:
                     values.write(_COMMA)
                 values.write(labels[bit])

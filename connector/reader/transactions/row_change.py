@@ -1,4 +1,4 @@
-"""A changed row of a table, by the names of its columns."""
+"""A changed row of a table, with its column names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Image = dict[str, "Value"]
 @final
 @dataclass(slots=True, init=False)
 class RowChange:
-    """One row before and after; columns that an image leaves out are not in it.
+    """One row before and after the change; columns that an image leaves out are missing.
 
     An insert has no `before`, a delete no `after`.
     """
@@ -69,9 +69,9 @@ class RowChange:
 def column_names(
     table_map: TableMapEvent, schemas: Mapping[str, Sequence[str]] | None = None
 ) -> list[str]:
-    """Return the names of a table's columns: the log's, else those of `schemas`, else @1, @2, ….
+    """Return a table's column names: from the log, else from `schemas`, else @1, @2, ….
 
-    Raises ConfigError where `schemas` names another number of columns.
+    Raises ConfigError if `schemas` has a different number of columns.
     """
     columns = table_map.columns
     table = f"{table_map.schema}.{table_map.table}"

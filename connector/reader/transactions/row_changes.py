@@ -34,17 +34,17 @@ _DELETE: Final = "delete"
 
 @final
 class RowChanges:
-    """Reads the changed rows of one transaction after the other."""
+    """Reads the changed rows of transactions, one after the other."""
 
     def __init__(self, schemas: Mapping[str, Sequence[str]] | None) -> None:
-        """Name columns that the log does not name by `schemas`."""
+        """Take column names that the log lacks from `schemas`."""
         self._schemas = schemas
         self._transaction: TransactionEvents | None = None
         self._seq: i64 = 0
-        # Of the table whose rows came last; most rows are of the same as those before them.
+        # The table of the last rows, because the next rows mostly have the same table.
         self._table_map: TableMapEvent | None = None
         self._names: list[str] = []
-        # Of the event whose rows come now.
+        # The state of the current event.
         self._event: Event | None = None
         self._rows: RowsEvent | None = None
         self._op = ""
@@ -54,20 +54,20 @@ class RowChanges:
         self._images: PayloadReader | None = None
         self._before: list[int] | None = None  # indexes of the columns that the images hold
         self._after: list[int] | None = None
-        self._lone = False  # there is one row, whose images take no bytes
+        self._lone = False  # there is one row, and its images take no bytes
         self._partial_rows: Iterator[Row] | None = None
 
     def begin(self, transaction: TransactionEvents) -> None:
-        """Go on with the rows of `transaction`, the latest one."""
+        """Continue with the rows of `transaction`, the latest one."""
         self._transaction = transaction
         self._seq = 0
         self._images = None
         self._partial_rows = None
 
     def next_change(self) -> RowChange | None:
-        """Return the next changed row, None behind the last one of the transaction.
+        """Return the next changed row, None after the last one of the transaction.
 
-        Raises EventError for a row that cannot be read, ConfigError where `schemas` does not fit.
+        Raises EventError for a row that cannot be read, ConfigError if `schemas` does not fit.
         """
         while True:
             images = self._images
@@ -84,7 +84,7 @@ class RowChanges:
                 return None
 
     def _open_next(self) -> bool:
-        """Turn to the next event that changes rows; return whether there is one."""
+        """Open the next event that changes rows; return whether there is one."""
         transaction = self._transaction
         assert transaction is not None
         event = transaction.next_event()
@@ -166,7 +166,7 @@ class RowChanges:
         )
 
     def _image_of(self, values: list[Value] | None) -> Image | None:
-        """Return the row by the names of its columns, without those that are absent."""
+        """Return the row as a dict by column names, without absent columns."""
         if values is None:
             return None
         cells = zip(self._names, values, strict=True)
@@ -174,7 +174,7 @@ class RowChanges:
 
 
 def rows_changed_by(event: Event) -> RowsEvent | None:
-    """Return what changes the rows, None of an event that changes none."""
+    """Return the rows of an event that changes rows, else None."""
     rows = rows_of(event.body)
     return None if rows is None or rows.is_dummy else rows
 

@@ -1,13 +1,13 @@
-"""The events of a log become its transactions, of which nothing is kept in memory.
+"""The events of a log become its transactions; no event stays in memory.
 
 ::
 
     events   GTID │ BEGIN │ table map │ rows │ … │ XID   GTID │ …
              └─────────────── Transaction ──────────┘   └ …
 
-All of them read from the same iterator: a transaction that is asked for passes over what has not
-been read of the one before. Unlike what is published, nothing is refused here: a transaction is
-also a group that was rolled back, or is prepared alone.
+All transactions read from the same iterator: the next one skips the unread events of the one
+before. Unlike the pipeline, this module refuses nothing: groups that were rolled back, or only
+prepared, are transactions, too.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @final
 class Transaction(TransactionEvents):
-    """What the source committed as one; its events can be read once, while it is the latest."""
+    """A transaction of the source; its events can be read once, while it is the latest one."""
 
     def rows_events(self) -> Iterator[tuple[Event, RowsEvent]]:
-        """Iterate over its events that change rows, and what each of them changes."""
+        """Iterate over its events that change rows, each with its rows."""
         while (event := self.next_event()) is not None:
             rows = rows_changed_by(event)
             if rows is not None:
@@ -41,8 +41,8 @@ class Transaction(TransactionEvents):
     ) -> Iterator[RowChange]:
         """Iterate over its changed rows; `schemas` as in `BinlogReader.row_changes`.
 
-        Of a partial update of JSON documents there is the whole document, or, where the log has
-        too little of it, what changes it.
+        A partial update of a JSON document gives the whole document, or its changes if the log
+        lacks the document before.
         """
         changes = RowChanges(schemas)
         changes.begin(self)
@@ -51,7 +51,7 @@ class Transaction(TransactionEvents):
 
 
 def transactions_of(events: Iterable[Event]) -> Iterator[Transaction]:
-    """Yield the transactions that `events` make; each is read before the next one is yielded."""
+    """Yield the transactions of `events`; each is read before the next one is yielded."""
     cursor = EventCursor(events)
     while (opened := cursor.next_span()) is not None:
         transaction = Transaction(cursor, *opened)

@@ -1,4 +1,4 @@
-"""The events of one transaction after the other, of which nothing is kept in memory."""
+"""The events of one transaction after the other; no event stays in memory."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ if TYPE_CHECKING:
 
 
 class TransactionEvents:
-    """The events of a transaction, which can be read once, while it is the latest."""
+    """The events of a transaction, which can be read once, while it is the latest one."""
 
     def __init__(self, cursor: EventCursor, span: TransactionSpan, opening: Event) -> None:
-        """Take the events of `span` from `cursor`, behind the first one, `opening`."""
+        """Take the events of `span` from `cursor`, after the first one, `opening`."""
         self._cursor = cursor
         self._span = span
         self._opening: Event | None = opening
-        # The second one is read ahead: behind the GTID, it is the one that names the session.
+        # The second event is read ahead: after the GTID, it names the session.
         second = cursor.next_in(span)
         self._second = second
         self._latest = True
-        self._passed_over = False  # what was not read of it
+        self._passed_over = False  # events that were skipped unread
         self._seconds = opening.header.timestamp
-        self.server_id = opening.header.server_id  # of the server that committed first
-        # Of the session; None where the log does not tell.
+        self.server_id = opening.header.server_id  # time of the commit on the first server
+        # The session; None if the log does not name it.
         self.thread_id = _thread_id(opening)
         if self.thread_id is None and second is not None:
             self.thread_id = _thread_id(second)
-        # Whether its last event has been read. Where the log ends before it, that never is so.
+        # Whether its last event has been read; never true if the log ends before it.
         self.ended = cursor.ended is span
 
     @property
     def timestamp(self) -> datetime:
-        """When its first statement began, or it was committed, as the server has it; in UTC."""
+        """Time of its first statement, or of its commit, as logged by the server; in UTC."""
         return datetime.fromtimestamp(self._seconds, UTC)
 
     @property
     def gtid(self) -> Gtid | MariadbGtid | None:
-        """Its name; None on a server without GTIDs."""
+        """Its GTID; None on a server without GTIDs."""
         return self._span.gtid
 
     @property
     def file(self) -> str:
-        """The file that it is in."""
+        """The name of its file."""
         return self._span.file
 
     @property
@@ -63,19 +63,19 @@ class TransactionEvents:
 
     @property
     def next_position(self) -> int:
-        """Where the last event ends that was read of it; once it has `ended`, where it does."""
+        """End of its last event that was read; its own end once `ended` is true."""
         return self._span.next_position
 
     def events(self) -> Iterator[Event]:
-        """Iterate over its events; those of a compressed one come in place of their payload.
+        """Iterate over its events; a payload is replaced by its inner events.
 
-        Raises ConfigError for events that were passed over.
+        Raises ConfigError if its events were skipped.
         """
         while (event := self.next_event()) is not None:
             yield event
 
     def next_event(self) -> Event | None:
-        """Return the next of its `events`, None behind the last one; errors as there."""
+        """Return the next of its `events`, None after the last one; errors as there."""
         event = self._opening
         if event is not None:
             self._opening = None
@@ -90,7 +90,7 @@ class TransactionEvents:
         return event
 
     def pass_over(self) -> None:
-        """Go on to the next one, without what was not read of this one."""
+        """Skip the unread events of this transaction."""
         while self._next() is not None:
             self._passed_over = True
         self._latest = False
@@ -107,14 +107,14 @@ class TransactionEvents:
 
 @final
 class EventCursor:
-    """Goes once over the events, of which each belongs to one transaction or to none."""
+    """Goes over the events once; each belongs to one transaction or to none."""
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self.ended: TransactionSpan | None = None  # the latest one that has
+        self.ended: TransactionSpan | None = None  # the latest transaction
         self._events = iter(events)
-        self._unpacked: Iterator[Event] | None = None  # of a compressed transaction
+        self._unpacked: Iterator[Event] | None = None  # inner events of a compressed transaction
         self._bounds = TransactionBounds()
-        self._ahead: Event | None = None  # read already, of the next span
+        self._ahead: Event | None = None  # first event of the next span, read ahead
 
     def next_span(self) -> tuple[TransactionSpan, Event] | None:
         """Return the next transaction and its first event, None at the end of the log."""
@@ -128,13 +128,13 @@ class EventCursor:
         return None
 
     def next_in(self, span: TransactionSpan) -> Event | None:
-        """Return the next event of the latest transaction, None behind its last one."""
+        """Return the next event of the latest transaction, None after its last one."""
         if self.ended is span or self._ahead is not None:
             return None
         event = self._receive()
         if self._bounds.span is span:
             return event
-        # It has no end, and another one begins.
+        # This transaction has no end: another one begins.
         self._ahead = event
         return None
 
