@@ -1,5 +1,6 @@
 """What can go wrong: kinds of errors, and a catalogue of codes with the templates of texts."""
 
+from connector.errors.fields import fields
 from connector.errors.kinds import (
     ConfigError,
     ConnectorError,
@@ -44,4 +45,5 @@ __all__ = [
     "TransientError",
     "TruncatedPayload",
     "UnsupportedChange",
+    "fields",
 ]

@@ -18,6 +18,9 @@ In a template a name in braces is a fact, which the call site gives: `{place}`. 
 a setting: `{source.user}`. A reader that was given a URL has no settings, so `words.py` says it in
 the words of a URL. `{problems:lines}` puts each member of a fact on its own line; other facts of
 many members are joined by commas.
+
+A frame says where another error happened: `table erp.orders, {why}`. The code that is shown is that
+of `why`, the error inside of the frame.
 """
 
 from __future__ import annotations
@@ -48,7 +51,8 @@ class ErrorCode:
     `what` says where and what, `fix` what to do; `fix` is empty if nothing has to be done. `cause`
     is the longer explanation that `binlog-connector explain` prints: why this happens. `example`
     has a value for each fact of both templates. `url_fix` takes the place of `fix` if the advice
-    is another one for a reader that was given a URL.
+    is another one for a reader that was given a URL. A `frame` only adds where, and its own code is
+    never shown.
     """
 
     code: str
@@ -58,6 +62,7 @@ class ErrorCode:
     cause: str = field(kw_only=True)
     example: Mapping[str, object] = field(kw_only=True, default_factory=dict)
     url_fix: str | None = field(kw_only=True, default=None)
+    frame: bool = field(kw_only=True, default=False)
 
     @property
     def facts(self) -> frozenset[str]:

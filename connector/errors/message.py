@@ -33,6 +33,12 @@ class Message:
         self.words = words
 
     @property
+    def shown_code(self) -> ErrorCode:
+        """The code; of a frame, that of the error inside of it."""
+        inside = self._nested(self.facts["why"]) if self.code.frame else None
+        return self.code if inside is None else inside.shown_code
+
+    @property
     def what(self) -> str:
         """Where, and what."""
         return self._filled(self.code.what)
@@ -51,7 +57,7 @@ class Message:
 
     def __str__(self) -> str:
         """Return the text with its code before it."""
-        return f"[{self.code}] {self.text}"
+        return f"[{self.shown_code}] {self.text}"
 
     def _filled(self, template: str) -> str:
         parts = []

@@ -8,7 +8,7 @@ every key with its default and when to change it; `binlog-connector config` prin
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, settings_values
 from connector.settings.values import (
     ListenAddress,
     PipelineName,
@@ -32,18 +32,21 @@ from connector.settings.values import (
     StartPlace,
     TablePattern,
     TopicPrefix,
+    WrongValue,
 )
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 ENVIRONMENT_PREFIX = "BINLOG_CONNECTOR_"
 NESTED = "__"
 
 
-def _read_secret(key: str, path: Path) -> str:
+def _read_secret(path: Path, code: ErrorCode) -> str:
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except OSError as error:
-        reason = f"{key} {path}: {error.strerror}: name a file that this user may read"
-        raise ConfigError(reason) from error
+        raise ConfigError(code, path=path, why=error.strerror) from error
 
 
 class Section(BaseModel):
@@ -84,8 +87,7 @@ class SourceSettings(Section):
     @model_validator(mode="after")
     def _one_password(self) -> SourceSettings:
         if self.password_file is not None and self.password.get_secret_value():
-            reason = "give either password or password_file, not both"
-            raise ValueError(reason)
+            raise WrongValue(settings_values.TWO_PASSWORDS)
         return self
 
     def read_password(self) -> str:
@@ -95,7 +97,7 @@ class SourceSettings(Section):
         """
         if self.password_file is None:
             return self.password.get_secret_value()
-        return _read_secret("source.password_file", self.password_file)
+        return _read_secret(self.password_file, settings_values.PASSWORD_FILE)
 
 
 class KafkaSettings(Section):
@@ -123,18 +125,14 @@ class KafkaSettings(Section):
     @model_validator(mode="after")
     def _whole_login(self) -> KafkaSettings:
         if self.sasl_password is not None and self.sasl_password_file is not None:
-            reason = "give either sasl_password or sasl_password_file, not both"
-            raise ValueError(reason)
+            raise WrongValue(settings_values.TWO_SASL_PASSWORDS)
         if self.security_protocol.startswith("SASL") and not (
             self.sasl_mechanism
             and self.sasl_username
             and not (self.sasl_password is None and self.sasl_password_file is None)
         ):
-            reason = (
-                f"security_protocol {self.security_protocol} takes sasl_mechanism, sasl_username, "
-                "and sasl_password or sasl_password_file"
-            )
-            raise ValueError(reason)
+            protocol = self.security_protocol
+            raise WrongValue(settings_values.LOGIN_NOT_WHOLE, protocol=protocol)
         return self
 
     def read_sasl_password(self) -> str | None:
@@ -143,7 +141,7 @@ class KafkaSettings(Section):
         Raises ConfigError when the file cannot be read.
         """
         if self.sasl_password_file is not None:
-            return _read_secret("kafka.sasl_password_file", self.sasl_password_file)
+            return _read_secret(self.sasl_password_file, settings_values.SASL_PASSWORD_FILE)
         return None if self.sasl_password is None else self.sasl_password.get_secret_value()
 
 

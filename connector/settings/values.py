@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
-from connector.settings.nearest import did_you_mean, nearest
+from connector.errors import settings_values
+from connector.errors.message import Message
+from connector.settings.nearest import nearest
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 _PORT_MAX = 65535
+
+
+class WrongValue(ValueError):
+    """The value of a setting is wrong: what the validators of pydantic may raise."""
+
+    def __init__(self, code: ErrorCode, /, **facts: object) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        self.message = Message(code, facts)
+        super().__init__(self.message.text)
 
 
 def _with_possible_port(address: str) -> str:
     _, colon, port = address.rpartition(":")
     if colon and port.isdigit() and not 1 <= int(port) <= _PORT_MAX:
-        reason = f"a port is a number from 1 to {_PORT_MAX}"
-        raise ValueError(reason)
+        raise WrongValue(settings_values.PORT, last=_PORT_MAX)
     return address
 
 
-def _matching(pattern: str, wanted: str) -> AfterValidator:
+def _matching(pattern: str, wanted: ErrorCode) -> AfterValidator:
     """Return a check whose error says in words what is `wanted`, and not the pattern."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
-            raise ValueError(wanted)
+            raise WrongValue(wanted)
         return value
 
     return AfterValidator(check)
@@ -34,9 +47,9 @@ def _matching(pattern: str, wanted: str) -> AfterValidator:
 def _as_table_pattern(value: str) -> str:
     database, _, table = value.partition(".")
     if not (database and table):
-        meant = did_you_mean(None if "." in value or not value else f'"{value}.*"')
-        reason = f'"{value}" does not name a table: write DATABASE.TABLE, * for any name{meant}'
-        raise ValueError(reason)
+        if value and "." not in value:
+            raise WrongValue(settings_values.TABLE_PATTERN_MEANT, value=value, meant=f"{value}.*")
+        raise WrongValue(settings_values.TABLE_PATTERN, value=value)
     return value
 
 
@@ -44,23 +57,19 @@ def _as_start(value: str) -> str:
     if not re.fullmatch(_START, value, re.DOTALL):
         word, colon, rest = value.partition(":")
         if word in _START_FORMS:
-            reason = f'"{value}" is not {_START_FORMS[word]}'
-            raise ValueError(reason)
+            raise WrongValue(_START_FORMS[word], value=value)
         meant = nearest(word, [*_START_WORDS, *_START_FORMS])
-        hint = did_you_mean(None if meant is None else f'"{meant}{colon}{rest}"')
-        reason = (
-            f'"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or '
-            f"timestamp:TIME{hint}"
-        )
-        raise ValueError(reason)
+        if meant is None:
+            raise WrongValue(settings_values.START, value=value)
+        raise WrongValue(settings_values.START_MEANT, value=value, meant=f"{meant}{colon}{rest}")
     return value
 
 
 _START_WORDS = ("snapshot", "earliest", "latest")
 _START_FORMS = {
-    "gtid": "gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or gtid:0-1-77",
-    "position": "position:FILE:POS, such as position:binlog.000042:4",
-    "timestamp": "timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z",
+    "gtid": settings_values.START_GTID,
+    "position": settings_values.START_POSITION,
+    "timestamp": settings_values.START_TIMESTAMP,
 }
 _START = (
     r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+"
@@ -74,7 +83,7 @@ ServerAddress = Annotated[
     str,
     _matching(
         r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?",
-        "give HOST or HOST:PORT, an IPv6 address in brackets",
+        settings_values.ADDRESS,
     ),
     AfterValidator(_with_possible_port),
 ]
@@ -82,12 +91,8 @@ ListenAddress = Annotated[
     str,
     _matching(
         r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}",
-        "give HOST:PORT to listen on, such as 127.0.0.1:9400",
+        settings_values.LISTEN_ADDRESS,
     ),
 ]
-PipelineName = Annotated[
-    str, _matching(r"[A-Za-z0-9._-]+", "a name has ASCII letters, digits, dots, _ and - alone")
-]
-TopicPrefix = Annotated[
-    str, _matching(r"[A-Za-z0-9_-]+", "a prefix has ASCII letters, digits, _ and - alone")
-]
+PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", settings_values.PIPELINE_NAME)]
+TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", settings_values.TOPIC_PREFIX)]

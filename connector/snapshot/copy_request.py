@@ -10,7 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.changes.table_filter import TableFilter
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.errors import ConfigError, SourceRefused, SourceUnavailable, source_tables
 from connector.sink.commands import write_command
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
@@ -204,11 +204,12 @@ def _require_readable(session: SelectSession, database: str, table: str, where: 
     except SourceRefused as error:
         if error.number not in (1142, 1143):  # SELECT denied on a table, on a column
             raise
-        reason = (
-            f"{session.place}: table {database}.{table}: the account may not read it: "
-            f"GRANT SELECT ON {name} TO the account of source.user"
-        )
-        raise SourceRefused(reason) from error
+        raise SourceRefused(
+            source_tables.NOT_READABLE,
+            place=session.place,
+            table=f"{database}.{table}",
+            quoted=name,
+        ) from error
     if not where:
         return
     try:
@@ -218,8 +219,11 @@ def _require_readable(session: SelectSession, database: str, table: str, where: 
         reason = f"{database}.{table}: --where: {error}"
         raise ConfigError(reason) from error
     except SourceRefused as error:
-        said = str(error).partition(": error ")[2].rpartition(": ")[0]
-        if not said:
+        if not error.number:
             raise
-        reason = f"{database}.{table}: --where is not taken by the server: error {said}: correct it"
-        raise SourceRefused(reason) from error
+        raise SourceRefused(
+            source_tables.CONDITION_REFUSED,
+            table=f"{database}.{table}",
+            number=error.number,
+            said=error.message.facts["said"],
+        ) from error
