@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from connector.errors.message import Message
 from tests.errors.causes_of_kafka import KAFKA
 from tests.errors.causes_of_logs import LOGS
 from tests.errors.causes_of_settings import SETTINGS
 from tests.errors.causes_of_starts import STARTS
 from tests.errors.causes_of_tables import TABLES
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 GROUPS = (*SETTINGS, *STARTS, *LOGS, *TABLES, *KAFKA)
 CAUSES = {cause.key: cause for group in GROUPS for cause in group.causes}
@@ -20,3 +26,13 @@ def text(key: str, /, **values: object) -> str:
 def says(said: str, key: str, /, **values: object) -> bool:
     """Return whether the text of a cause was said; `values` are those that are known."""
     return CAUSES[key].pattern(**values).fullmatch(said) is not None
+
+
+def text_of(code: ErrorCode, /, **facts: object) -> str:
+    """Return the text of a code, without the code."""
+    return Message(code, facts).text
+
+
+def shown(code: ErrorCode, /, **facts: object) -> str:
+    """Return what a program shows of an error: `str(error)`."""
+    return text_of(code, **facts)

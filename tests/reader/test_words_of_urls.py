@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from connector.reader.words_of_urls import words_of_urls
 
 from connector.errors import ProtocolError, SourceRefused, SourceUnavailable
-from connector.reader.words_of_urls import words_of_urls
 from tests.errors.cause import End
 from tests.errors.texts import CAUSES, GROUPS, text
 
