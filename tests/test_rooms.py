@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "connector"
-LOOSE = {"__init__.py", "__main__.py", "compiled.py", "contract.py", "errors.py"}
+LOOSE = {"__init__.py", "__main__.py", "compiled.py", "contract.py"}
 # An event holds its body, and the body of this one holds events: one type that names itself.
 RECURSIVE = ("connector.binlog.events.transaction_payload", "connector.binlog.event")
 

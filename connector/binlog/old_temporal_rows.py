@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.row_plan import describe
 from connector.errors import DecodeError
 
@@ -24,34 +23,33 @@ if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
     from connector.codec.payload import PayloadReader
 
-_OLD = (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
-
 
 def misfit(rows: RowsEvent) -> str | None:
     """Return why the rows of an event of MariaDB cannot be read; None where they can be.
 
-    Of a table without such columns, and of rows that are refused already, it is always None.
+    Of rows without such columns, and of those that are refused already, it is always None.
     """
-    columns = rows.table_map.columns
-    old = [place for place, column in enumerate(columns) if column.type_code in _OLD]
-    if not old or rows.refused is not None:
-        return None
     try:
         plan = rows.plan
     except DecodeError:
         return None  # the plan says why
+    if not plan.old_temporal:
+        return None
     images = [
         plan.places(present)
         for present in (rows.before_columns_present, rows.after_columns_present)
         if present is not None
     ]
+    if not any(place in plan.old_temporal for places in images for place in places):
+        return None
     image = rows.images()
     try:
         while image.offset < image.end:
             for places in images:
-                _require_fit(plan, image, places, old)
+                _require_fit(plan, image, places)
     except DecodeError:
-        names = " or ".join(describe(columns[place], place) for place in old)
+        columns = rows.table_map.columns
+        names = " or ".join(describe(columns[place], place) for place in plan.old_temporal)
         return (
             f"{names} has digits after the second in MariaDB's old format "
             "(mysql56_temporal_format=OFF), and the log does not tell how many: rebuild the table "
@@ -61,7 +59,7 @@ def misfit(rows: RowsEvent) -> str | None:
     return None
 
 
-def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int], old: list[int]) -> None:
+def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int]) -> None:
     """Move behind one row image; raise DecodeError where its bytes cannot be one."""
     count: i64 = len(places)
     nulls = image.take((count + 7) >> 3)
@@ -76,7 +74,7 @@ def _require_fit(plan: RowPlan, image: PayloadReader, places: list[int], old: li
         bits: i64 = image.data[nulls + (number >> 3)]
         if bits >> (number & 7) & 1:
             continue
-        if place in old:
+        if place in plan.old_temporal:
             plan.readers[place].read(image)
         else:
             plan.readers[place].skip(image)

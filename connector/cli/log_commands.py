@@ -28,12 +28,6 @@ EXIT_REFUSED = 4  # no binlog, encrypted, or a storage format that is not read
 EXIT_INTERRUPTED = 130  # by Ctrl-C
 EXIT_NOBODY_READS = 141  # what was to read the output has ended, as `head` does
 
-EXIT_CODES = (
-    "Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a file "
-    "ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or a storage "
-    "format that is not read."
-)
-
 
 def exit_code_of(error: ConnectorError) -> int:
     """Return how a command ends that met `error`."""

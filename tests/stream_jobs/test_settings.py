@@ -109,14 +109,14 @@ def test_a_wrong_key_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert caught.value.text == message.format(path=path)
+    assert str(caught.value) == message.format(path=path)
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     path = tmp_path / "missing.toml"
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert caught.value.text == f"{path}: cannot read the configuration: No such file or directory"
+    assert str(caught.value) == f"{path}: cannot read the configuration: No such file or directory"
 
 
 def test_a_mistyped_environment_variable_is_named(
@@ -125,7 +125,7 @@ def test_a_mistyped_environment_variable_is_named(
     monkeypatch.setenv("STREAM_JOB_MIRROR__PATHS", "/elsewhere")
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, MINIMAL))
-    assert caught.value.text == (
+    assert str(caught.value) == (
         "environment variable STREAM_JOB_MIRROR__PATHS: there is no key mirror.paths; "
         "`binlog-connector config stream_job.toml` lists the keys"
     )

@@ -80,11 +80,14 @@ _READERS: dict[int, Callable[[Column], ColumnReader]] = {
 }
 
 
+_OLD_TEMPORAL = (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
+
+
 @final
 class RowPlan:
     """Reads row images of one table; each column's reader is chosen once."""
 
-    __slots__ = ("_columns", "_json_places", "_steps", "readers")
+    __slots__ = ("_columns", "_json_places", "_steps", "old_temporal", "readers")
 
     def __init__(self, columns: list[Column]) -> None:
         """Choose the readers of `columns`.
@@ -95,6 +98,10 @@ class RowPlan:
         self.readers = [_reader(column, place) for place, column in enumerate(columns)]
         self._json_places = [
             place for place, column in enumerate(columns) if column.real_type == ColumnType.JSON
+        ]
+        # The places of TIME, DATETIME and TIMESTAMP in the format before 5.6.
+        self.old_temporal = [
+            place for place, column in enumerate(columns) if column.type_code in _OLD_TEMPORAL
         ]
         # By bitmap: statements of one table mostly write the same columns.
         self._steps: dict[bytes, list[int]] = {}

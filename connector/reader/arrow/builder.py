@@ -22,7 +22,8 @@ import pyarrow as pa
 from librt.strings import BytesWriter, read_i64_le, write_i32_le, write_i64_le
 from mypy_extensions import i32, i64, mypyc_attr, u8
 
-from connector.errors import DecodeError
+# mypyc asks the module that a base class is from.
+from connector.errors.kinds import DecodeError
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
