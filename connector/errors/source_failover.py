@@ -50,7 +50,6 @@ NONE = ErrorCode(
     "S403",
     "source: no server of {source.host} and {source.failover_hosts} can go on with the stream:"
     "{problems:lines}",
-    "follow the advice for one of them",
     cause=(
         "Each server of the configuration was asked, and each has its own line with its own "
         "advice. None of them will ever have what comes next."

@@ -19,14 +19,17 @@ def _setting(code: str, name: str, value: str, wanted: str, fix: str, cause: str
 NOT_SET_UP = ErrorCode(
     "S601",
     "{place}: the server cannot be followed as it is set up:{problems:lines}",
-    "change that on the server, or in the configuration",
     cause=(
         "Settings or grants that the pipeline cannot do without are missing. Each has its own line "
         "with its own advice; `binlog-connector check` shows those that are good, too."
     ),
     example={
         "place": "source db1:3306",
-        "problems": ("binlog_format is STATEMENT, wanted ROW; SET PERSIST binlog_format = 'ROW'",),
+        "problems": (
+            "binlog_format is STATEMENT, wanted ROW; SET PERSIST binlog_format = 'ROW'",
+            "grant REPLICATION SLAVE is missing, wanted granted; GRANT REPLICATION SLAVE ON *.* TO "
+            "'cdc'@'%'",
+        ),
     },
 )
 STATEMENT_AND_FILE = ErrorCode(

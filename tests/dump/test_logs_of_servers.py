@@ -129,7 +129,7 @@ def test_a_log_to_read_has_to_be_named(command: str) -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (
         1,
         "",
-        "error: name a file, - for standard input, or a server with --source\n",
+        "error; name a file, - for standard input, or a server with --source\n",
     )
 
 
@@ -144,7 +144,7 @@ def test_a_server_that_does_not_answer_ends_with_1(shop: Shop) -> None:
     done = dump("--format", "json", "--source", "mysql://root:secret@127.0.0.1:1", shop.first.name)
     assert (done.code, done.output) == (1, "")
     assert done.errors == (
-        "error: source 127.0.0.1:1: cannot connect: Connection refused: check that the server "
+        "error: source 127.0.0.1:1: cannot connect: Connection refused; check that the server "
         "runs, the URL's host, its port and firewalls\n"
     )
     assert "secret" not in done.errors

@@ -35,19 +35,6 @@ STREAM = Group(
     "The connection of the stream, and of copies",
     "A stream that breaks is opened anew, from committed progress.",
     (
-        _broken("stream.closed", "the server closed the connection"),
-        _broken("stream.broke", "the connection broke: {why}"),
-        _broken("stream.ended", "the server ended the dump"),
-        _broken("stream.closed_here", "the stream was closed here"),
-        _broken("session.closed", "the connection was closed"),
-        _broken("session.closed_here", "the session was closed here"),
-        Cause(
-            "stream.silent",
-            "{place}: silent for {silent} seconds, although heartbeats were to come 3 times in "
-            "source.read_timeout_seconds ({timeout}): the server or the network is gone",
-            "",
-            End.RETRIED,
-        ),
         _broken(
             "stream.dead",
             "silent for {silent} seconds, although it answers another session: the connection is "
@@ -58,13 +45,6 @@ STREAM = Group(
             "{place}: silent for {silent} seconds: no heartbeat comes",
             "",
             End.LOGGED,
-        ),
-        Cause(
-            "session.silent",
-            "{place}: no answer to a query in {timeout} seconds: the server or the network is "
-            "gone, or the query is slow",
-            ": look at SHOW PROCESSLIST, and at source.read_timeout_seconds",
-            End.RETRIED,
         ),
         Cause("stream.packet", "{place}: the replication stream has {what}", _GARBLED),
         Cause("session.packet", "{place}: the answer to a query has {what}", _GARBLED),

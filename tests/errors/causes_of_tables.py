@@ -79,28 +79,6 @@ ROWS = Group(
             f"{_FULL} behind the rows that were logged without names: {_START}; or exclude the "
             "table",
         ),
-        Cause(
-            "schema.gone",
-            "source {address}: table {table} has rows at {event}, but does not exist, and the log "
-            "up to {end} has no statement that drops it",
-            ": exclude the table",
-        ),
-        Cause(
-            "schema.labels",
-            "{place}: table {table}: the log does not name the labels of column {column}, and the "
-            "server shows some characters of them as `?`",
-            ": SET GLOBAL binlog_row_metadata=FULL, or exclude the table",
-        ),
-        Cause(
-            "schema.unseen",
-            "{place}: table {table} does not exist, or the account may not read it",
-            ": GRANT SELECT ON {database}.* TO the account of source.user",
-        ),
-        Cause(
-            "schema.view",
-            "{place}: {table} is a view, whose rows are not in the log",
-            ": name the tables that it is made of",
-        ),
     ),
 )
 
@@ -158,12 +136,6 @@ COPIES = Group(
             "proxies, or set source.tls.mode to required",
         ),
         Cause(
-            "copy.hidden",
-            "copy of table {table}: the log has a hidden column for a UNIQUE key of a BLOB or "
-            "TEXT, which cannot be selected",
-            ": give the key a length, or exclude the table",
-        ),
-        Cause(
             "copy.slow",
             "copy of table {table}: the server needs more than {seconds} seconds for one row",
             ": raise snapshot.statement_seconds_max",
@@ -206,16 +178,6 @@ COPIES = Group(
             End.CONFIGURATION,
         ),
         Cause(
-            "snapshot.denied",
-            "{place}: table {table}: the account may not read it",
-            _SELECT,
-        ),
-        Cause(
-            "snapshot.where",
-            "{table}: --where is not taken by the server: error {said}",
-            ": correct it",
-        ),
-        Cause(
             "condition.refused",
             "the condition {why}",
             ": docs/snapshot.md says what one may hold",
@@ -248,21 +210,6 @@ COPIES = Group(
             "snapshot.ended",
             "{table}: the copy ended, because the table was dropped or renamed meanwhile",
             ": ask for it by the name that it has now",
-        ),
-        Cause(
-            "snapshot.waits",
-            "pipeline {pipeline} has not taken the request up within 15 seconds. It is kept for a "
-            "week: a pipeline that delivers a large transaction does it then, one that does not "
-            "run at its next start",
-            " (binlog-connector run CONFIG)",
-            End.COMMAND,
-        ),
-        Cause(
-            "snapshot.silent",
-            "pipeline {pipeline} has told nothing of the copy for {seconds} seconds",
-            ": look at its log whether it pauses, delivers a large transaction, or does not run; "
-            "the copy goes on when it does",
-            End.LOGGED,
         ),
     ),
 )
@@ -311,26 +258,6 @@ QUARANTINE = Group(
             End.LOGGED,
         ),
         Cause(
-            "replay.database",
-            "{what}: all of database {database} is kept back since {event}, because of a "
-            "statement, and which rows it changed is not in the log",
-            ": `binlog-connector snapshot CONFIG {table}` copies the table anew and lifts the "
-            "fence",
-            End.CONFIGURATION,
-        ),
-        Cause(
-            "quarantine.nothing",
-            "{what}: nothing of it is in the quarantine of pipeline {pipeline}",
-            "; `quarantine list` shows what is kept back",
-            End.CONFIGURATION,
-        ),
-        Cause(
-            "replay.nothing",
-            "{what}: nothing of it is kept back",
-            "; `quarantine list` shows what is",
-            End.CONFIGURATION,
-        ),
-        Cause(
             "replay.whole",
             "{table}: key {key}: {rows} stay: the whole table is fenced",
             ": replay it without a key",
@@ -359,17 +286,6 @@ QUARANTINE = Group(
             "{table}: {rows} stay: {missing} of the changes that it keeps back are not in the "
             "quarantine",
             _COPY_ANEW,
-        ),
-        Cause(
-            "replay.waits",
-            "no pipeline {pipeline} has taken the request up",
-            ": it is kept for a week, and done when one runs (binlog-connector run CONFIG)",
-            End.COMMAND,
-        ),
-        Cause(
-            "replay.copy",
-            "{table}: a copy of it has failed, and the rows that it did not write are missing",
-            ": `binlog-connector snapshot {config} {table}` copies the table anew",
         ),
     ),
 )

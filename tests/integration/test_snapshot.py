@@ -382,7 +382,7 @@ def test_a_table_that_may_not_be_read_is_not_passed_over(stream: Stream) -> None
     assert failure_of(said).splitlines() == [
         f"{place}: the server cannot be followed as it is set up:",
         (
-            "  grant SELECT is missing, wanted granted: "
+            "  grant SELECT is missing, wanted granted; "
             f"GRANT SELECT ON {stream.database}.* TO '{user}'@'%'; or set source.start to where "
             "the stream begins without copies of the tables"
         ),
@@ -394,5 +394,5 @@ def test_a_table_that_may_not_be_read_is_not_passed_over(stream: Stream) -> None
         assert connector.wait() == 3
         assert failure_of(connector.output()) == (
             f"{place}: table {stream.database}.hidden does not exist, or the account may "
-            f"not read it: GRANT SELECT ON {stream.database}.* TO the account of source.user"
+            f"not read it; GRANT SELECT ON {stream.database}.* TO the account of source.user"
         )

@@ -45,7 +45,7 @@ def test_a_wrong_password(stream: Stream) -> None:
     stream.execute("CREATE USER IF NOT EXISTS wrong@'%' IDENTIFIED BY 'right'")
     assert said(stream, source__user="wrong", source__password="wrong") == (
         "source SOURCE: error 1045: Access denied for user 'wrong'@'127.0.0.1' (using password: "
-        "YES): check source.user and source.password, and that the account may log in from this "
+        "YES); check source.user and source.password, and that the account may log in from this "
         "host"
     )
 
@@ -76,7 +76,7 @@ def test_a_source_that_is_not_there(stream: Stream) -> None:
     port = free_port()
     text = said(stream, code=1, source__port=port, retry__attempts_max=2)
     assert text.replace(str(port), "PORT") == (
-        "source 127.0.0.1:PORT: cannot connect: Connection refused: check that the server runs, "
+        "source 127.0.0.1:PORT: cannot connect: Connection refused; check that the server runs, "
         "source.host, source.port and firewalls"
     )
 
@@ -149,8 +149,8 @@ def test_transactions_that_the_source_has_purged(tmp_path: Path, kafka_broker: K
         )
         text = said(stream, source__start=f"gtid:{uuid}:1")
         assert text.replace(uuid, "UUID") == (
-            "source SOURCE: the server has purged transactions that were not read: UUID:2-3. To go "
-            "on without them is to lose changes: give the pipeline a new name and start over, or "
+            "source SOURCE: the server has purged transactions that were not read: UUID:2-3; to go "
+            "on without them is to lose changes; give the pipeline a new name and start over, or "
             "point it at a replica that still has them; keep logs longer with "
             "binlog_expire_logs_seconds"
         )

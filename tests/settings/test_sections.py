@@ -76,7 +76,7 @@ def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(config).source.read_password()
     assert caught.value.text == (
-        f"source.password_file {absent}: No such file or directory: name a file that this user may "
+        f"source.password_file {absent}: No such file or directory; name a file that this user may "
         "read"
     )
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from connector.envelope.key_watch import WatchedTable
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable, UnsupportedChange
+from connector.errors import (
+    ConfigError,
+    SourceRefused,
+    SourceUnavailable,
+    UnsupportedChange,
+    source_stream,
+    source_tables,
+    table_definitions,
+)
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.copy_request import _require_readable
 from connector.snapshot.copy_scheduler import CopyScheduler
@@ -22,7 +30,7 @@ from connector.source.server.select_session import SelectSession
 from connector.source.stream import log_search
 from connector.source.tables.definition_source import TableDefinitions
 from connector.source.tables.selected_table import SelectedTable
-from tests.errors.texts import text
+from tests.errors.texts import text, text_of
 
 if TYPE_CHECKING:
     from tests.source.conftest import Source
@@ -63,8 +71,11 @@ def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) 
     database, _, name = table.partition(".")
     with SelectSession(source.settings()) as session, pytest.raises(SourceRefused) as caught:
         _require_readable(session, database, name, "")
-    assert caught.value.text == text(
-        "snapshot.denied", place=source.place, table=table, grant=f"`{database}`.`{name}`"
+    assert caught.value.text == text_of(
+        source_tables.NOT_READABLE,
+        place=source.place,
+        table=table,
+        quoted=f"`{database}`.`{name}`",
     )
 
 
@@ -123,7 +134,9 @@ def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
     definitions = TableDefinitions(settings, identity, lower_case_names=False)
     with pytest.raises(UnsupportedChange) as caught:
         definitions._columns("odd", "t")
-    assert caught.value.text == text("schema.labels", place=mysql.place, table="odd.t", column="e")
+    assert caught.value.text == text_of(
+        table_definitions.LABELS_UNCERTAIN, place=mysql.place, name="odd.t", column="e"
+    )
 
 
 @dataclass
@@ -151,6 +164,6 @@ def test_a_server_that_does_not_answer_a_dump(
         pytest.raises(SourceUnavailable) as caught,
     ):
         log_search.log_head(server, "binlog.000001")
-    assert caught.value.text == text(
-        "start.hangs", place=mysql.place, file="binlog.000001", seconds=10
+    assert caught.value.text == text_of(
+        source_stream.DUMP_HANGS, place=mysql.place, file="binlog.000001", seconds=10
     )

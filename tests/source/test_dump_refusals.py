@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 START_AGAIN = (
-    "what was not read is gone from this server: give the pipeline a new name and start over, or "
+    "what was not read is gone from this server; give the pipeline a new name and start over, or "
     "point it at a replica that still has the log"
 )
 RESET = (
-    "the server's logs were reset, or their end was lost: give the pipeline a new name and start "
+    "the server's logs were reset, or their end was lost; give the pipeline a new name and start "
     "over, or point it at a server that has the transactions"
 )
 NOT_THERE = (
@@ -89,10 +89,10 @@ def test_mysql_refuses_a_file_that_it_has_not(any_mysql: Source) -> None:
 def test_mysql_refuses_places_that_a_file_has_not(any_mysql: Source) -> None:
     behind = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 999_999))
     assert "start replication from position > file size" in behind
-    assert behind.endswith(": choose a position inside the file")
+    assert behind.endswith("; choose a position inside the file")
     before = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 2))
     assert "start replication from position < 4" in before
-    assert before.endswith(": choose a position inside the file")
+    assert before.endswith("; choose a position inside the file")
     inside = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 200))
     assert inside.endswith(f": {DAMAGED}")
 
@@ -117,7 +117,7 @@ def test_mysql_refuses_gtids_when_it_has_them_no_more(any_mysql: Source) -> None
         any_mysql.execute(*(f"SET GLOBAL gtid_mode = {mode}" for mode in back))
     assert text == (
         f"{any_mysql.place}: error 1236: The replication sender thread cannot start in "
-        "AUTO_POSITION mode: this server has GTID_MODE = OFF instead of ON: SET GLOBAL gtid_mode "
+        "AUTO_POSITION mode: this server has GTID_MODE = OFF instead of ON; SET GLOBAL gtid_mode "
         "back to ON, or give the pipeline a new name and start over"
     )
 
@@ -140,7 +140,7 @@ def test_mariadb_refuses_places_that_it_has_not(any_mariadb: Source) -> None:
     for position in (2, 999_999):
         text = refused(any_mariadb, StartPoint("mariadb", None, oldest, position))
         assert "start replication from impossible position; " in text
-        assert text.endswith(": choose a position inside the file")
+        assert text.endswith("; choose a position inside the file")
 
 
 def test_mariadb_throws_the_older_of_two_readers_of_one_number_out(any_mariadb: Source) -> None:

@@ -514,7 +514,7 @@ def test_a_unique_key_that_mariadb_hashes_has_a_column_that_cannot_be_selected(
         mariadb_place.describe()
     assert caught.value.text == (
         f"copy of table {mariadb_place.database}.t: the log has a hidden column for a UNIQUE key "
-        "of a BLOB or TEXT, which cannot be selected: give the key a length, or exclude the table"
+        "of a BLOB or TEXT, which cannot be selected; give the key a length, or exclude the table"
     )
 
 
@@ -523,7 +523,7 @@ def test_a_table_that_is_not_there_and_a_view_are_refused(place: Place) -> None:
     with pytest.raises(SourceRefused) as missing:
         place.describe()
     assert missing.value.text == (
-        f"{start}table {place.database}.t does not exist, or the account may not read it: "
+        f"{start}table {place.database}.t does not exist, or the account may not read it; "
         f"GRANT SELECT ON {place.database}.* TO the account of source.user"
     )
     place.run("CREATE VIEW t AS SELECT 1 AS a")
