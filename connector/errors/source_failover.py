@@ -213,3 +213,15 @@ PREPARED_GONE = ErrorCode(
         "why": "source db1:3306: the server does not have binlog.000007",
     },
 )
+PREPARED_BEFORE = ErrorCode(
+    "S452",
+    "{place}: XA transactions were prepared before the stream begins, and what they changed is not "
+    "in it: XA COMMIT of one will stop it ({xids})",
+    "commit them or roll them back, and begin then",
+    end=End.LOGGED,
+    cause=(
+        "The rows of a prepared XA transaction are in the log before the place where the stream "
+        "begins, and its XA COMMIT comes after it."
+    ),
+    example={"place": _PLACE, "xids": ("X'6f6e65',X'',1",)},
+)

@@ -27,8 +27,7 @@ NOT_SET_UP = ErrorCode(
         "place": "source db1:3306",
         "problems": (
             "binlog_format is STATEMENT, wanted ROW; SET PERSIST binlog_format = 'ROW'",
-            "grant REPLICATION SLAVE is missing, wanted granted; GRANT REPLICATION SLAVE ON *.* TO "
-            "'cdc'@'%'",
+            "gtid_mode is OFF, wanted ON; SET PERSIST gtid_mode = 'ON'",
         ),
     },
 )

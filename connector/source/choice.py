@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.errors import SourceRefused, SourceUnavailable, fields, source_failover
+from connector.errors.message import Message
 from connector.progress.prepared_xa import held_records
 from connector.progress.stream_position import reads_from, start_point
 from connector.source.checks.preflight import check_source, require
@@ -146,11 +147,9 @@ def check_server(
 def _tell_of_prepared(server: MysqlServer) -> None:
     prepared = prepared_transactions(server)
     if prepared:
-        structlog.get_logger().warning(
-            "XA transactions were prepared before the stream begins, and what they changed is not "
-            "in it: XA COMMIT of one will stop it; commit them or roll them back, and begin then",
-            transactions=", ".join(prepared),
-        )
+        facts = {"place": server.place, "xids": prepared}
+        message = Message(source_failover.PREPARED_BEFORE, facts)
+        structlog.get_logger().warning("XA transactions wait", **fields(message))
 
 
 def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> None:

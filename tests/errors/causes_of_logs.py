@@ -135,13 +135,6 @@ STATEMENTS = Group(
             f": where they are of followed tables, repair these; then {_CONTINUE}{_NOTHING}",
         ),
         _refused("xa.verb", "XA {verb}", f": use plain transactions on followed tables{_NOTHING}"),
-        Cause(
-            "xa.prepared",
-            "XA transactions were prepared before the stream begins, and what they changed is not "
-            "in it: XA COMMIT of one will stop it",
-            "; commit them or roll them back, and begin then",
-            End.LOGGED,
-        ),
     ),
 )
 

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, settings_values
 from connector.metrics.figures import Figures
 from connector.metrics.server import serving
 from connector.settings.loader import load_settings
 from connector.settings.sections import KafkaSettings, TlsSettings
 from connector.sink.connection import client_settings
 from connector.source.server.tls import context_of
-from tests.errors.texts import says, text
+from tests.errors.patterns import fits
+from tests.errors.texts import says, text, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from connector.errors.code import ErrorCode
 
 MINIMAL = """
 name = "shop"
@@ -41,13 +44,15 @@ def refusal(path: Path, *, failover: str = "", protocol: str = "PLAINTEXT") -> s
 def test_a_login_that_is_not_whole(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     said = refusal(path, protocol="SASL_SSL")
-    assert said == text("config.login", path=path, protocol="SASL_SSL")
+    why = text_of(settings_values.LOGIN_NOT_WHOLE, protocol="SASL_SSL")
+    assert said == text("config.value", path=path, key="kafka", why=why)
 
 
 def test_a_port_that_no_server_has(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     said = refusal(path, failover='"db:70000"')
-    assert said == text("config.port", path=path, key="source.failover_hosts.0")
+    why = text_of(settings_values.PORT, last=65535)
+    assert said == text("config.value", path=path, key="source.failover_hosts.0", why=why)
 
 
 def test_a_pattern_that_a_value_does_not_meet(tmp_path: Path) -> None:
@@ -81,10 +86,14 @@ def unusable(key: str, path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("key", "settings"), [("ca", {"mode": "verify_ca"}), ("certificate", {"mode": "required"})]
+    ("key", "code", "settings"),
+    [
+        ("ca", settings_values.TLS_CA, {"mode": "verify_ca"}),
+        ("certificate", settings_values.TLS_CERTIFICATE, {"mode": "required"}),
+    ],
 )
 def test_a_file_of_the_source_that_cannot_be_used(
-    tmp_path: Path, key: str, settings: dict[str, str]
+    tmp_path: Path, key: str, code: ErrorCode, settings: dict[str, str]
 ) -> None:
     absent, wrong = tmp_path / "absent.pem", tmp_path / "wrong.pem"
     wrong.write_text("not PEM")
@@ -92,7 +101,7 @@ def test_a_file_of_the_source_that_cannot_be_used(
         with pytest.raises(ConfigError) as caught:
             context_of(TlsSettings.model_validate({**settings, key: path}))
         known = {} if why is None else {"why": why}
-        assert says(caught.value.text, "config.tls_file", key=key, path=path, **known)
+        assert fits(caught.value.text, code, path=path, **known)
 
 
 def test_an_address_that_somebody_listens_on() -> None:

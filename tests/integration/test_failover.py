@@ -296,7 +296,7 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
     place = f"source {stream.source.host}:{stream.source.port}"
     assert text.startswith(f"{place}: the logs were reset since binlog.000001:")
     assert text.endswith(
-        "What was written since cannot be told from what was read; give the pipeline a new name "
+        "What was written since cannot be told from what was read: give the pipeline a new name "
         "and start over"
     )
     doubts = {

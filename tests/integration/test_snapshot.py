@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.errors.texts import text
+from connector.errors import pipeline_commands, source_tables
+from tests.errors.texts import shown, text
 from tests.integration.harness import (
     ConnectorProcess,
     failure_of,
@@ -241,12 +242,11 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     )
     code, said = refusal(config, orders, "--where", "LOWER(id, id)")
     assert code == 3
-    where = "1582: Incorrect parameter count in the call to native function 'LOWER'"
-    assert said == f"error: {text('snapshot.where', table=orders, said=where)}\n"
-    assert refusal(config, f"{stream.database}.orders") == (
-        1,
-        f"{text('snapshot.waits', pipeline=stream.prefix)}\n",
-    )
+    where = "Incorrect parameter count in the call to native function 'LOWER'"
+    refused = shown(source_tables.CONDITION_REFUSED, table=orders, number=1582, said=where)
+    assert said == f"error: {refused}\n"
+    waits = shown(pipeline_commands.COPY_NOT_TAKEN_UP, pipeline=stream.prefix, seconds=15.0)
+    assert refusal(config, f"{stream.database}.orders") == (1, f"error: {waits}\n")
 
 
 def run_snapshot(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

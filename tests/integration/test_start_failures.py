@@ -17,6 +17,8 @@ from kafka.admin import (
     ResourceType,
 )
 
+from connector.errors import source_setup
+from connector.errors.message import Message
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
 from tests.errors.texts import text as cause_text
@@ -150,7 +152,7 @@ def test_transactions_that_the_source_has_purged(tmp_path: Path, kafka_broker: K
         text = said(stream, source__start=f"gtid:{uuid}:1")
         assert text.replace(uuid, "UUID") == (
             "source SOURCE: the server has purged transactions that were not read: UUID:2-3; to go "
-            "on without them is to lose changes; give the pipeline a new name and start over, or "
+            "on without them is to lose changes: give the pipeline a new name and start over, or "
             "point it at a replica that still has them; keep logs longer with "
             "binlog_expire_logs_seconds"
         )
@@ -199,10 +201,8 @@ def test_patterns_that_match_no_table_are_told(stream: Stream) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (told,) = [line for line in done.stdout.splitlines() if line.startswith("source.tables:")]
-    assert told == (
-        f"source.tables: {stream.database}.T matches no table that there is now, and that the "
-        "account may see"
-    )
+    facts = {"value": f"{tables[1]}: 0 tables", "pattern": tables[1]}
+    assert told == f"source.tables: {Message(source_setup.NO_TABLE, facts).fix}"
     with stream.connector(source__tables=tables[1:], source__start="snapshot") as connector:
         connector.wait_for(cause_text("start.no_tables"))
         assert connector.terminate() == 0

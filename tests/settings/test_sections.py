@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, settings_values
 from connector.settings.loader import load_settings, log_format, readable_by_all
 from connector.settings.sections import Settings
 from connector.sink.connection import client_settings
-from tests.errors.texts import text
+from tests.errors.texts import text, text_of
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
+
+    from connector.errors.code import ErrorCode
 
 MINIMAL = """
 name = "shop"
@@ -175,54 +177,57 @@ def in_section(section: str, line: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("start", "hint"),
+    ("start", "meant"),
     [
-        ("snapoot", ' (did you mean "snapshot"?)'),
-        ("positon:binlog.000042:4", ' (did you mean "position:binlog.000042:4"?)'),
-        ("now", ""),
-        ("", ""),
+        ("snapoot", "snapshot"),
+        ("positon:binlog.000042:4", "position:binlog.000042:4"),
+        ("now", None),
+        ("", None),
     ],
 )
 def test_a_start_that_does_not_exist_is_answered_by_those_that_do(
-    config: Path, start: str, hint: str
+    config: Path, start: str, meant: str | None
 ) -> None:
     config.write_text(in_section("[source]", f'start = "{start}"'))
-    what = text("config.start", path="FILE", value=start)
-    assert message_of(config) == what.replace(";", f"{hint};")
+    why = text_of(settings_values.START, value=start)
+    if meant is not None:
+        why = text_of(settings_values.START_MEANT, value=start, meant=meant)
+    assert message_of(config) == text("config.value", path="FILE", key="source.start", why=why)
 
 
 @pytest.mark.parametrize(
-    ("start", "form"),
+    ("start", "code"),
     [
-        (
-            "gtid",
-            "gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or gtid:0-1-77",
-        ),
-        ("position:42", "position:FILE:POS, such as position:binlog.000042:4"),
-        ("timestamp:noon", "timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z"),
+        ("gtid", settings_values.START_GTID),
+        ("position:42", settings_values.START_POSITION),
+        ("timestamp:noon", settings_values.START_TIMESTAMP),
     ],
 )
 def test_a_start_of_a_wrong_form_is_answered_by_the_right_one(
-    config: Path, start: str, form: str
+    config: Path, start: str, code: ErrorCode
 ) -> None:
     config.write_text(in_section("[source]", f'start = "{start}"'))
-    assert message_of(config) == text("config.start_form", path="FILE", value=start, form=form)
+    why = text_of(code, value=start)
+    assert message_of(config) == text("config.value", path="FILE", key="source.start", why=why)
 
 
 @pytest.mark.parametrize(
-    ("key", "name", "hint"),
+    ("key", "name", "meant"),
     [
-        ("tables", "erp", ' (did you mean "erp.*"?)'),
-        ("exclude_tables", ".orders", ""),
-        ("exclude_tables", "erp.", ""),
+        ("tables", "erp", "erp.*"),
+        ("exclude_tables", ".orders", None),
+        ("exclude_tables", "erp.", None),
     ],
 )
 def test_a_name_without_a_database_or_a_table_is_refused(
-    config: Path, key: str, name: str, hint: str
+    config: Path, key: str, name: str, meant: str | None
 ) -> None:
     config.write_text(in_section("[source]", f'{key} = ["{name}"]'))
-    what = text("config.table", path="FILE", key=f"source.{key}.0", value=name)
-    assert message_of(config) == what.replace(";", f"{hint};")
+    why = text_of(settings_values.TABLE_PATTERN, value=name)
+    if meant is not None:
+        why = text_of(settings_values.TABLE_PATTERN_MEANT, value=name, meant=meant)
+    said = text("config.value", path="FILE", key=f"source.{key}.0", why=why)
+    assert message_of(config) == said
 
 
 @pytest.mark.parametrize(
@@ -292,17 +297,15 @@ def test_a_missing_file_of_kafkas_password_is_named(config: Path, tmp_path: Path
     config.write_text(f'{MINIMAL}{SASL}sasl_password_file = "{absent}"')
     with pytest.raises(ConfigError) as caught:
         client_settings(load_settings(config).kafka)
-    assert caught.value.text == text(
-        "config.password_file",
-        key="kafka.sasl_password_file",
-        path=absent,
-        why="No such file or directory",
+    assert caught.value.text == text_of(
+        settings_values.SASL_PASSWORD_FILE, path=absent, why="No such file or directory"
     )
 
 
 def test_two_passwords_of_kafka_are_one_too_many(config: Path) -> None:
     config.write_text(f'{MINIMAL}{SASL}sasl_password = "a"\nsasl_password_file = "b"')
-    assert message_of(config) == text("config.two_sasl_passwords", path="FILE")
+    why = text_of(settings_values.TWO_SASL_PASSWORDS)
+    assert message_of(config) == text("config.value", path="FILE", key="kafka", why=why)
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,13 @@ class ScriptedServer:
     def _behind_position(self, name: str, position: int) -> Iterator[bytes]:
         names = [file.name for file in self.files]
         if name not in names:
-            facts = {"place": "source scripted", "file": name}
-            raise SourceRefused(source_start.NO_FILE, first=names[0], last=names[-1], **facts)
+            raise SourceRefused(
+                source_start.NO_FILE,
+                place="source scripted",
+                file=name,
+                first=names[0],
+                last=names[-1],
+            )
         for file in self.files[names.index(name) :]:
             first = position if file.name == name else FIRST_POSITION
             yield _fake_rotate(file.name, first)

@@ -128,10 +128,10 @@ def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Sou
         choose_source(settings(first, address(second)), last)
     assert caught.value.text == (
         "source: no server of source.host and source.failover_hosts can go on with the stream:\n"
-        f"  [S441] {first.place}: the server does not have transactions that were already read: {FOREIGN}."
-        " It is no replica, so it will not receive them: it belongs to another topology, its logs "
-        "were reset, or they were lost when it took over; point the pipeline at a server that has "
-        "them, or give the pipeline a new name and start over\n"
+        f"  [S441] {first.place}: the server does not have transactions that were already read: "
+        f"{FOREIGN}. It is no replica, so it will not receive them: it belongs to another "
+        "topology, its logs were reset, or they were lost when it took over; point the pipeline at "
+        "a server that has them, or give the pipeline a new name and start over\n"
         f"  {second.place}: the stream was read from mysql, this is mariadb: give the pipeline a "
         'new name and set source.start = "snapshot"'
     )
@@ -197,8 +197,9 @@ def test_what_was_prepared_before_the_stream_begins_is_told(second: Source) -> N
             choose_source(settings(second), None)
     finally:
         second.execute("XA ROLLBACK 'x'", "DROP DATABASE d")
-    (told,) = [log for log in logs if "transactions" in log]
-    assert (told["event"], told["transactions"]) == (text("xa.prepared"), "'x'")
+    (told,) = [log for log in logs if log["event"] == "XA transactions wait"]
+    said = text_of(source_failover.PREPARED_BEFORE, place=second.place, xids="'x'")
+    assert (told["error"], told["code"]) == (said, "S452")
 
 
 def test_another_server_is_read_from_where_the_gtids_say(first: Source) -> None:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 START_AGAIN = (
-    "what was not read is gone from this server; give the pipeline a new name and start over, or "
+    "what was not read is gone from this server: give the pipeline a new name and start over, or "
     "point it at a replica that still has the log"
 )
 RESET = (
-    "the server's logs were reset, or their end was lost; give the pipeline a new name and start "
+    "the server's logs were reset, or their end was lost: give the pipeline a new name and start "
     "over, or point it at a server that has the transactions"
 )
 NOT_THERE = (

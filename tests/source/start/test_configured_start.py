@@ -185,7 +185,7 @@ def test_a_file_that_the_server_does_not_have_is_refused(source: Source) -> None
     logs = [row[0] for row in source.execute("SHOW BINARY LOGS")]
     assert refusal(source, "position:binlog.999999:4") == (
         f"{source.place}: the server does not have binlog.999999; its logs go from {logs[0]} to "
-        f"{logs[-1]}; if it was purged, changes are lost; give the pipeline a new name and start "
+        f"{logs[-1]}; if it was purged, changes are lost: give the pipeline a new name and start "
         "over; keep logs longer with binlog_expire_logs_seconds"
     )
 
@@ -207,7 +207,7 @@ def test_transactions_purged_before_they_were_read_are_named(own_mysql: Source) 
     read.add(first)
     assert refusal_to_resume(own_mysql, StartPoint("mysql", read, "", 4)) == (
         f"{own_mysql.place}: the server has purged transactions that were not read: {second}; to "
-        "go on without them is to lose changes; give the pipeline a new name and start over, or "
+        "go on without them is to lose changes: give the pipeline a new name and start over, or "
         "point it at a replica that still has them; keep logs longer with "
         "binlog_expire_logs_seconds"
     )
@@ -219,12 +219,15 @@ def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
     own_mariadb.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
     purged = executed(own_mariadb)
     own_mariadb.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
-    for read, shown in ((MariadbGtidSet(), "nothing"), (MariadbGtidSet.parse("0-1-1"), "0-1-1")):
+    for read, shown in (
+        (MariadbGtidSet(), "nothing"),
+        (MariadbGtidSet.parse("0-1-1"), "only 0-1-1"),
+    ):
         assert refusal_to_resume(own_mariadb, StartPoint("mariadb", read, "", 4)) == (
-            f"{own_mariadb.place}: the server's first log starts behind {purged}, but only {shown} "
-            "was read. To go on without the transactions between is to lose changes; give the "
-            "pipeline a new name and start over, or point it at a replica that still has them; "
-            "keep logs longer with expire_logs_days"
+            f"{own_mariadb.place}: the server's first log starts after {purged}, but {shown} was "
+            "read; to go on without them is to lose changes: give the pipeline a new name and "
+            "start over, or point it at a replica that still has them; keep logs longer with "
+            "expire_logs_days"
         )
 
 

@@ -357,7 +357,7 @@ def test_a_dump_of_purged_transactions_is_refused(own_mysql: Source) -> None:
     said = refusal(own_mysql, StartPoint("mysql", None, "binlog.000001", 4))
     assert said == (
         f"{own_mysql.place}: error 1236: Could not find first log file name in binary log index "
-        "file; what was not read is gone from this server; give the pipeline a new name and start "
+        "file; what was not read is gone from this server: give the pipeline a new name and start "
         "over, or point it at a replica that still has the log"
     )
 
@@ -428,11 +428,11 @@ def test_a_connection_cut_inside_an_event_is_unavailable(
     assert caught.value.text == "source db:3306: the server closed the connection"
 
 
-def test_a_position_behind_4_gib_cannot_be_asked_for_without_gtids(without_gtids: Source) -> None:
+def test_a_position_above_4_gib_cannot_be_asked_for_without_gtids(without_gtids: Source) -> None:
     point = StartPoint("mysql", None, "binlog.000001", 2**32)
     with pytest.raises(SourceRefused) as caught:
         open_stream(without_gtids.settings(), point, replica_name=NAME)
     assert caught.value.text == (
-        f"{without_gtids.place}: binlog.000001:4294967296 lies behind 4 GiB, where a dump cannot "
+        f"{without_gtids.place}: binlog.000001:4294967296 lies above 4 GiB, where a dump cannot "
         "start without GTIDs; start at position 4 of the next file"
     )
