@@ -56,7 +56,7 @@ def test_each_example_is_a_command_with_options_that_exist(example: str) -> None
         assert command.make_context("binlog-connector", arguments).params
 
 
-COMMANDS = [
+KNOWN = [
     "run",
     "check",
     "config",
@@ -74,13 +74,13 @@ def test_a_command_that_does_not_exist_is_answered_by_those_that_do() -> None:
     done = CliRunner().invoke(app, ["status"], terminal_width=200)
     said = " ".join(done.stderr.replace("│", " ").split())
     assert done.exit_code == 2
-    assert str(Message(options.UNKNOWN_COMMAND, {"name": "status", "known": COMMANDS})) in said
+    assert str(Message(options.UNKNOWN_COMMAND, {"name": "status", "known": KNOWN})) in said
 
 
 @pytest.mark.parametrize(
     ("typed", "meant", "known"),
     [
-        (["snapshoot"], "snapshot", COMMANDS),
+        (["snapshoot"], "snapshot", KNOWN),
         (["quarantine", "lst"], "list", ["list", "show", "replay"]),
     ],
 )

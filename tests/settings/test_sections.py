@@ -77,6 +77,7 @@ def test_a_missing_password_file_is_named(config: Path, tmp_path: Path) -> None:
     config.write_text(MINIMAL.replace("[kafka]", f'password_file = "{absent}"\n[kafka]'))
     with pytest.raises(ConfigError) as caught:
         load_settings(config).source.read_password()
+    assert caught.value.code is settings_values.PASSWORD_FILE
     assert caught.value.text == (
         f"source.password_file {absent}: No such file or directory; name a file that this user may "
         "read"

@@ -6,13 +6,14 @@ import pytest
 
 import connector.source.server.binary_logs
 import local_stack
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, source_failover
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.start_point import StartPoint
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
+from tests.errors.texts import text_of
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
@@ -219,16 +220,15 @@ def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
     own_mariadb.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
     purged = executed(own_mariadb)
     own_mariadb.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
-    for read, shown in (
-        (MariadbGtidSet(), "nothing"),
-        (MariadbGtidSet.parse("0-1-1"), "only 0-1-1"),
-    ):
-        assert refusal_to_resume(own_mariadb, StartPoint("mariadb", read, "", 4)) == (
-            f"{own_mariadb.place}: the server's first log starts after {purged}, but {shown} was "
-            "read; to go on without them is to lose changes: give the pipeline a new name and "
-            "start over, or point it at a replica that still has them; keep logs longer with "
-            "expire_logs_days"
-        )
+    facts = {"place": own_mariadb.place, "purged": purged}
+    nothing = StartPoint("mariadb", MariadbGtidSet(), "", 4)
+    assert refusal_to_resume(own_mariadb, nothing) == (
+        text_of(source_failover.PURGED_ALL_MARIADB, **facts)
+    )
+    one = StartPoint("mariadb", MariadbGtidSet.parse("0-1-1"), "", 4)
+    assert refusal_to_resume(own_mariadb, one) == (
+        text_of(source_failover.PURGED_MARIADB, read="0-1-1", **facts)
+    )
 
 
 def test_a_server_that_lacks_what_was_read_and_is_no_replica_is_refused(source: Source) -> None:
