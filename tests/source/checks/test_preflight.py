@@ -232,7 +232,7 @@ def test_a_server_without_a_binary_log_is_told_to_have_one(
     settings = {"log_bin": None, "skip_log_bin": "", "gtid_mode": None}
     with local_stack.MysqlServer(tmp_path_factory.mktemp("no-log"), settings=settings) as server:
         findings = check(source_of(server))
-    assert str(findings["log_bin"]) == (
+    assert findings["log_bin"].problem.text == (
         "log_bin is OFF, wanted ON; start the server with log_bin = binlog in its option file"
     )
     assert findings["log_bin"].severity is Severity.ERROR
@@ -244,9 +244,9 @@ def test_a_replica_that_does_not_log_what_it_receives_is_refused(tmp_path: Path)
     with local_stack.MysqlServer(tmp_path / "replica", settings=off) as server:
         source = source_of(server)
         finding = check(source)["log_replica_updates"]
-        assert str(finding) == (
+        assert finding.problem.text == (
             "log_replica_updates is OFF, wanted ON; start the server with log_replica_updates = ON "
-            "in its option file: what it receives from its source is else not in its log"
+            "in its option file: otherwise its log does not have what it receives from its source"
         )
         assert not finding.ok
         assert finding.severity is Severity.ERROR

@@ -23,7 +23,8 @@ def test_a_server_with_names_in_lower_case_is_named_as_the_likely_reason(tmp_pat
     with local_stack.MariadbServer(tmp_path / "m", settings=lower) as server:
         source = source_of(server)
         source.execute("CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT)")
-        settings = source.settings(tables=["shop.Orders*x", "shop.orders"])
+        user = source.create_account("SELECT")
+        settings = source.settings(user=user, tables=["shop.Orders*x", "shop.orders"])
         with MysqlServer.connect(settings) as session:
             unmatched, matched = _check_tables(session, settings)
     assert matched.ok

@@ -97,7 +97,7 @@ def test_a_password_outside_ascii_works_as_mysql_clients_send_it(source: Source)
 
 def test_a_locked_account_is_refused(source: Source) -> None:
     user = source.create_account(requirement="ACCOUNT LOCK")
-    with pytest.raises(SourceRefused, match=r"error (3118|4151): .*: ALTER USER ... ACCOUNT UNLOC"):
+    with pytest.raises(SourceRefused, match=r"error (3118|4151): .*; ALTER USER ... ACCOUNT UNLOC"):
         MysqlServer.connect(source.settings(user=user))
 
 
@@ -141,7 +141,7 @@ def test_too_many_connections_of_an_account_are_transient(source: Source) -> Non
     user = source.create_account(requirement="WITH MAX_USER_CONNECTIONS 1")
     with (
         MysqlServer.connect(source.settings(user=user)),
-        pytest.raises(SourceUnavailable, match=r"error (1203|1226): .*: raise "),
+        pytest.raises(SourceUnavailable, match=r"error (1203|1226): .*; raise "),
     ):
         MysqlServer.connect(source.settings(user=user))
 

@@ -156,7 +156,7 @@ def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
 def test_words_that_the_configuration_does_not_know_are_refused(mysql: Source) -> None:
     assert refusal(mysql, "yesterday") == (
         "source.start 'yesterday' is not snapshot, earliest, latest, gtid:SET, position:FILE:POS "
-        "or timestamp:TIME"
+        "or timestamp:TIME; write one of these"
     )
 
 

@@ -184,7 +184,7 @@ def test_a_server_that_lacks_transactions_of_its_own_was_reset(own_mysql: Source
     point = replace(latest(own_mysql), file_created=0)
     own_mysql.execute("RESET MASTER")
     assert refusal(own_mysql, point) == (
-        f"{own_mysql.place}; the server's logs were reset, or its data was put back: it lacks "
+        f"{own_mysql.place}: the server's logs were reset, or its data was put back: it lacks "
         f"transactions of its own that were already read: {point.gtid_set}; what was written since "
         f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
     )
@@ -195,7 +195,7 @@ def test_a_mariadb_that_lacks_transactions_of_its_own_was_reset(own_mariadb: Sou
     point = replace(latest(own_mariadb), file_created=0)
     own_mariadb.execute("RESET MASTER")
     assert refusal(own_mariadb, point) == (
-        f"{own_mariadb.place}; the server's logs were reset, or its data was put back: it lacks "
+        f"{own_mariadb.place}: the server's logs were reset, or its data was put back: it lacks "
         f"transactions of its own that were already read: {point.gtid_set}; what was written since "
         f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
     )
