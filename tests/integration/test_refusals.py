@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
 TABLE = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB"
 BEFORE = "INSERT INTO t VALUES (1, 'before')"
-CONTINUE = "continue behind it; give the pipeline a new name and set source.start"
+CONTINUE = "continue behind it: give the pipeline a new name and set source.start"
 
 
 def last_error(stream: Stream, **changed: object) -> str:

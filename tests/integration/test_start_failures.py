@@ -56,9 +56,9 @@ def test_no_grants(stream: Stream) -> None:
     stream.execute("CREATE USER IF NOT EXISTS nobody@'%' IDENTIFIED BY 'right'")
     assert said(stream, source__user="nobody", source__password="right") == (
         "source SOURCE: the server cannot be followed as it is set up:\n"
-        "  grant REPLICATION SLAVE is missing, wanted granted: "
+        "  [S631] grant REPLICATION SLAVE is missing, wanted granted; "
         "GRANT REPLICATION SLAVE ON *.* TO 'nobody'@'%'\n"
-        "  grant REPLICATION CLIENT is missing, wanted granted: "
+        "  [S631] grant REPLICATION CLIENT is missing, wanted granted; "
         "GRANT REPLICATION CLIENT ON *.* TO 'nobody'@'%'"
     )
 
@@ -69,8 +69,8 @@ def test_a_source_that_does_not_log_rows(kafka_broker: KafkaBroker, tmp_path: Pa
         stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
         assert said(stream) == (
             "source SOURCE: the server cannot be followed as it is set up:\n"
-            "  binlog_format is STATEMENT, wanted ROW: SET PERSIST binlog_format = 'ROW'; sessions "
-            "that are open keep the old format until they reconnect"
+            "  [S614] binlog_format is STATEMENT, wanted ROW; SET PERSIST binlog_format = 'ROW'; "
+            "sessions that are open keep the old format until they reconnect"
         )
 
 
@@ -172,7 +172,7 @@ def test_check_shows_what_is_missing_and_the_statement_that_fixes_it(stream: Str
     assert "binlog_format ROW ROW ok" in shown
     assert "grant REPLICATION SLAVE missing granted missing" in shown
     assert (
-        "  grant REPLICATION SLAVE is missing, wanted granted: "
+        "  [S631] grant REPLICATION SLAVE is missing, wanted granted; "
         "GRANT REPLICATION SLAVE ON *.* TO 'nobody'@'%'"
     ) in done.stderr.splitlines()
     assert shown[-1] == "not ready"
