@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,10 @@ def unreachable(port: int) -> str:
     )
 
 
+def without_codes(text: str) -> str:
+    return re.sub(r"\[\w*\] ", "", text)
+
+
 def test_a_server_that_cannot_be_reached_is_passed_over(first: Source) -> None:
     chosen = choose_source(settings(first, address(first), port=free_port()), None)
     assert (chosen.address, chosen.place) == (address(first), first.place)
@@ -108,12 +113,12 @@ def test_while_one_server_may_do_later_the_attempt_is_repeated(first: Source) ->
     last = progress(first, flavour="mariadb", gtid_set="0-1-5")
     with pytest.raises(SourceUnavailable) as caught:
         choose_source(settings(first, f"127.0.0.1:{port}"), last)
-    assert caught.value.text == (
+    assert without_codes(caught.value.text) == (
         "source: no server of source.host and source.failover_hosts can go on with the stream "
         "now:\n"
         f"  {first.place}: the stream was read from mariadb, this is mysql: give the pipeline a "
         'new name and set source.start = "snapshot"\n'
-        f"  [S101] {unreachable(port)}"
+        f"  {unreachable(port)}"
     )
 
 
@@ -126,9 +131,9 @@ def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Sou
     last.gtid_set = f"{last.gtid_set},{FOREIGN}"
     with pytest.raises(SourceRefused) as caught:
         choose_source(settings(first, address(second)), last)
-    assert caught.value.text == (
+    assert without_codes(caught.value.text) == (
         "source: no server of source.host and source.failover_hosts can go on with the stream:\n"
-        f"  [S441] {first.place}: the server does not have transactions that were already read: "
+        f"  {first.place}: the server does not have transactions that were already read: "
         f"{FOREIGN}. It is no replica, so it will not receive them: it belongs to another "
         "topology, its logs were reset, or they were lost when it took over; point the pipeline at "
         "a server that has them, or give the pipeline a new name and start over\n"
