@@ -78,40 +78,42 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
 
 
 _INTRODUCTION = (
-    "Written by `make bench`: every program on the same bytes, side by side on one machine; "
-    "`benchmarks/` is how. Ratios travel to other machines, figures do not."
+    "`make bench` writes this page. It runs every program on the same bytes, side by side on one "
+    "machine; the code is in `benchmarks/`. Expect similar ratios on other machines, but not the "
+    "same figures."
 )
 _DECODE = (
-    "Each run is a process of its own, on one core, with its start; *warm* is what a Java process "
-    "does after its first pass. The rates are those of the fastest run. Programs are compared "
-    "where they make the same:\n\n"
+    "Each run is a process of its own on one core, and its time includes the start. *warm*: a Java "
+    "process after its first pass. The rates are those of the fastest run. The page compares "
+    "programs that produce the same result:\n\n"
     "* *JSON of each change*: an envelope with before and after. Ours is Debezium's, with key, "
-    "headers and batches as Kafka stores them; the others' is "
+    "headers and batches as Kafka stores them. The others write "
     "`{op, db, table, ts, pos, before, after}`.\n"
-    "* *each value*: of every column of every image; ours by `BinlogReader.row_changes()`. "
-    "mysqlbinlog prints them.\n"
-    "* *Arrow batches*: by `BinlogReader.to_arrow()`.\n"
-    "* *events*: decoded but for the rows.\n\n"
-    "CRC32 is verified by ours, go-mysql and python-mysql-replication, which reads the first "
-    f"{LIMIT_MB} MB."
+    "* *each value*: the values of every column of every row image. Ours uses "
+    "`BinlogReader.row_changes()`; mysqlbinlog prints them.\n"
+    "* *Arrow batches*: from `BinlogReader.to_arrow()`.\n"
+    "* *events*: decoded, except their rows.\n\n"
+    "Ours, go-mysql and python-mysql-replication verify CRC32. python-mysql-replication reads only "
+    f"the first {LIMIT_MB} MB."
 )
 _REPLAY = (
-    "MySQL, Kafka and the connector share the machine. Ours delivers exactly once: Kafka "
-    "transactions that hold the progress, too. Debezium is tuned (no schemas in the messages, lz4, "
-    "large batches) and delivers at least once. The Go program has neither transactions nor "
-    "checkpoints nor schemas; it is there as a bound."
+    "MySQL, Kafka and the connector share the machine. Ours delivers exactly once: its Kafka "
+    "transactions also hold the progress. Debezium is tuned (no schemas in the messages, lz4, "
+    "large batches) and delivers at least once. The Go program has no transactions, checkpoints or "
+    "schemas; it shows what is possible without them."
 )
 _LIVE = (
-    "From just before a one-row transaction is sent to MySQL until a read_committed consumer has "
-    "the message, in milliseconds: at 200 transactions a second, and at half of what the server "
-    "commits while the connector follows. *Start* is from the start of the process to the first "
-    "message, with topics that exist. Debezium twice: as above, and with a poll interval of 1 ms "
-    "and no linger. The Go program does not linger here."
+    "The latency is the time from just before a one-row transaction is sent to MySQL until a "
+    "read_committed consumer has the message, in milliseconds. It is measured at 200 transactions "
+    "a second, and at half of the rate that the server commits while the connector follows. "
+    "*Start* is the time from the start of the process to the first message; the topics exist "
+    "already. Debezium runs twice: as above, and with a poll interval of 1 ms and no linger. The "
+    "Go program does not linger here."
 )
 _SNAPSHOT = (
-    "A table of ten columns that is there already, from the first record to the last. Ours reads "
-    "it in pieces while it follows the log, and delivers exactly once; Debezium, tuned, reads it "
-    "at once, in one transaction."
+    "Each program copies an existing table of ten columns. The time is from the first record to "
+    "the last. Ours reads the table in chunks while it follows the log, and delivers exactly once. "
+    "Debezium, tuned, reads it at once, in one transaction."
 )
 
 
@@ -166,7 +168,7 @@ def _decode(decode: dict[str, Any]) -> list[str]:
         head += ["CPU s per million rows", "peak RSS MB"]
         parts.append(table(head, _decoders(file["decoders"]), texts=2))
         for seen, decoders in file["read"].items():
-            parts.append(f"Read by all {len(decoders)} that tell it: {seen}.")
+            parts.append(f"Counted by {len(decoders)}, with equal results: {seen}.")
     return parts
 
 

@@ -1,4 +1,4 @@
--- A first look for the mirror, so that there is something to see before anyone types SQL.
+-- Some rows for the mirror, so that it shows something before you write SQL.
 INSERT INTO shop.customers
   (email, name, born, newsletter, interests, preferences, fingerprint, balance, created_at)
 VALUES

@@ -44,7 +44,7 @@ from connector.binlog.framing.log_position import (
 )
 from connector.binlog.framing.version import BinlogVersion
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError, LogRefused, log
+from connector.errors import DecodeError, EventError, LogRefused, log_events, log_files
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -73,7 +73,7 @@ class EventDecoder:
         """
         self.ignored_events: Counter[int] = Counter()  # unknown events that were let pass, by type
         self.format_data = b""  # the last FORMAT_DESCRIPTION_EVENT as it came
-        self._place = PositionCounter(file, position)
+        self._counter = PositionCounter(file, position)
         self._version = version
         self._counted = counted or version is not BinlogVersion.V4
         self._mariadb = mariadb
@@ -83,13 +83,13 @@ class EventDecoder:
         self._encrypted: StartEncryptionEvent | None = None
 
     @property
-    def place(self) -> PositionCounter:
+    def log_position(self) -> PositionCounter:
         """Where the next event starts."""
-        return self._place
+        return self._counter
 
     def seek(self, position: int) -> None:
         """Expect the next event at another position of the same log; its format stays known."""
-        self._place.position = position
+        self._counter.position = position
 
     def decode(self, data: bytes) -> Event:
         """Decode one whole event, as it is in a file: without the OK byte of the network.
@@ -107,12 +107,14 @@ class EventDecoder:
         What it leaves for later events is decoded here. Raises what `decode` does, for bodies
         that are not decoded here only where they are used.
         """
-        place = self._place
+        counter = self._counter
         if self._encrypted is not None:
             raise LogRefused(
-                log.FILE_REFUSED, place.file or UNNAMED_LOG, why=self._encrypted.refusal
+                log_files.ENCRYPTED_FROM_HERE,
+                counter.file or UNNAMED_LOG,
+                version=self._encrypted.key_version,
             )
-        position = place.position
+        position = counter.position
         type_code: i64 = -1
         try:
             reader = PayloadReader(data)
@@ -124,11 +126,11 @@ class EventDecoder:
             checksummed = self._verified(header, data)
             occupies = self._counted or self._occupies(header)
             if not self._counted:
-                position = place.start_of(header, occupies=occupies)
+                position = counter.start_of(header, occupies=occupies)
             next_position = position + header.event_size if occupies else position
             bodies = self._bodies
             event = Event(
-                place.file,
+                counter.file,
                 position,
                 next_position,
                 header,
@@ -148,8 +150,8 @@ class EventDecoder:
                 bodies.receive(event, reader)
         except DecodeError as error:
             name = "an event header" if type_code < 0 else event_name(type_code)
-            raise EventError(place.file or UNNAMED_LOG, position, name, error) from error
-        place.position = next_position
+            raise EventError(counter.file or UNNAMED_LOG, position, name, error) from error
+        counter.position = next_position
         if type_code == START_ENCRYPTION:
             self._take_encryption(event)
         elif not self._counted and (type_code == ROTATE or not occupies):
@@ -159,8 +161,7 @@ class EventDecoder:
     def _verified(self, header: EventHeader, data: bytes) -> bool:
         """Return whether the event has a checksum, which is verified."""
         if header.event_size != len(data):
-            reason = f"its header says {header.event_size} bytes, but {len(data)} came"
-            raise DecodeError(reason)
+            raise DecodeError(log_files.SIZE_DIFFERS, size=header.event_size, found=len(data))
         is_format = header.type_code == FORMAT_DESCRIPTION
         if is_format and self._is_description(header):
             self._use_format(self._decode_format(data))
@@ -172,8 +173,7 @@ class EventDecoder:
         if not self._has_checksums:
             return False
         if len(data) < HEADER_LENGTH + CHECKSUM_LENGTH:
-            reason = f"{len(data)} bytes do not hold a header and a checksum"
-            raise DecodeError(reason)
+            raise DecodeError(log_files.NO_ROOM_FOR_CHECKSUM, size=len(data))
         if self._verify_checksum and not is_format:
             require_intact(data)
         return True
@@ -209,12 +209,12 @@ class EventDecoder:
         """Expect the next event where this one says."""
         body = event.body
         if isinstance(body, RotateEvent):
-            self._place = _place_said_by(event, body.next_file, body.next_position)
+            self._counter = _position_said_by(event, body.next_file, body.next_position)
         elif isinstance(body, HeartbeatEvent) and body.exact:
-            self._place = _place_said_by(event, body.file, body.position)
+            self._counter = _position_said_by(event, body.file, body.position)
         elif event.header.log_pos and not occupies:
             # A heartbeat, or MariaDB's artificial GTID list: the server has skipped up to there.
-            self._place.advance_to(event.header.log_pos)
+            self._counter.advance_to(event.header.log_pos)
 
     def _occupies(self, header: EventHeader) -> bool:
         """Return whether the event is in the file, not made up for the replica.
@@ -223,21 +223,21 @@ class EventDecoder:
         """
         if header.artificial or is_heartbeat(header.type_code):
             return False
-        return header.log_pos != 0 or not _has_place(header.type_code)
+        return header.log_pos != 0 or not _has_position(header.type_code)
 
 
-def _place_said_by(event: Event, file: str, position: int) -> PositionCounter:
+def _position_said_by(event: Event, file: str, position: int) -> PositionCounter:
     """Return the place that an event of the server names.
 
     Raises EventError for one that no log has.
     """
     if position > POSITION_MAX:
-        reason = f"it says that {file} goes on at {position}, but no file is as long"
-        raise event.error(reason)
+        why = DecodeError(log_files.POSITION_TOO_LARGE, file=file, position=position)
+        raise event.error(why)
     return PositionCounter(file, position)
 
 
-def _has_place(type_code: i64) -> bool:
+def _has_position(type_code: i64) -> bool:
     """Return whether events of this type have a place in the file, unless they are made up."""
     return type_code in (FORMAT_DESCRIPTION, ROTATE, START_ENCRYPTION)
 
@@ -245,6 +245,5 @@ def _has_place(type_code: i64) -> bool:
 def _has_checksum_before_format(header: EventHeader, data: bytes) -> bool:
     """Return whether a ROTATE_EVENT has a checksum, which some servers send and some do not."""
     if header.type_code != ROTATE:
-        reason = "no FORMAT_DESCRIPTION_EVENT came before it, which every log starts with"
-        raise DecodeError(reason)
+        raise DecodeError(log_events.NO_FORMAT)
     return computed_checksum(data) == stored_checksum(data)

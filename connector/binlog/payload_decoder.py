@@ -11,7 +11,7 @@ from connector.binlog.event import Event, EventBodies
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import HEADER_LENGTH, EventHeader
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_payloads
 
 # They speak of the file, or hold events themselves.
 _NEVER_INSIDE = (
@@ -65,5 +65,4 @@ class PayloadDecoder:
 
 def _require_allowed_inside(type_code: int) -> None:
     if type_code in _NEVER_INSIDE:
-        reason = "no server writes it there"
-        raise DecodeError(reason)
+        raise DecodeError(log_payloads.NEVER_INSIDE)

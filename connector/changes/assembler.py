@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import (
@@ -32,7 +33,6 @@ from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.binlog.framing.event_types import GTID_LOG, event_name
 from connector.changes.earlier_runs import EarlierRuns
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
     from connector.changes.earlier_runs import Reread
+    from connector.changes.row_spool import SpoolFolder
     from connector.changes.statement import Statement
     from connector.changes.table_filter import TableFilter
     from connector.gtid import Gtid, MariadbGtid
@@ -82,6 +83,7 @@ class TransactionAssembler:
         self,
         tables: TableFilter,
         receiver: ChangeReceiver,
+        folder: SpoolFolder,
         *,
         lower_case_names: bool = False,
         online: OnlineChanges | None = None,
@@ -89,7 +91,7 @@ class TransactionAssembler:
         reread: Reread | None = None,
         rolled_back: frozenset[str] = frozenset(),
     ) -> None:
-        """Hand on changes of `tables` only, to `receiver`.
+        """Hand on changes of `tables` only, to `receiver`; rows that wait may go to `folder`.
 
         `online` is what earlier events left of schema changes that are made online.
         With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
@@ -108,7 +110,7 @@ class TransactionAssembler:
         self._state: i64 = _OUTSIDE
         self._transaction: SourceTransaction | None = None
         self._event_number: i64 = 0
-        self._rows = GroupRows(receiver)
+        self._rows = GroupRows(receiver, folder)
         # ALTER TABLE in two phases (MariaDB): the statement is not in force, it only may be.
         self._without_effect = False
         # XA transactions that wait for their outcome.

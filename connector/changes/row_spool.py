@@ -10,10 +10,9 @@ files and table maps are few, and stay in memory. The file has no name: it ends 
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import suppress
 from struct import Struct
-from typing import IO, TYPE_CHECKING, Final, final
+from typing import IO, TYPE_CHECKING, Final, Protocol, final
 
 from connector.binlog.event import Event
 from connector.binlog.events.extra_row_info import ExtraRowInfo
@@ -38,12 +37,26 @@ _KINDS: Final = list(RowsKind)
 _ABSENT: Final = -1
 
 
+class SpoolFolder(Protocol):
+    """Where files of rows are made."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    def open(self) -> IO[bytes]:
+        """Open a new file, which is empty and has no name. Raises OSError."""
+        ...
+
+
 @final
 class RowSpool:
     """Changes of rows in the order in which they were added."""
 
-    def __init__(self) -> None:
-        """Create the file; raises TransientError."""
+    def __init__(self, folder: SpoolFolder) -> None:
+        """Create a file in `folder`; raises TransientError."""
+        self._folder = folder
         self._files: list[str] = []
         self._table_maps: list[TableMapEvent] = []
         # Where those above are.
@@ -52,11 +65,9 @@ class RowSpool:
         self.end: i64 = 0  # bytes that are in use
         try:
             # Closed by `close`.
-            self._file: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115
-                prefix="binlog-connector-"
-            )
+            self._file: IO[bytes] = folder.open()
         except OSError as error:
-            raise _unusable(error) from error
+            raise _unusable(self._folder, error) from error
 
     def add(self, change: RowsChange) -> None:
         """Write a change at the end. Raises TransientError, and then has not changed."""
@@ -92,7 +103,7 @@ class RowSpool:
                 self._file.write(part)
             self.end = self._file.tell()
         except OSError as error:
-            raise _unusable(error) from error
+            raise _unusable(self._folder, error) from error
 
     def rewind(self) -> None:
         """Let `read` begin with the first change. Raises TransientError."""
@@ -108,7 +119,7 @@ class RowSpool:
                 return None
             return self._read(transaction)
         except OSError as error:
-            raise _unusable(error) from error
+            raise _unusable(self._folder, error) from error
 
     def truncate(self, end: i64) -> None:
         """Drop what was added since the file had `end` bytes."""
@@ -124,7 +135,7 @@ class RowSpool:
         try:
             self._file.seek(place)
         except OSError as error:
-            raise _unusable(error) from error
+            raise _unusable(self._folder, error) from error
 
     def _read(self, transaction: SourceTransaction) -> RowsChange:
         (
@@ -201,9 +212,9 @@ class RowSpool:
         return number
 
 
-def _unusable(error: OSError) -> TransientError:
+def _unusable(folder: SpoolFolder, error: OSError) -> TransientError:
     reason = (
-        f"{tempfile.gettempdir()}: rows of an open transaction cannot be kept: "
+        f"{folder.name}: rows of an open transaction cannot be kept: "
         f"{error.strerror or error}: make room there, or let TMPDIR name another folder"
     )
     return TransientError(reason)

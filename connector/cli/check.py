@@ -15,7 +15,7 @@ from rich.text import Text
 from connector.changes.table_filter import SYSTEM_DATABASES, TableFilter
 from connector.errors import ConfigError, ConnectorError, TransientError, source_setup
 from connector.errors.message import Message
-from connector.quarantine.fences import recovered_fences
+from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.snapshot.recovered_copies import copy_states

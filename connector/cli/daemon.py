@@ -16,6 +16,7 @@ from connector.errors import (
     ConnectorError,
     DefiniteError,
     TransientError,
+    fields,
     pipeline_commands,
 )
 from connector.system.signals import StoppedHard
@@ -85,7 +86,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
         log: LogSettings = settings.log
         configure_logging(log.model_copy(update={"level": "debug"}) if verbose else log)
         if warning := readable_by_all(config):
-            get_logger().warning("readable password", reason=warning)
+            get_logger().warning("readable password", **fields(warning))
         _tell_start(config, settings)
         gc.freeze()
     finally:
@@ -152,7 +153,7 @@ def loaded(config: Path) -> Settings:
 
     settings = load_settings(config)
     if warning := readable_by_all(config):
-        warn(warning)
+        warn(warning.text)
     return settings
 
 

@@ -10,7 +10,7 @@ from typing import Final, final
 from librt.strings import read_i16_le, read_i32_le, read_i64_le
 from mypy_extensions import i64, mypyc_attr
 
-from connector.errors import DecodeError, TruncatedPayload
+from connector.errors import DecodeError, TruncatedPayload, log
 
 # The first byte of a length-encoded integer, when it is not the value itself.
 LENENC_NULL: Final = 0xFB
@@ -146,8 +146,7 @@ class PayloadReader:
             length = 8
         else:
             self.offset = start
-            reason = f"{first:#04x} at offset {start} does not start a length-encoded integer"
-            raise DecodeError(reason)
+            raise DecodeError(log.LENGTH_UNKNOWN, first=first, offset=start)
         try:
             return self.read_uint(length)
         except TruncatedPayload:

@@ -11,8 +11,8 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from connector.binlog.framing.log_position import FIRST_POSITION
-from connector.dump.recover import LogRecovery
-from connector.errors import ConfigError, DecodeError, EventError, LogTruncated
+from connector.dump.gaps import LogRecovery
+from connector.errors import ConfigError, DecodeError, EventError, LogTruncated, arguments
 from connector.reader import open_binlog, open_server
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from connector.binlog.event import Event
-    from connector.dump.recover import Gap
+    from connector.dump.gaps import Gap
 
 STANDARD_INPUT = "-"
 _COPY_BYTES = 1024 * 1024
@@ -91,9 +91,10 @@ def _file_events(
             ) as reader:
                 yield from reader
         except OSError as error:
-            fix = ": name the logs in it" if isinstance(error, IsADirectoryError) else ""
-            reason = f"{path}: {error.strerror or error}{fix}"
-            raise ConfigError(reason) from error
+            code = (
+                arguments.FOLDER if isinstance(error, IsADirectoryError) else arguments.UNREADABLE
+            )
+            raise ConfigError(code, path=path, why=error.strerror or error) from error
 
     return events
 

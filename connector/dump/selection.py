@@ -20,18 +20,18 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import RotateEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.event_types import EventType
 from connector.changes.transaction_bounds import rows_of
 from connector.dump.event_scope import GTID_EVENTS, Scope, scope_of, touches
-from connector.errors import ConfigError
+from connector.errors import ConfigError, arguments
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.settings.nearest import did_you_mean, nearest
+from connector.settings.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -75,11 +75,10 @@ def types_of(patterns: Sequence[str]) -> frozenset[int] | None:
             if any(fnmatchcase(event_type.name, name) for name in names)
         }
         if not matched:
-            meant = did_you_mean(nearest(pattern.upper(), _type_names()))
-            reason = (
-                f"--type {pattern}: no event type has this name, such as WRITE_ROWS_EVENT{meant}"
-            )
-            raise ConfigError(reason)
+            meant = nearest(pattern.upper(), _type_names())
+            if meant is None:
+                raise ConfigError(arguments.NO_EVENT_TYPE, pattern=pattern)
+            raise ConfigError(arguments.OTHER_EVENT_TYPE, pattern=pattern, meant=meant)
         types |= matched
     return frozenset(types)
 

@@ -31,13 +31,6 @@ if TYPE_CHECKING:
 
 _ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
 _EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
-# Statements behind which a name has no rows any longer.
-_GONE: Final = (
-    StatementKind.TRUNCATE,
-    StatementKind.DROP_TABLE,
-    StatementKind.DROP_DATABASE,
-    StatementKind.RENAME_TABLE,
-)
 
 
 @final
@@ -188,7 +181,7 @@ class RecordEncoder:
             if change.added_columns:
                 schemas.add_columns(name, change.added_columns)
             return
-        if change.kind not in _GONE:
+        if not change.kind.empties_tables:
             return
         tables = [change.table]
         if change.kind is StatementKind.DROP_DATABASE:
@@ -199,7 +192,7 @@ class RecordEncoder:
             # A table of which nothing was ever published has nothing to take back.
             if newest:
                 self._put_gone(change, self.tables.parts(change.database, table, newest), now_us)
-            if change.kind is not StatementKind.TRUNCATE:
+            if change.kind.ends_tables:
                 schemas.added_columns.pop(name, None)
 
     def has_published(self, transaction: SourceTransaction) -> bool:

@@ -41,6 +41,7 @@ class End(Enum):
     DEFINITE = "3"  # every other DefiniteError: starting again cannot help
     RETRIED = "retried"  # a TransientError: 1 after retry.attempts_max attempts
     COMMAND = "1"  # a command has waited long enough
+    FAILED = "failed"  # the demo or the Spark job: its exit code is 1
     LOGGED = "goes on"  # nothing is raised: a line of the log
 
 

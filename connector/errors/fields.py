@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.errors.message import Message
+
 if TYPE_CHECKING:
     from connector.errors.kinds import ConnectorError
-    from connector.errors.message import Message
 
 
 def fields(error: ConnectorError | Message) -> dict[str, str]:
     """Return the text of an error, and its code."""
-    return {"error": error.text, "code": error.code.code}
+    message = error if isinstance(error, Message) else error.message
+    return {"error": message.text, "code": message.shown_code.code}

@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import RowsKind
-from connector.errors import DecodeError, UnsupportedChange
-from connector.flashback.sql_values import literal, matches, quoted_name, raw_columns
+from connector.codec.sql_text import quoted_identifier, quoted_name
+from connector.errors import DecodeError, UnsupportedChange, log_undo
+from connector.flashback.sql_values import literal, matches, raw_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import Value
-    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.row_reader import Row
+    from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
 
 # Columns that a functional index hides; no statement can name them.
@@ -43,21 +45,17 @@ class TableUndo:
         """
         full_name = f"{table_map.schema}.{table_map.table}"
         if any(column.name is None for column in table_map.columns):
-            reason = (
-                f"the log does not name the columns of {full_name}: only what was written with "
-                "binlog_row_metadata=FULL can be undone"
-            )
-            raise DecodeError(reason)
-        self._name = f"{quoted_name(table_map.schema)}.{quoted_name(table_map.table)}"
+            raise DecodeError(log_undo.NO_NAMES, table=full_name)
+        self._name = quoted_name(table_map.schema, table_map.table)
         self._columns = table_map.columns
         self._assigned = [
-            place
-            for place, column in enumerate(table_map.columns)
+            index
+            for index, column in enumerate(table_map.columns)
             if not _column_name(column).startswith(_HIDDEN)
             and f"{full_name}.{column.name}" not in omitted
         ]
-        by_key = sorted((c.primary_key, place) for place, c in enumerate(table_map.columns))
-        self._key = [place for part, place in by_key if part]
+        by_key = sorted((c.primary_key, index) for index, c in enumerate(table_map.columns))
+        self._key = [index for part, index in by_key if part]
         self._raw_map = replace(table_map, columns=raw_columns(table_map.columns), _row_plan=None)
 
     def statements(self, rows: RowsEvent) -> Iterator[str]:
@@ -75,11 +73,13 @@ class TableUndo:
             try:
                 yield undo(row)
             except DecodeError as error:
-                reason = (
-                    f"{rows.file}:{rows.position}: a row of {self._raw_map.schema}."
-                    f"{self._raw_map.table} cannot be undone: {error}"
-                )
-                raise UnsupportedChange(reason) from error
+                raise UnsupportedChange(
+                    log_undo.ROW,
+                    file=rows.file,
+                    position=rows.position,
+                    table=f"{self._raw_map.schema}.{self._raw_map.table}",
+                    why=error,
+                ) from error
 
     def _delete(self, row: Row) -> str:
         assert row.after is not None
@@ -88,9 +88,9 @@ class TableUndo:
     def _insert(self, row: Row) -> str:
         image = row.before
         assert image is not None
-        names = ", ".join(_quoted(self._columns[place]) for place in self._assigned)
+        names = ", ".join(_quoted(self._columns[index]) for index in self._assigned)
         values = ", ".join(
-            literal(self._columns[place], self._present(image, place)) for place in self._assigned
+            literal(self._columns[index], self._present(image, index)) for index in self._assigned
         )
         return f"INSERT INTO {self._name} ({names}) VALUES ({values});"  # noqa: S608 - quoted
 
@@ -99,11 +99,11 @@ class TableUndo:
         assert before is not None
         assert after is not None
         assignments = [
-            f"{_quoted(self._columns[place])} = "
-            f"{literal(self._columns[place], self._present(before, place))}"
-            for place in self._assigned
+            f"{_quoted(self._columns[index])} = "
+            f"{literal(self._columns[index], self._present(before, index))}"
+            for index in self._assigned
             # What neither image holds has not changed (binlog_row_image=NOBLOB).
-            if before[place] is not ABSENT or after[place] is not ABSENT
+            if before[index] is not ABSENT or after[index] is not ABSENT
         ]
         image = [b if a is ABSENT else a for b, a in zip(before, after, strict=True)]
         changes, row_key = ", ".join(assignments), self._where(image)
@@ -112,24 +112,20 @@ class TableUndo:
     def _where(self, image: list[Value]) -> str:
         if self._key:
             return " AND ".join(
-                f"{_quoted(self._columns[place])} = "
-                f"{literal(self._columns[place], self._present(image, place))}"
-                for place in self._key
+                f"{_quoted(self._columns[index])} = "
+                f"{literal(self._columns[index], self._present(image, index))}"
+                for index in self._key
             )
         return " AND ".join(
-            matches(column, self._present(image, place))
-            for place, column in enumerate(self._columns)
+            matches(column, self._present(image, index))
+            for index, column in enumerate(self._columns)
             if not _column_name(column).startswith(_HIDDEN)
         )
 
-    def _present(self, image: list[Value], place: int) -> Value:
-        value = image[place]
+    def _present(self, image: list[Value], index: int) -> Value:
+        value = image[index]
         if value is ABSENT:
-            reason = (
-                f"its image lacks column {self._columns[place].name}: only what was written with "
-                "binlog_row_image=FULL can be undone"
-            )
-            raise DecodeError(reason)
+            raise DecodeError(log_undo.NOT_IN_IMAGE, column=self._columns[index].name)
         return value
 
 
@@ -139,4 +135,4 @@ def _column_name(column: Column) -> str:
 
 
 def _quoted(column: Column) -> str:
-    return quoted_name(_column_name(column))
+    return quoted_identifier(_column_name(column))

@@ -17,7 +17,7 @@ the server rolls it back.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.load import CreateFileEvent, LoadEvent
@@ -25,7 +25,7 @@ from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.changes.statement import StatementKind, classify
 from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
-from connector.errors import DecodeError, UnsupportedChange
+from connector.errors import DecodeError, UnsupportedChange, log_undo
 from connector.flashback.table_undo import TableUndo
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ SESSION = (
     "SET SESSION time_zone = '+00:00';",
     "SET SESSION foreign_key_checks = 0;",
 )
-
-_NO_ROWS = "so that which rows it changed is not in the log"
 
 
 class Undo:
@@ -89,11 +87,11 @@ class Undo:
         elif isinstance(body, QueryEvent):
             self._statement(event, body)
         elif isinstance(body, XaPrepareEvent) and not body.one_phase and self._span is not None:
-            self._refuse(event, "an XA transaction, whose outcome stands elsewhere in the log")
+            raise UnsupportedChange(log_undo.XA, file=event.file, position=event.position)
         elif isinstance(body, (LoadEvent, CreateFileEvent)):
-            self._refuse(event, f"LOAD DATA, logged as a statement, {_NO_ROWS}")
+            raise UnsupportedChange(log_undo.LOAD, file=event.file, position=event.position)
         elif isinstance(body, IncidentEvent):
-            self._refuse(event, "an incident: the server reports that changes may be missing")
+            raise UnsupportedChange(log_undo.INCIDENT, file=event.file, position=event.position)
         if ended and self._span is not None:
             self._spool.append(f"\n{_title(self._span)}\nBEGIN;")
             self._span = None
@@ -119,8 +117,9 @@ class Undo:
         try:
             undo = TableUndo(table_map, self._omitted)
         except DecodeError as error:
-            reason = f"{event.file}:{event.position}: {error}"
-            raise UnsupportedChange(reason) from error
+            raise UnsupportedChange(
+                log_undo.PLACE, file=event.file, position=event.position, why=error
+            ) from error
         self._tables[name] = (table_map, undo)
         return undo
 
@@ -129,17 +128,26 @@ class Undo:
         kind = statement.kind
         if kind in (StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO):
             if self._span is not None:
-                what = (
-                    f"{kind.value} behind row changes, and which of them stayed is not in the log"
+                raise UnsupportedChange(
+                    log_undo.ROLLBACK, file=event.file, position=event.position, verb=kind.value
                 )
-                self._refuse(event, what)
         elif kind is StatementKind.DML:
-            what = f"{statement.verb} in database {body.schema}, logged as a statement, {_NO_ROWS}"
-            self._refuse(event, what)
+            raise UnsupportedChange(
+                log_undo.STATEMENT,
+                file=event.file,
+                position=event.position,
+                verb=statement.verb,
+                database=body.schema,
+            )
         else:
             for schema, table in self._changed_by(statement, body):
-                what = f"{kind.value} on {schema}.{table}, behind row changes that are selected"
-                self._refuse(event, what)
+                raise UnsupportedChange(
+                    log_undo.DDL,
+                    file=event.file,
+                    position=event.position,
+                    verb=kind.value,
+                    table=f"{schema}.{table}",
+                )
 
     def _changed_by(self, statement: Statement, body: QueryEvent) -> Iterator[tuple[str, str]]:
         """Yield the tables with undone rows that a statement changes."""
@@ -149,13 +157,6 @@ class Undo:
             for name in self._tables:
                 if name[0] == (database or body.schema) and table in ("", name[1]):
                     yield name
-
-    def _refuse(self, event: Event, what: str) -> NoReturn:
-        reason = (
-            f"{event.file}:{event.position}: cannot undo {what}: select changes behind it alone "
-            "(--start-position), or other tables"
-        )
-        raise UnsupportedChange(reason)
 
 
 def _title(span: TransactionSpan) -> str:

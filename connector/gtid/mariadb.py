@@ -21,7 +21,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, final
 
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, gtid_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,8 +61,7 @@ class MariadbGtid:
             gtid = cls(int(match[1]), int(match[2]), int(match[3]))
             if max(gtid.domain_id, gtid.server_id) <= _UINT32_MAX and gtid.sequence <= _UINT64_MAX:
                 return gtid
-        reason = f"{text!r} is not a MariaDB GTID; it looks like 0-1-5"
-        raise DecodeError(reason)
+        raise DecodeError(gtid_forms.NOT_MARIADB, text=text)
 
     @classmethod
     def decode(cls, reader: PayloadReader) -> MariadbGtid:
@@ -125,10 +124,7 @@ class MariadbGtidSet:
         for part in filter(None, (part.strip() for part in text.split(","))):
             gtid = MariadbGtid.parse(part)
             if gtid.domain_id in gtids._last:
-                reason = (
-                    f"{text!r} names domain {gtid.domain_id} twice; a position has one GTID each"
-                )
-                raise DecodeError(reason)
+                raise DecodeError(gtid_forms.DOMAIN_TWICE, text=text, domain=gtid.domain_id)
             gtids.add(gtid)
         return gtids
 

@@ -22,7 +22,7 @@ import re
 from typing import TYPE_CHECKING, final
 from uuid import UUID
 
-from connector.errors import DecodeError
+from connector.errors import DecodeError, gtid_forms, log_events
 from connector.gtid.intervals import GNO_END, Intervals
 from connector.gtid.mysql_gtid import Gtid
 
@@ -71,9 +71,9 @@ class GtidSet:
     def _parse_member(self, member: str) -> None:
         uuid_text, *parts = (part.strip() for part in member.split(":"))
         if not _UUID.fullmatch(uuid_text):
-            raise _not_a_gtid_set(member, f"{uuid_text!r} is not a server UUID")
+            raise DecodeError(gtid_forms.NOT_A_UUID, member=member, text=uuid_text)
         if not parts:
-            raise _not_a_gtid_set(member, "no interval follows the server UUID")
+            raise DecodeError(gtid_forms.NO_INTERVAL, member=member)
         uuid = UUID(uuid_text)
         tag = ""
         for part in parts:
@@ -81,15 +81,16 @@ class GtidSet:
                 start = int(match[1])
                 last = start if match[2] is None else int(match[2])
                 if not 0 < start <= last < GNO_END:
-                    reason = f"{part!r} is not an interval within 1-{GNO_END - 1}"
-                    raise _not_a_gtid_set(member, reason)
+                    raise DecodeError(
+                        gtid_forms.INTERVAL, member=member, text=part, last=GNO_END - 1
+                    )
                 self._intervals(uuid, tag).add_range(start, last + 1)
             elif _TAG.fullmatch(part):
                 tag = part
             else:
-                raise _not_a_gtid_set(member, f"{part!r} is neither an interval nor a tag")
+                raise DecodeError(gtid_forms.NEITHER, member=member, text=part)
         if not _INTERVAL.fullmatch(parts[-1]):
-            raise _not_a_gtid_set(member, f"no interval follows the tag {tag!r}")
+            raise DecodeError(gtid_forms.NO_INTERVAL_OF_TAG, member=member, tag=tag)
 
     @classmethod
     def decode(cls, reader: PayloadReader) -> GtidSet:
@@ -109,15 +110,16 @@ class GtidSet:
             for _ in range(reader.read_uint64()):
                 start, end = reader.read_uint64(), reader.read_uint64()
                 if not (bounds[-1] if bounds else 0) < start < end <= GNO_END:
-                    reason = (
-                        f"interval {start}-{end} of {uuid} at offset {reader.offset - 16} of a "
-                        "GTID set does not rise"
+                    raise DecodeError(
+                        log_events.GTID_INTERVAL,
+                        start=start,
+                        end=end,
+                        server=uuid,
+                        offset=reader.offset - 16,
                     )
-                    raise DecodeError(reason)
                 bounds += start, end
             if not bounds or (uuid, tag) in gtids._sources:
-                reason = f"a GTID set holds {uuid} twice or without an interval"
-                raise DecodeError(reason)
+                raise DecodeError(log_events.GTID_SERVER, server=uuid)
             gtids._sources[uuid, tag] = Intervals(bounds)
         return gtids
 
@@ -237,13 +239,5 @@ def _decode_tag(reader: PayloadReader) -> str:
     raw = reader.read_bytes(encoded_length >> 1)
     tag = raw.decode("ascii", errors="replace")
     if encoded_length % 2 or (tag and not _TAG.fullmatch(tag)):
-        reason = f"the tag at offset {start} of a GTID set is not one to 32 of a-z, 0-9 and _"
-        raise DecodeError(reason)
+        raise DecodeError(log_events.GTID_TAG, offset=start)
     return tag
-
-
-def _not_a_gtid_set(member: str, reason: str) -> DecodeError:
-    return DecodeError(
-        f"cannot read GTID set member {member!r}: {reason}; "
-        "it looks like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7"
-    )

@@ -33,7 +33,7 @@ class CommittedPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class Lag:
     """How far the stream is behind the end of the source's log; None is what cannot be told."""
 
     bytes: int | None
@@ -54,7 +54,7 @@ class CopyFigures:
 
 
 class Watch(Protocol):
-    """Keeps `Figures.distance` up to date, from a thread of its own, until it is closed."""
+    """Keeps `Figures.lag` up to date, from a thread of its own, until it is closed."""
 
     def close(self) -> None:
         """Look no more."""
@@ -85,7 +85,7 @@ class Figures:
     commits: int = 0
     interruptions: int = 0
     standing: CommittedPosition | None = None
-    distance: Distance | None = None
+    lag: Lag | None = None
     # What speaks for a source whose log is not the one that is read any more; "" is nothing.
     doubt: str = ""
     # Copies under way by "database.table", and how many keys and tables are fenced.
@@ -142,7 +142,7 @@ class Figures:
             self._kafka_watch = open_watch()
 
     def watch_by(self, open_watch: Callable[[], Watch]) -> None:
-        """Have `distance` kept up to date by what `open_watch` opens, until another one is opened.
+        """Have `lag` kept up to date by what `open_watch` opens, until another one is opened.
 
         It outlives a run of the pipeline: how far the stream is behind, and what the source may
         drop of its logs, is to be seen while Kafka is away, too.
@@ -153,7 +153,7 @@ class Figures:
         self._watch = open_watch()
 
     def close(self) -> None:
-        """Let go of what keeps `distance` and the states of both peers up to date."""
+        """Let go of what keeps `lag` and the states of both peers up to date."""
         self._close_watch()
         if self._kafka_watch is not None:
             self._kafka_watch.close()

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.errors import ConnectorError, SourceUnavailable
-from connector.metrics.distance import distance, read_source_log
+from connector.metrics.lag import lag_of, read_source_log
 from connector.source.server.binary_logs import RDS_RETENTION, set_rds_retention
 from connector.source.server.mysql_server import MysqlServer, place_of
 
 if TYPE_CHECKING:
-    from connector.metrics.distance import SourceLog
-    from connector.metrics.figures import CommittedPosition, Distance, Figures
+    from connector.metrics.figures import CommittedPosition, Figures, Lag
+    from connector.metrics.lag import SourceLog
     from connector.progress.progress_record import Progress
     from connector.settings.sections import SourceSettings
 
@@ -40,7 +40,7 @@ _WARN_PART = 0.25
 
 
 class SourceWatch:
-    """Keeps `figures.distance` up to date until it is closed."""
+    """Keeps `figures.lag` up to date until it is closed."""
 
     def __init__(self, settings: SourceSettings, figures: Figures) -> None:
         """Ask the server of `settings`, often where somebody reads the figures."""
@@ -63,7 +63,7 @@ class SourceWatch:
     def close(self) -> None:
         """End the thread, which may wait for an answer; it is not waited for."""
         self._closed.set()
-        self._figures.distance = None
+        self._figures.lag = None
 
     def _watch(self) -> None:
         while not self._closed.is_set():
@@ -77,7 +77,7 @@ class SourceWatch:
                     return
                 structlog.get_logger().debug("the source's log cannot be watched", error=str(error))
                 # An old answer would look like a stream that keeps up.
-                self._figures.distance = None
+                self._figures.lag = None
                 if isinstance(error, SourceUnavailable) and not error.answered:
                     self._figures.source_unanswered(str(error))
                 self._closed.wait(_PING_SECONDS)
@@ -100,13 +100,13 @@ class SourceWatch:
             self._first = log
         self._figures.doubt = self._figures.doubt or self._doubt(log)
         self._looked_at, self._committed = log, standing.progress
-        now = distance(log, standing, self._caught_up_at, self._bytes_per_second(log))
+        now = lag_of(log, standing, self._caught_up_at, self._bytes_per_second(log))
         if now is not None and now.seconds == 0:
             self._caught_up_at = log.now
-        self._figures.distance = now
+        self._figures.lag = now
         if self._closed.is_set():
             # Meanwhile.
-            self._figures.distance = None
+            self._figures.lag = None
         elif now is not None:
             self._warn(log, now)
             self._tell_of_standstill(log, now, standing)
@@ -138,7 +138,7 @@ class SourceWatch:
         grown = sum(size - first.files.get(name, 0) for name, size in log.files.items())
         return max(0, grown) / (log.now - first.now)
 
-    def _warn(self, log: SourceLog, now: Distance) -> None:
+    def _warn(self, log: SourceLog, now: Lag) -> None:
         if isinf(now.to_purge_seconds) or not log.retention_seconds:
             near = not isinf(now.to_purge_seconds) and now.to_purge_seconds < _NEAR_SECONDS
         else:
@@ -152,9 +152,7 @@ class SourceWatch:
             )
         self._warned = near
 
-    def _tell_of_standstill(
-        self, log: SourceLog, now: Distance, standing: CommittedPosition
-    ) -> None:
+    def _tell_of_standstill(self, log: SourceLog, now: Lag, standing: CommittedPosition) -> None:
         """Say, once a minute, that nothing is committed although the source has more."""
         if now.seconds == 0 or standing is not self._standing:
             self._standing, self._still_since = standing, log.now

@@ -277,7 +277,7 @@ def reads_from(point: StartPoint, last: Progress) -> StartPoint | None:
     return StartPoint(point.flavour, None, held[0]["file"], held[0]["position"])
 
 
-def added_columns(last: Progress) -> dict[str, list[AddedColumn]]:
+def awaited_columns(last: Progress) -> dict[str, list[AddedColumn]]:
     """Return the columns whose table has had no rows since ALTER TABLE."""
     return {
         name: [AddedColumn(column, DefaultKind(kind), text) for column, kind, text in columns]

@@ -8,7 +8,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
-from connector.quarantine.record import RecordParts
+from connector.quarantine.core.record import RecordParts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from connector.errors import ConfigError
-from connector.reader.transactions import Transaction, row_changes_of, transactions_of
+from connector.errors import ConfigError, arguments
+from connector.reader.transactions.transaction import Transaction, row_changes_of, transactions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from connector.binlog.framing.version import BinlogVersion
     from connector.reader.arrow.batches import ArrowBatch
     from connector.reader.readable_log import ReadableLog
-    from connector.reader.row_change import RowChange
     from connector.reader.selection import TransactionSelection
+    from connector.reader.transactions.row_change import RowChange
 
 
 class BinlogReader:
@@ -102,8 +102,7 @@ class BinlogReader:
         try:
             from connector.reader.arrow.batches import arrow_batches  # noqa: PLC0415 # an optional extra
         except ImportError as error:
-            reason = "Arrow needs pyarrow: pip install 'binlog-connector[arrow]'"
-            raise ConfigError(reason) from error
+            raise ConfigError(arguments.NO_PYARROW) from error
         return arrow_batches(
             self.transactions(), tables, batch_rows=batch_rows, dates_as_text=dates_as_text
         )

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import zstandard
 
-from connector.errors import ConfigError, EventError, LogRefused, LogTruncated, log
+from connector.errors import (
+    ConfigError,
+    DecodeError,
+    EventError,
+    LogRefused,
+    LogTruncated,
+    arguments,
+    log_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,8 +143,8 @@ class ByteSource:
         except EOFError as error:
             raise LogTruncated(self.name, self._position, MAGIC_LENGTH, 0) from error
         except _DAMAGED as error:
-            reason = f"the {self.compression} data are damaged: {error}"
-            raise EventError(self.name, self._position, _NO_EVENT, reason) from error
+            damage = DecodeError(log_files.PACKED_DAMAGED, compression=self.compression, why=error)
+            raise EventError(self.name, self._position, _NO_EVENT, damage) from error
         self._position += len(chunk)
         return chunk
 
@@ -167,8 +175,7 @@ class ByteSource:
         # To go back would be to unpack again.
         self._seekable = None
         if (inner := _compression_of(self.head)) is not None:
-            reason = f"{inner} inside of {compression}: unpack it once"
-            raise LogRefused(log.FILE_REFUSED, self.name, why=reason)
+            raise LogRefused(log_files.PACKED_TWICE, self.name, inner=inner, outer=compression)
 
     def _log_name(self, found: object) -> str:
         if not isinstance(found, str):
@@ -179,8 +186,7 @@ class ByteSource:
 
 def _refuse_text(file: object) -> None:
     if isinstance(file, io.TextIOBase):
-        reason = f"{getattr(file, 'name', _UNNAMED)}: opened as text: open it with 'rb'"
-        raise ConfigError(reason)
+        raise ConfigError(arguments.TEXT_FILE, name=getattr(file, "name", _UNNAMED))
 
 
 def _compression_of(head: bytes) -> str | None:

@@ -27,7 +27,7 @@ from connector.binlog.framing.version import (
     BinlogVersion,
     detect_version,
 )
-from connector.errors import EventError, LogRefused, LogTruncated, log
+from connector.errors import DecodeError, EventError, LogRefused, LogTruncated, log_files
 from connector.reader.byte_source import MAGIC_LENGTH
 from connector.wire.event_source import EventSource
 from connector.wire.event_stream import EVENT_BYTES_MAX
@@ -39,13 +39,10 @@ _MAGIC = b"\xfebin"
 # Files that are near logs, and what they are.
 _OTHER_MAGICS = {
     # https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
-    b"\xfdbin": "encrypted (binlog_encryption=ON): read it from the server, which decrypts it",
+    b"\xfdbin": log_files.ENCRYPTED,
     # MariaDB 12.3: little-endian 0x010dfefe at the start of the first page.
-    b"\xfe\xfe\x0d\x01": (
-        "a log in pages of InnoDB (binlog_storage_engine=innodb): read it from the server, which "
-        "sends plain events"
-    ),
-    b"\xfe\xfe\x0c\x01": "MariaDB's index of the GTIDs of a log: give the log beside it",
+    b"\xfe\xfe\x0d\x01": log_files.INNODB_PAGES,
+    b"\xfe\xfe\x0c\x01": log_files.GTID_INDEX,
 }
 
 _U32: Final = 0xFFFF_FFFF
@@ -170,25 +167,23 @@ class EventFrames(EventSource):
 
     def _cannot_be(self, size: int) -> EventError:
         name = event_name(self._pending[TYPE_OFFSET])
-        bound = (
-            f"less than the {self._header_length} of a header"
-            if size <= EVENT_BYTES_MAX
-            else f"more than the {EVENT_BYTES_MAX} that an event can have"
-        )
-        reason = f"its header says {size} bytes, {bound}"
-        return EventError(self._source.name, self.position, name, reason)
+        if size <= EVENT_BYTES_MAX:
+            why = DecodeError(log_files.SIZE_BELOW_HEADER, size=size, header=self._header_length)
+        else:
+            why = DecodeError(log_files.SIZE_ABOVE_LIMIT, size=size, limit=EVENT_BYTES_MAX)
+        return EventError(self._source.name, self.position, name, why)
 
 
 def _check_magic(name: str, head: bytes) -> None:
     if head == _MAGIC:
         return
     if not head:
-        reason = "not a binary log: there is nothing in it"
-    elif _MAGIC.startswith(head):
+        raise LogRefused(log_files.EMPTY, name)
+    if _MAGIC.startswith(head):
         raise LogTruncated(name, 0, MAGIC_LENGTH, len(head))
-    elif head in _OTHER_MAGICS:
-        reason = _OTHER_MAGICS[head]
-    else:
-        text = ", a text" if head.isascii() and head.decode().isprintable() else ""
-        reason = f"not a binary log: it starts with {head.hex(' ')}{text}, not {_MAGIC.hex(' ')}"
-    raise LogRefused(log.FILE_REFUSED, name, why=reason)
+    if head in _OTHER_MAGICS:
+        raise LogRefused(_OTHER_MAGICS[head], name)
+    found, magic = head.hex(" "), _MAGIC.hex(" ")
+    if head.isascii() and head.decode().isprintable():
+        raise LogRefused(log_files.TEXT_NOT_A_LOG, name, found=found, magic=magic)
+    raise LogRefused(log_files.NOT_A_LOG, name, found=found, magic=magic)

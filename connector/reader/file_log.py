@@ -20,7 +20,14 @@ from connector.binlog.events.transaction import PreviousGtidsEvent
 from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, TABLE_MAP
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.binlog.framing.version import BinlogVersion
-from connector.errors import ConfigError, EventError, LogTruncated
+from connector.errors import (
+    ConfigError,
+    DecodeError,
+    EventError,
+    LogTruncated,
+    arguments,
+    log_files,
+)
 from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
 
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.reader.byte_source import Source
+    from connector.reader.file_options import FileOptions
 
 # They describe the log; one of them may follow another.
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
@@ -41,29 +49,21 @@ _PREAMBLE = (
     StartEncryptionEvent,
 )
 _POSITION_MASK: Final = 0xFFFF_FFFF
-_LISTED: Final = "`binlog-connector dump --format events` shows where events start"
 
 
 @final
 class FileLog:
     """Reads one file; the events that describe it come first, wherever it starts to read."""
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        name: str | None = None,
-        start_position: int = FIRST_POSITION,
-        verify_checksum: bool = True,
-    ) -> None:
+    def __init__(self, source: Source, options: FileOptions) -> None:
         """Open `source` and read what describes it.
 
         Raises OSError for a path that cannot be opened, LogRefused for what is no log that can be
         read, LogTruncated without one whole event, EventError for an event that cannot be read,
         ConfigError for a start position that is not in the log.
         """
-        self._source = ByteSource(source, name)
-        self._start_position = start_position
+        self._source = ByteSource(source, options.name)
+        self._start_position = options.start_position
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
         # Behind the start position until the first table map: what fails there, fails for it.
         self._sought = False
@@ -74,14 +74,17 @@ class FileLog:
             first = self._first_event()
             self.version: BinlogVersion = self._frames.version or BinlogVersion.V4
             self._decoder = EventDecoder(
-                file=self.name, version=self.version, verify_checksum=verify_checksum, counted=True
+                file=self.name,
+                version=self.version,
+                verify_checksum=options.verify_checksum,
+                counted=True,
             )
             self.format: FormatDescriptionEvent = format_before_description(self.version)
             # Whether headers speak of this file: those of a relay log may speak of the source's.
             self._places_are_certain = True
             event = self._decode(first)
             self._read.append(event)
-            if start_position != FIRST_POSITION:
+            if self._start_position != FIRST_POSITION:
                 self._seek(event)
         except BaseException:
             self._source.close()
@@ -162,11 +165,14 @@ class FileLog:
         if header.log_pos not in (0, event.next_position & _POSITION_MASK):
             if self._sought and self._places_are_certain and event.checksum is None:
                 # Bytes that look like an event.
-                reason = (
-                    f"its header says that it ends at {header.log_pos}, not at "
-                    f"{event.next_position}"
+                raise EventError(
+                    self.name,
+                    event.position,
+                    "an event header",
+                    DecodeError(
+                        log_files.END_DIFFERS, said=header.log_pos, found=event.next_position
+                    ),
                 )
-                raise EventError(self.name, event.position, "an event header", reason)
             self._places_are_certain = False
         return event
 
@@ -185,16 +191,18 @@ class FileLog:
                 self._read.append(event)
             return
         if start < FIRST_POSITION:
-            reason = f"{self.name}: start position {start} lies before the first event, at 4"
-            raise ConfigError(reason)
+            raise ConfigError(
+                arguments.START_BEFORE_FIRST, file=self.name, start=start, first=FIRST_POSITION
+            )
         if event.next_position > start:
             raise self._no_start(event.position, event.next_position)
         try:
             self._frames.skip_to(start)
         except LogTruncated as error:
             end = error.position + error.found
-            reason = f"{self.name}: start position {start} lies behind the end of the log, {end}"
-            raise ConfigError(reason) from error
+            raise ConfigError(
+                arguments.START_AFTER_END, file=self.name, start=start, last=end
+            ) from error
         self._decoder.seek(start)
         self._sought = True
 
@@ -225,13 +233,13 @@ class FileLog:
 
     def _no_start(self, before: int, behind: int) -> ConfigError:
         return ConfigError(
-            f"{self.name}: no event starts at start position {self._start_position}, which lies "
-            f"inside of the one from {before} to {behind}; {_LISTED}"
+            arguments.START_INSIDE,
+            file=self.name,
+            start=self._start_position,
+            first=before,
+            last=behind,
         )
 
     def _advised(self, error: EventError) -> EventError:
-        reason = (
-            f"{error.reason}; reading began at start position {self._start_position}: begin where "
-            f"a transaction does, at its GTID or BEGIN; {_LISTED}"
-        )
-        return EventError(error.file, error.position, error.event_name, reason)
+        why = DecodeError(log_files.SEEKED_INTO, why=error.reason, start=self._start_position)
+        return EventError(error.file, error.position, error.event_name, why)

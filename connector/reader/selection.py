@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.event import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
-from connector.errors import ConfigError, DecodeError
+from connector.errors import ConfigError, DecodeError, arguments
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 
 if TYPE_CHECKING:
@@ -90,9 +90,10 @@ class TransactionSelection:
             if span is None or self._chosen:
                 yield event
         if self._start_gtid is not None:
-            before = " before stop_time" if self._finished else ""
-            reason = f"{log.name}: the log has no transaction {self._start_gtid}{before}"
-            raise ConfigError(reason)
+            code = arguments.NO_TRANSACTION_BEFORE_STOP
+            if not self._finished:
+                code = arguments.NO_TRANSACTION
+            raise ConfigError(code, log=log.name, gtid=self._start_gtid)
 
     def _chooses(self, span: TransactionSpan) -> bool:
         if self._stop is not None and span.first_timestamp >= self._stop:
@@ -118,8 +119,7 @@ class TransactionSelection:
                 return gtid in skip
         elif isinstance(gtid, MariadbGtid):
             return gtid in skip
-        reason = f"skip_gtids {skip} cannot be compared with {gtid}, a GTID of another flavour"
-        raise ConfigError(reason)
+        raise ConfigError(arguments.OTHER_FLAVOUR, skip=skip, gtid=gtid)
 
 
 def _gtid(text: str) -> AnyGtid:
@@ -129,11 +129,9 @@ def _gtid(text: str) -> AnyGtid:
             return MariadbGtid.parse(text)
         gtids = list(islice(GtidSet.parse(text), 2))
     except DecodeError as error:
-        reason = f"start_gtid: {error}"
-        raise ConfigError(reason) from error
+        raise ConfigError(arguments.ARGUMENT, argument="start_gtid", why=error) from error
     if len(gtids) != 1:
-        reason = f"start_gtid: {text!r} is not one GTID"
-        raise ConfigError(reason)
+        raise ConfigError(arguments.NOT_ONE_GTID, text=text)
     return gtids[0]
 
 
@@ -142,14 +140,12 @@ def _gtid_set(text: str) -> AnyGtidSet:
     try:
         return GtidSet.parse(text) if ":" in text else MariadbGtidSet.parse(text)
     except DecodeError as error:
-        reason = f"skip_gtids: {error}"
-        raise ConfigError(reason) from error
+        raise ConfigError(arguments.ARGUMENT, argument="skip_gtids", why=error) from error
 
 
 def _seconds(name: str, time: datetime | None) -> float | None:
     if time is None:
         return None
     if time.tzinfo is None:
-        reason = f"{name} {time.isoformat()} has no time zone: give one, such as timezone.utc"
-        raise ConfigError(reason)
+        raise ConfigError(arguments.NO_TIME_ZONE, argument=name, time=time.isoformat())
     return time.timestamp()

@@ -41,9 +41,9 @@ from connector.binlog.columns.values import ABSENT, JsonDiffs
 from connector.changes.table_filter import TableFilter
 from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
-from connector.errors import ConfigError
+from connector.errors import ConfigError, spark_arguments
 from connector.reader import open_binlog
-from connector.reader.row_change import column_names
+from connector.reader.transactions.row_change import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,13 +83,13 @@ class MysqlBinlogSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the files that there are now."""
         if schema.fieldNames() != [column.split()[0] for column in SCHEMA.split(", ")]:
-            reason = "mysql_binlog has a schema of its own: leave out schema(), and use select()"
-            raise ConfigError(reason)
+            raise ConfigError(spark_arguments.OWN_SCHEMA)
         # What `load` makes of a list.
         unknown = sorted(set(self.options) - {"path", "paths", "tables"})
         if unknown:
-            reason = f"mysql_binlog has no option {unknown[0]}; there are path, tables"
-            raise ConfigError(reason)
+            raise ConfigError(
+                spark_arguments.NO_OPTION, option=unknown[0], known=("path", "tables")
+            )
         tables = self.options.get("tables")
         patterns = [each.strip() for each in tables.split(",")] if tables else None
         if patterns is not None:
@@ -156,12 +156,10 @@ class _Reader(DataSourceReader):
 def _log_files(path: str) -> list[str]:
     """Return the logs that `path` names, in the order of their names."""
     if not path:
-        reason = "mysql_binlog needs a path: a file, a folder or a glob"
-        raise ConfigError(reason)
+        raise ConfigError(spark_arguments.NO_PATH)
     path = re.sub("^file:(//)?", "", path)
     if "://" in path:
-        reason = f"{path}: only files are read: mount them on the driver and the workers"
-        raise ConfigError(reason)
+        raise ConfigError(spark_arguments.NOT_A_FILE, path=path)
     if Path(path).is_dir():
         found = [
             str(each)
@@ -171,8 +169,7 @@ def _log_files(path: str) -> list[str]:
     else:
         found = glob.glob(path)  # noqa: PTH207 # Path.glob takes no absolute pattern
     if not found:
-        reason = f"{path}: there is no log"
-        raise ConfigError(reason)
+        raise ConfigError(spark_arguments.NO_LOG, path=path)
     return sorted(found)
 
 

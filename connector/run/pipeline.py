@@ -30,6 +30,7 @@ from connector.errors import (
     SourceUnavailable,
     TransactionOutlasted,
     UnsupportedChange,
+    log,
     source_dump,
 )
 from connector.metrics.figures import SILENT_SECONDS
@@ -128,8 +129,7 @@ class Pipeline:
             self._sink.abandon()
             self._look_for_successor(error)
             if isinstance(error, EventError):
-                reason = f"{error}. Nothing from this transaction was published"
-                raise DecodeError(reason) from error
+                raise DecodeError(log.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
             # Without an answer, it was not the transaction that took so long.
             if (
@@ -142,7 +142,7 @@ class Pipeline:
             raise
 
     def _look_for_successor(self, error: ConnectorError) -> None:
-        """Raise Fenced where `error` came because another instance of the pipeline took over.
+        """Raise Superseded where `error` came because another instance of the pipeline took over.
 
         It reads under the same identity, for which servers throw the older reader out: with a text
         that blames the identity, or by closing the connection without a word. Kafka fences the
@@ -178,9 +178,6 @@ class Pipeline:
 
     def _attend(self) -> None:
         """Let the attendants write."""
-        resyncs = self._delivery.resyncs
-        self._copies.resyncs += resyncs
-        resyncs.clear()
         for attendant in self._attendants:
             attendant.step()
 
@@ -227,8 +224,6 @@ class Pipeline:
             raise
         except UnsupportedChange as error:
             raise delivery.passing(error) from error
-        finally:
-            self._notices.tell()
         if not delivery.in_transaction:
             self._attend()
         due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
@@ -284,7 +279,7 @@ class Pipeline:
         parts = assemble(settings, recovered, source, self._sink, peers, rolled_back)
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
-        self._attendants, self._notices = parts.attendants, parts.notices
+        self._attendants = parts.attendants
         self._figures.copies = parts.copies.figures
         self._figures.fences = parts.quarantine.count
         self._figures.turn()
@@ -353,8 +348,6 @@ class Pipeline:
         self._transactions += delivery.waiting
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
-        for attendant in self._attendants:
-            attendant.committed()
         if now - self._last_report >= _REPORT_SECONDS:
             self._report(now, progress)
 
@@ -363,11 +356,11 @@ class Pipeline:
 
         None where the source cannot be asked.
         """
-        distance = self._figures.distance
-        if distance is None:
+        lag = self._figures.lag
+        if lag is None:
             return None
         ago = (self._clock.time_ns() // _NS_PER_US - self._delivery.committed_us) / _US
-        return round(max(0.0, min(distance.seconds, ago)), 1)
+        return round(max(0.0, min(lag.seconds, ago)), 1)
 
     def _report(self, now: float, progress: Progress) -> None:
         seconds = now - self._last_report
@@ -379,8 +372,7 @@ class Pipeline:
             position=f"{progress.file}:{progress.position}",
             gtid_set=abbreviated(progress.gtid_set),
             lag_seconds=self._lag_seconds(),
-            tables=busiest_tables(self._sink.topic_records, self._prefix),
+            tables=busiest_tables(self._sink.take_topic_records(), self._prefix),
         )
-        self._sink.topic_records.clear()
         self._records = self._transactions = 0
         self._last_report = now

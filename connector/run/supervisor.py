@@ -48,6 +48,7 @@ from connector.errors import (
 from connector.metrics.figures import Figures
 from connector.metrics.server import serving
 from connector.progress.stream_position import Instance
+from connector.run.next_run import NextRun
 from connector.run.notices import abbreviated
 from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
@@ -78,14 +79,15 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
     )
 
     refusals = _Refusals(settings.source, figures)
+    following = NextRun()
 
     def open_pipeline() -> Pipeline:
         return Pipeline(
             settings,
             instance,
             figures,
-            single_transactions,
-            frozenset(rolled_back),
+            following.single_transactions,
+            following.rolled_back,
             peers,
             refusals.standing(),
         )
@@ -97,10 +99,6 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
         serving(figures, settings.metrics.listen),
         signals or StopSignals() as stop,
     ):
-        single_transactions = 0
-        rolled_back: set[str] = set()
-        outlasted: str | None = None
-        refused = False
         runs = _Runs(settings.retry, figures, peers.clock)
         while not stop.requested:
             pipeline = _open(opening, settings.retry, stop, figures)
@@ -111,29 +109,18 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 pipeline.run(stop)
             except RolledBack as error:
                 structlog.get_logger().info("reading again without its rows", reason=str(error))
-                rolled_back.add(error.transaction_id)
+                following.leave_out_rows(error.transaction_id)
             except TransientError as error:
-                single_transactions = 0
-                refused = False
-                if isinstance(error, TransactionOutlasted):
-                    outlasted = _outlasted_once(settings, error, outlasted)
-                    # Alone, the next time: what came before it is not to wait for it.
-                    single_transactions = pipeline.waiting_transactions
-                rolled_back.clear()
+                _follow(error, following, pipeline, settings)
                 pause = runs.pause_behind(error)
                 _interrupted(figures, error, pause)
                 stop.sleep(pause)
             except SourceRefused as error:
                 refusals.add(error)
-                single_transactions = 0
-                refused = False
-                rolled_back.clear()
+                following.start_over()
             except (DecodeError, UnsupportedChange, SinkRefused):
-                # Once: an error that comes again, wherever, is the end.
-                if refused or not pipeline.waiting_transactions:
+                if not following.save_complete(pipeline.waiting_transactions):
                     raise
-                refused = True
-                single_transactions = pipeline.waiting_transactions
             finally:
                 pipeline.close()
         stop.tell()
@@ -239,10 +226,15 @@ def _open(
     return retrying(attempt)
 
 
-def _outlasted_once(settings: Settings, error: TransactionOutlasted, before: str | None) -> str:
-    """Return which transaction took too long; raises SinkRefused where that one did `before`."""
-    if error.transaction_id != before:
-        return error.transaction_id
+def _follow(
+    error: TransientError, following: NextRun, pipeline: Pipeline, settings: Settings
+) -> None:
+    """Go on after `error`; raises SinkRefused if the same transaction took too long before."""
+    if not isinstance(error, TransactionOutlasted):
+        following.start_over()
+        return
+    if following.spare_others(error.transaction_id, pipeline.waiting_transactions):
+        return
     kafka = settings.kafka
     reason = (
         f"kafka {','.join(kafka.bootstrap_servers)}: source transaction "

@@ -1,4 +1,4 @@
-"""Typed settings of `binlog-connector run`, which `settings_file` reads.
+"""Typed settings of `binlog-connector run`, which `files` reads.
 
 Every key can be given in the environment as `BINLOG_CONNECTOR_<SECTION>__<KEY>`, for example
 `BINLOG_CONNECTOR_SOURCE__PASSWORD`. An unknown key is an error. `configs/connector.toml` lists
@@ -8,22 +8,14 @@ every key with its default and when to change it; `binlog-connector config` prin
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    model_validator,
-)
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
 
-from connector.errors import ConfigError, settings_values
+from connector.errors import ConfigError
+from connector.errors import settings as codes
+from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.values import (
     ListenAddress,
     PipelineName,
@@ -32,21 +24,14 @@ from connector.settings.values import (
     StartPlace,
     TablePattern,
     TopicPrefix,
-    WrongValue,
 )
 
-if TYPE_CHECKING:
-    from connector.errors.code import ErrorCode
 
-ENVIRONMENT_PREFIX = "BINLOG_CONNECTOR_"
-NESTED = "__"
-
-
-def _read_secret(path: Path, code: ErrorCode) -> str:
+def _read_secret(key: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except OSError as error:
-        raise ConfigError(code, path=path, why=error.strerror) from error
+        raise ConfigError(codes.PASSWORD_FILE, key=key, path=path, said=error.strerror) from error
 
 
 class Section(BaseModel):
@@ -87,7 +72,7 @@ class SourceSettings(Section):
     @model_validator(mode="after")
     def _one_password(self) -> SourceSettings:
         if self.password_file is not None and self.password.get_secret_value():
-            raise WrongValue(settings_values.TWO_PASSWORDS)
+            raise UnfitValueError(codes.TWO_PASSWORDS)
         return self
 
     def read_password(self) -> str:
@@ -97,7 +82,7 @@ class SourceSettings(Section):
         """
         if self.password_file is None:
             return self.password.get_secret_value()
-        return _read_secret(self.password_file, settings_values.PASSWORD_FILE)
+        return _read_secret("source.password_file", self.password_file)
 
 
 class KafkaSettings(Section):
@@ -125,14 +110,13 @@ class KafkaSettings(Section):
     @model_validator(mode="after")
     def _whole_login(self) -> KafkaSettings:
         if self.sasl_password is not None and self.sasl_password_file is not None:
-            raise WrongValue(settings_values.TWO_SASL_PASSWORDS)
+            raise UnfitValueError(codes.TWO_SASL_PASSWORDS)
         if self.security_protocol.startswith("SASL") and not (
             self.sasl_mechanism
             and self.sasl_username
             and not (self.sasl_password is None and self.sasl_password_file is None)
         ):
-            protocol = self.security_protocol
-            raise WrongValue(settings_values.LOGIN_NOT_WHOLE, protocol=protocol)
+            raise UnfitValueError(codes.LOGIN, protocol=self.security_protocol)
         return self
 
     def read_sasl_password(self) -> str | None:
@@ -141,7 +125,7 @@ class KafkaSettings(Section):
         Raises ConfigError when the file cannot be read.
         """
         if self.sasl_password_file is not None:
-            return _read_secret(self.sasl_password_file, settings_values.SASL_PASSWORD_FILE)
+            return _read_secret("kafka.sasl_password_file", self.sasl_password_file)
         return None if self.sasl_password is None else self.sasl_password.get_secret_value()
 
 
@@ -201,15 +185,13 @@ class LogSettings(Section):
     format: Literal["console", "json"] = "console"
 
 
-class Settings(BaseSettings):
+class Settings(FileSettings):
     """Everything that `run` and `check` need to know."""
 
-    model_config = SettingsConfigDict(
-        extra="forbid",
-        frozen=True,
-        env_prefix=ENVIRONMENT_PREFIX,
-        env_nested_delimiter=NESTED,
-    )
+    model_config = SettingsConfigDict(env_prefix="BINLOG_CONNECTOR_")
+
+    reference: ClassVar[str] = "binlog-connector config"
+    shares_prefix: ClassVar[bool] = True
 
     # Names the pipeline: the transactional.id and the key of its progress record.
     name: PipelineName
@@ -221,16 +203,3 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = MetricsSettings()
     retry: RetrySettings = RetrySettings()
     log: LogSettings = LogSettings()
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        return env_settings, init_settings

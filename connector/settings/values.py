@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
-from connector.errors import settings_values
-from connector.errors.message import Message
+from connector.errors import settings as codes
+from connector.settings.files import UnfitValueError
 from connector.settings.nearest import nearest
 
 if TYPE_CHECKING:
@@ -17,28 +17,19 @@ if TYPE_CHECKING:
 _PORT_MAX = 65535
 
 
-class WrongValue(ValueError):
-    """The value of a setting is wrong: what the validators of pydantic may raise."""
-
-    def __init__(self, code: ErrorCode, /, **facts: object) -> None:
-        """Raise TypeError unless `facts` are what the templates of `code` name."""
-        self.message = Message(code, facts)
-        super().__init__(self.message.text)
-
-
 def _with_possible_port(address: str) -> str:
     _, colon, port = address.rpartition(":")
     if colon and port.isdigit() and not 1 <= int(port) <= _PORT_MAX:
-        raise WrongValue(settings_values.PORT, last=_PORT_MAX)
+        raise UnfitValueError(codes.PORT)
     return address
 
 
-def _matching(pattern: str, wanted: ErrorCode) -> AfterValidator:
-    """Return a check whose error says in words what is `wanted`, and not the pattern."""
+def _matching(pattern: str, code: ErrorCode) -> AfterValidator:
+    """Return a check whose error is `code`, which says in words what the pattern wants."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
-            raise WrongValue(wanted)
+            raise UnfitValueError(code)
         return value
 
     return AfterValidator(check)
@@ -47,9 +38,8 @@ def _matching(pattern: str, wanted: ErrorCode) -> AfterValidator:
 def _as_table_pattern(value: str) -> str:
     database, _, table = value.partition(".")
     if not (database and table):
-        if value and "." not in value:
-            raise WrongValue(settings_values.TABLE_PATTERN_MEANT, value=value, meant=f"{value}.*")
-        raise WrongValue(settings_values.TABLE_PATTERN, value=value)
+        is_database = bool(value) and "." not in value
+        raise UnfitValueError(codes.DATABASE if is_database else codes.TABLE, value=value)
     return value
 
 
@@ -57,19 +47,19 @@ def _as_start(value: str) -> str:
     if not re.fullmatch(_START, value, re.DOTALL):
         word, colon, rest = value.partition(":")
         if word in _START_FORMS:
-            raise WrongValue(_START_FORMS[word], value=value)
+            raise UnfitValueError(_START_FORMS[word], value=value)
         meant = nearest(word, [*_START_WORDS, *_START_FORMS])
         if meant is None:
-            raise WrongValue(settings_values.START, value=value)
-        raise WrongValue(settings_values.START_MEANT, value=value, meant=f"{meant}{colon}{rest}")
+            raise UnfitValueError(codes.START, value=value)
+        raise UnfitValueError(codes.SIMILAR_START, value=value, meant=f"{meant}{colon}{rest}")
     return value
 
 
 _START_WORDS = ("snapshot", "earliest", "latest")
 _START_FORMS = {
-    "gtid": settings_values.START_GTID,
-    "position": settings_values.START_POSITION,
-    "timestamp": settings_values.START_TIMESTAMP,
+    "gtid": codes.START_GTID,
+    "position": codes.START_POSITION,
+    "timestamp": codes.START_TIME,
 }
 _START = (
     r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+"
@@ -81,18 +71,11 @@ TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
 StartPlace = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,
-    _matching(
-        r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?",
-        settings_values.ADDRESS,
-    ),
+    _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?", codes.ADDRESS),
     AfterValidator(_with_possible_port),
 ]
 ListenAddress = Annotated[
-    str,
-    _matching(
-        r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}",
-        settings_values.LISTEN_ADDRESS,
-    ),
+    str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", codes.LISTEN)
 ]
-PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", settings_values.PIPELINE_NAME)]
-TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", settings_values.TOPIC_PREFIX)]
+PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", codes.NAME)]
+TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", codes.PREFIX)]

@@ -202,9 +202,6 @@ class Commands:
             # No traceback: what came is at fault, not this code.
             log.error("a request is refused", reason=str(error))  # noqa: TRY400
 
-    def committed(self) -> None:
-        """Nothing waits for that: a request is done when it is committed that it was."""
-
     def close(self) -> None:
         """Listen no more."""
         self._listener.close()

@@ -33,10 +33,10 @@ from connector.contract import (
 )
 from connector.errors import (
     ConnectorError,
-    Fenced,
     RecordTooLarge,
     SinkRefused,
     SinkUnavailable,
+    Superseded,
 )
 from connector.records.record import NO_HEADERS
 from connector.records.record_batch import BatchingTarget, BatchReceiver
@@ -80,7 +80,7 @@ class KafkaSink(BatchReceiver):
     """The transactional producer of one pipeline.
 
     Records go to `target`, and from there in batches back to the sink. `take`, as everything that
-    sends, raises Fenced, SinkRefused or SinkUnavailable.
+    sends, raises Superseded, SinkRefused or SinkUnavailable.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class KafkaSink(BatchReceiver):
         self._name = name
         self._instance = instance
         self.clients = clients
-        # Records that were given to Kafka, by topic, until somebody takes note of them.
-        self.topic_records: Counter[str] = Counter()
+        # Records that were given to Kafka, by topic, since somebody last asked.
+        self._topic_records: Counter[str] = Counter()
         # The instance whose progress was recovered.
         self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
@@ -130,21 +130,21 @@ class KafkaSink(BatchReceiver):
     def recover(self, *, claimed: bool = False) -> Recovered:
         """Return what was committed by earlier runs.
 
-        `claimed` says that this instance has committed before, by another sink: then Fenced is
+        `claimed` says that this instance has committed before, by another sink: then Superseded is
         raised where somebody else has since.
         """
         recovered = recover(self._settings, self._name, self.clients)
         last = recovered.progress
         if last is not None:
             if claimed and last.instance != self._instance:
-                raise fenced_by(self._name, last)
+                raise superseded_by(self._name, last)
             self._before = last.instance
         return recovered
 
     def commit(self, progress: Progress) -> None:
         """Make everything since the last commit visible, together with `progress`.
 
-        The counts of `target` start again. Raises Fenced, SinkRefused or SinkUnavailable; then
+        The counts of `target` start again. Raises Superseded, SinkRefused or SinkUnavailable; then
         nothing of it is visible, or all.
         """
         record = progress.encode(self._settings.topic_prefix, self._name)
@@ -162,8 +162,8 @@ class KafkaSink(BatchReceiver):
         """Drop what has not been committed; the counts of `target` start again.
 
         After an error of `take` or `commit` the sink is of no more use, also where this succeeds:
-        the client's transaction may still hold the batch that failed. Raises Fenced, SinkRefused or
-        SinkUnavailable; Kafka then drops it by itself.
+        the client's transaction may still hold the batch that failed. Raises Superseded,
+        SinkRefused or SinkUnavailable; Kafka then drops it by itself.
         """
         self.target.drop()
         self._committing = False
@@ -202,10 +202,15 @@ class KafkaSink(BatchReceiver):
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
             raise self._failure(writing(batch.topic), error) from error
-        self.topic_records[batch.topic] += batch.count
+        self._topic_records[batch.topic] += batch.count
         # The batches of a commit leave together, with fewer requests.
         if not self._committing:
             self._producer.wake()
+
+    def take_topic_records(self) -> Counter[str]:
+        """Return how many records were given to Kafka by topic, and count from 0."""
+        counted, self._topic_records = self._topic_records, Counter()
+        return counted
 
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record that is larger than Kafka takes."""
@@ -213,13 +218,13 @@ class KafkaSink(BatchReceiver):
         return RecordTooLarge(str(error))
 
     def require_sole(self, patience_seconds: float) -> None:
-        """Raise Fenced where another instance has taken over, or does in time.
+        """Raise Superseded where another instance has taken over, or does in time.
 
         Raises SinkUnavailable where Kafka does not tell.
         """
         successor = self._successor(patience_seconds)
         if successor is not None:
-            raise fenced_by(self._name, successor)
+            raise superseded_by(self._name, successor)
 
     def close(self) -> None:
         """Let go of the connection; what has not been committed is aborted by Kafka."""
@@ -261,7 +266,7 @@ class KafkaSink(BatchReceiver):
         except SinkUnavailable as unreadable:
             return unreadable
         if successor is not None:
-            return fenced_by(self._name, successor)
+            return superseded_by(self._name, successor)
         if is_superseded(error):
             servers = ",".join(self._settings.bootstrap_servers)
             return SinkUnavailable(
@@ -298,9 +303,9 @@ def taking_over(settings: KafkaSettings, name: str) -> str:
     return f"take over transactional id {transactional_id(settings, name)}"
 
 
-def fenced_by(name: str, successor: Progress) -> Fenced:
+def superseded_by(name: str, successor: Progress) -> Superseded:
     """Return the error of an instance of pipeline `name` that another one has taken over from."""
-    return Fenced(
+    return Superseded(
         f"pipeline {name}: another instance took over (process {successor.pid} on "
         f"{successor.host}, instance {successor.instance}); stop one of the two, or give this one "
         "another name"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeAlias
 
 from sqlglot import expressions as exp
 
+from connector.codec.sql_text import quoted_identifier, sql_text
 from connector.errors import ConfigError
-from connector.source.tables.table_definition import quoted_identifier, sql_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,6 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.changes.table_filter import TableFilter
+from connector.codec.sql_text import quoted_name
 from connector.errors import ConfigError, SourceRefused, SourceUnavailable, source_tables
 from connector.sink.commands import write_command
 from connector.sink.connection import client_settings, connector_error
@@ -20,11 +21,9 @@ from connector.snapshot.table_state import TableState, snapshot_topic
 from connector.source.server.hosts import candidates
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
-from connector.source.tables.table_definition import quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
     from typing import Self
 
     from connector.settings.sections import Settings
@@ -114,12 +113,7 @@ class StateWatch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _error(self, error: KafkaError | OSError) -> Exception:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.changes.table_filter import SYSTEM_DATABASES
+from connector.codec.sql_text import sql_text
 from connector.errors import ConfigError
 from connector.snapshot.condition import Condition
 from connector.snapshot.jobs import PlanJob, Planned
@@ -102,11 +103,6 @@ def table_exists(session: SelectSession, database: str, table: str) -> bool:
     """Return whether there is such a table that the account may see."""
     where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
     return bool(session.query(_TABLES.format(where=where)))
-
-
-def sql_text(value: str) -> str:
-    """Return a string as SQL has it, whatever its characters are."""
-    return f"_utf8mb4 X'{value.encode().hex()}'"
 
 
 def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
     from connector.snapshot.output import CopyOutput
+    from connector.snapshot.wanted_copies import WantedCopies
     from connector.source.choice import CheckedSource
 
 _START = "snapshot"
@@ -48,10 +49,12 @@ def open_copies(
     output: CopyOutput,
     peers: CopyPeers,
     lift_fences: Callable[[str, str], None],
+    wanted: WantedCopies,
 ) -> Copies:
     """Return the copies of a pipeline, which go on behind `recovered` on `source`.
 
-    `lift_fences` is called with a table whose rows are all copied anew.
+    `lift_fences` is called with a table whose rows are all copied anew; `wanted` says which ones
+    the stream wants so.
 
     With `source.start = "snapshot"`, tables of which nothing is known are copied, too. What is
     written here is part of the first commit. Raises SourceUnavailable or SourceRefused, DecodeError
@@ -75,6 +78,7 @@ def open_copies(
         output,
         lambda: peers.read(source.settings, settings.snapshot, source.identity),
         lift_fences,
+        wanted,
         settings.snapshot,
         kept,
         keeps_new_tables=settings.source.start == _START,

@@ -132,12 +132,11 @@ class TableReader:
             else:
                 yield self._read_chunk(session, job)
         except SourceRefused as error:
-            name = job.table if isinstance(job, PlanJob) else job.table.schema.table
-            database = job.database if isinstance(job, PlanJob) else job.table.schema.database
+            database, name = _table_of(job)
             # A table that was missing may have been created again since.
             changed = error.number in _CHANGED or isinstance(error, TableMissing)
-            if changed or (not error.number and not _exists(session, job)):
-                gone = not _exists(session, job)
+            gone = (changed or not error.number) and not table_exists(session, database, name)
+            if changed or gone:
                 yield TableChanged(job, log_end(session), gone, str(error))
                 return
             if error.number in _DENIED:
@@ -209,21 +208,20 @@ class TableReader:
         """Return that the table is not as it was planned; None where it is."""
         planned = job.table
         try:
-            table = SelectedTable.describe(session, planned.schema.database, planned.schema.table)
+            table = SelectedTable.describe(session, *_table_of(job))
         except SourceRefused as error:
-            return TableChanged(job, log_end(session), not _exists(session, job), str(error))
+            gone = not table_exists(session, *_table_of(job))
+            return TableChanged(job, log_end(session), gone, str(error))
         if table == planned:
             return None
         return TableChanged(job, log_end(session), False, "it has other columns, or another key")
 
 
-def _exists(session: SelectSession, job: Job) -> bool:
-    """Return whether the account can see the table."""
+def _table_of(job: Job) -> tuple[str, str]:
+    """Return the database and the table."""
     if isinstance(job, PlanJob):
-        database, table = job.database, job.table
-    else:
-        database, table = job.table.schema.database, job.table.schema.table
-    return table_exists(session, database, table)
+        return job.database, job.table
+    return job.table.schema.database, job.table.schema.table
 
 
 def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | SourceRefused:

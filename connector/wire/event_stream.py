@@ -17,15 +17,18 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_packets.ht
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, ProtocolError
+from connector.errors import DecodeError, ProtocolError, conversations
 from connector.wire.event_source import EventSource
-from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, GARBLED, OK, EofPacket, ErrPacket
+from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, EofPacket, ErrPacket
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 # The server's largest max_allowed_packet, 1 GiB, and generous room for the event's headers.
 EVENT_BYTES_MAX: Final = 2**30 + 2**16
@@ -140,7 +143,7 @@ class EventStream(EventSource):
             else:
                 self.end = EofPacket.decode(payload)
         except DecodeError as error:
-            raise self._refusal(str(error)) from error
+            raise self._refusal(conversations.STREAM_UNREADABLE, why=error) from error
 
     def _open_packet(self) -> bool:
         """Read a packet's header, and a payload's first byte; False when they are not all here."""
@@ -155,8 +158,7 @@ class EventStream(EventSource):
         start += _HEADER_LENGTH
         if self._leading_byte == _NONE:
             if length == 0:
-                reason = "the replication stream has an empty packet where an event begins"
-                raise self._refusal(reason)
+                raise self._refusal(conversations.STREAM_EMPTY_PACKET)
             if available == _HEADER_LENGTH:
                 return False
             leading_byte: i64 = data[start]
@@ -172,19 +174,16 @@ class EventStream(EventSource):
             self._missing = length
             self._start = start
         if self._pieces_bytes + self._missing > EVENT_BYTES_MAX:
-            reason = f"the replication stream has an event of more than {EVENT_BYTES_MAX} bytes"
-            raise self._refusal(reason)
+            raise self._refusal(conversations.STREAM_EVENT_SIZE, limit=EVENT_BYTES_MAX)
         self._next_number = (self._next_number + 1) & _NUMBER_MASK
         self._continues = length == _PACKET_LENGTH_MAX
         return True
 
     def _check_number(self, number: i64) -> None:
         if number != self._next_number:
-            reason = (
-                f"the replication stream has packet number {number} where {self._next_number} "
-                "must follow"
+            raise self._refusal(
+                conversations.STREAM_NUMBER, number=number, needed=self._next_number
             )
-            raise self._refusal(reason)
 
     def _take_piece(self) -> None:
         piece = self._data[self._start : self._start + self._missing]
@@ -196,11 +195,7 @@ class EventStream(EventSource):
     def _check_leading_byte(self, leading_byte: i64, length: i64) -> None:
         if leading_byte in (OK, ERR) or (leading_byte == EOF and length <= EOF_LENGTH_MAX):
             return
-        reason = (
-            f"the replication stream has a payload of {length} bytes that starts with "
-            f"{leading_byte:#04x}; only 0x00 (an event), 0xff (an error) and 0xfe (its end) may"
-        )
-        raise self._refusal(reason)
+        raise self._refusal(conversations.STREAM_FIRST_BYTE, length=length, first=leading_byte)
 
-    def _refusal(self, reason: str) -> ProtocolError:
-        return ProtocolError(f"{self._place}: {reason}: {GARBLED}")
+    def _refusal(self, code: ErrorCode, **facts: object) -> ProtocolError:
+        return ProtocolError(code, place=self._place, **facts)

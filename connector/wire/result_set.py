@@ -21,10 +21,11 @@ from librt.strings import read_i32_le
 from mypy_extensions import i64
 
 from connector.codec.payload import PayloadReader
-from connector.errors import ProtocolError, TruncatedPayload
-from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, GARBLED, OK, ErrPacket
+from connector.errors import ProtocolError, TruncatedPayload, conversations
+from connector.wire.responses import EOF, EOF_LENGTH_MAX, ERR, OK, ErrPacket
 
 if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
     from connector.wire.text_rows import RowTaker
 
 # The server's largest max_allowed_packet, 1 GiB, and room for the lengths of 4096 columns.
@@ -152,7 +153,7 @@ class ResultSet:
             return
         self._joined_bytes += end - start
         if self._joined_bytes > ROW_BYTES_MAX:
-            self._refuse(f"a row of more than {ROW_BYTES_MAX} bytes")
+            self._refuse(conversations.ANSWER_ROW_SIZE, limit=ROW_BYTES_MAX)
         self._joined.append(data[start:end])
         if whole:
             joined = b"".join(self._joined)
@@ -162,7 +163,7 @@ class ResultSet:
 
     def _take_payload(self, data: bytes, start: i64, end: i64) -> None:
         if start == end:
-            self._refuse("an empty packet")
+            self._refuse(conversations.ANSWER_EMPTY_PACKET)
         first: i64 = data[start]
         if self._expected == _ROW and first != ERR and not _is_eof(first, end - start):
             self._taker.put_row(data, start, end)
@@ -170,7 +171,7 @@ class ResultSet:
         try:
             self._take_other(first, PayloadReader(data, start, end))
         except TruncatedPayload as error:
-            self._refuse(f"a packet that cannot be read ({error})")
+            self._refuse(conversations.ANSWER_UNREADABLE, why=error)
 
     def _take_other(self, first: i64, payload: PayloadReader) -> None:
         """Take what is not a row."""
@@ -185,13 +186,13 @@ class ResultSet:
         elif _is_eof(first, payload.remaining):
             self._take_eof()
         else:
-            self._refuse("a packet that does not belong there")
+            self._refuse(conversations.ANSWER_PACKET)
 
     def _take_answer(self, first: i64, payload: PayloadReader) -> None:
         if first == OK:
             self._expected = _NOTHING
         elif first == _LOCAL_INFILE:
-            self._refuse("a request for a file")
+            self._refuse(conversations.ANSWER_FILE)
         else:
             count: i64 = payload.read_lenenc()
             self._definitions_left = count
@@ -211,14 +212,13 @@ class ResultSet:
         elif self._expected == _ROW:
             self._expected = _NOTHING
         else:
-            self._refuse("an end that does not belong there")
+            self._refuse(conversations.ANSWER_END)
 
     def _refuse_number(self, number: i64) -> NoReturn:
-        self._refuse(f"packet number {number} where {self._next_number} must follow")
+        self._refuse(conversations.ANSWER_NUMBER, number=number, needed=self._next_number)
 
-    def _refuse(self, what: str) -> NoReturn:
-        reason = f"{self._place}: the answer to a query has {what}: {GARBLED}"
-        raise ProtocolError(reason)
+    def _refuse(self, code: ErrorCode, **facts: object) -> NoReturn:
+        raise ProtocolError(code, place=self._place, **facts)
 
 
 def _is_eof(first: i64, length: i64) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from struct import Struct
 
-from connector.errors import ProtocolError
+from connector.errors import ProtocolError, conversations
 
 _MAGIC = 0xEF
 _HEADER_LENGTH = 2
@@ -32,11 +32,7 @@ def split_header(data: bytes) -> tuple[bytes, bool]:
     """
     header = data[:_HEADER_LENGTH]
     if len(header) < _HEADER_LENGTH or header[0] != _MAGIC:
-        reason = (
-            f"an event of semi-synchronous replication starts with ef and a flag, not with "
-            f"{header.hex(' ') or 'nothing'}"
-        )
-        raise ProtocolError(reason)
+        raise ProtocolError(conversations.SEMI_SYNC_HEADER, found=header.hex(" "))
     return data[_HEADER_LENGTH:], header[1] & _ACK_WANTED != 0
 
 

@@ -97,7 +97,7 @@ def test_a_log_without_checksums_has_events_without_them(algorithm: int) -> None
 
 def test_an_unknown_checksum_algorithm_is_refused() -> None:
     error = refusal(EventDecoder(), format_description(algorithm=2))
-    assert error.reason.text == "checksum algorithm 2 is not known: set binlog_checksum=CRC32"
+    assert error.reason.text == "checksum algorithm 2 is not known; set binlog_checksum=CRC32"
 
 
 @pytest.mark.parametrize("checksum", [True, False])
@@ -118,7 +118,7 @@ def test_a_log_must_start_with_its_format_description() -> None:
     error = refusal(EventDecoder(), event(EventType.XID_EVENT, XID))
     assert error.text == (
         "stream:4: cannot decode XID_EVENT: no FORMAT_DESCRIPTION_EVENT came before "
-        "it, which every log starts with; compare "
+        "it; read the log from its start, where that event is; compare "
         "with `mysqlbinlog --start-position=4 stream`"
     )
 
@@ -149,9 +149,9 @@ def test_an_unknown_type_is_refused() -> None:
     error = refusal(decoder(), event(99, bytes(range(20))))
     assert error.event_name == "event type 99"
     assert error.reason.text == (
-        "this type is not known and not flagged as ignorable: upgrade the connector; first bytes "
+        "this type is not known and not flagged as ignorable (first bytes "
         "01 00 00 00 63 01 00 00 00 2b 00 00 00 00 00 00 00 00 00 "
-        "00 01 02 03 04 05 06 07 08 09 0a 0b 0c"
+        "00 01 02 03 04 05 06 07 08 09 0a 0b 0c); upgrade the connector"
     )
 
 
@@ -163,7 +163,7 @@ def test_an_unknown_type_flagged_as_ignorable_is_kept_unread_and_counted() -> No
 
 def test_bytes_behind_the_last_field_are_an_error() -> None:
     error = refusal(decoder(), event(EventType.XID_EVENT, XID + b"\0"))
-    assert error.reason.text == "1 bytes are left over behind its last field"
+    assert error.reason.text == "1 bytes are left over after the last field"
 
 
 def test_every_type_is_read_or_refused_with_a_reason() -> None:
@@ -201,6 +201,14 @@ def test_the_end_of_a_statement_forgets_its_table_maps() -> None:
     log.decode(write_rows(b"", flags=STMT_END))
     assert refusal(log, write_rows(b"")).reason.text == (
         "no TABLE_MAP_EVENT of this statement describes table id 42"
+    )
+
+
+def test_rows_have_the_columns_of_their_table_map() -> None:
+    log = decoder()
+    log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT, INT])))
+    assert refusal(log, write_rows(b"")).reason.text == (
+        "the event has 1 columns, but the table map of db.t has 2"
     )
 
 
@@ -432,7 +440,7 @@ def test_what_is_wrong_with_the_body_of_an_opened_event_is_said_whenever_it_is_u
         with pytest.raises(EventError) as caught:
             _ = opened.body
         assert caught.value.text == (
-            "binlog.000001:126: cannot decode XID_EVENT: 1 bytes are left over behind its last "
+            "binlog.000001:126: cannot decode XID_EVENT: 1 bytes are left over after the last "
             "field; compare with `mysqlbinlog --start-position=126 binlog.000001`"
         )
 

@@ -395,7 +395,7 @@ def test_timestamps_of_mariadb_reach_to_2106(log: SourceLog) -> None:
         ("a DATETIME(6)", "'2019-07-09 12:28:57.123'", "column a (DATETIME)"),
         # Two rows of this kind have the length of three rows without digits.
         ("a TIME(3)", "'12:34:56.789'", "column a (TIME)"),
-        ("a TIME(6), b TIME", "'12:34:56.789', '1:00'", "column a (TIME) or column b (TIME)"),
+        ("a TIME(6), b TIME", "'12:34:56.789', '1:00'", "column a (TIME), column b (TIME)"),
     ],
 )
 def test_digits_of_a_second_in_the_older_format_are_an_error(
@@ -408,8 +408,8 @@ def test_digits_of_a_second_in_the_older_format_are_an_error(
     with pytest.raises(EventError) as caught:
         logged(log)
     assert caught.value.reason.text == (
-        f"table every_version.t, {names} has digits after the second in MariaDB's old format "
-        "(mysql56_temporal_format=OFF), and the log does not tell how many: rebuild the table "
+        f"table every_version.t, {names}: digits after the second in MariaDB's old format "
+        "(mysql56_temporal_format=OFF), and the log does not tell how many; rebuild the table "
         "(SET GLOBAL mysql56_temporal_format = ON; ALTER TABLE ... FORCE) and read from there on, "
         "or exclude the table"
     )

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from connector.binlog.event import Event, EventBody
+from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.extra_row_info import ExtraRowInfo
@@ -42,7 +42,7 @@ from connector.binlog.events.statement import (
 from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
-from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import CompressionType, TransactionPayload
 from connector.binlog.events.xa import XaPrepareEvent, XaXid
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import EventHeader
@@ -51,10 +51,10 @@ from connector.changes.statement import StatementKind
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import RowsChange, StatementChange
 from connector.changes.xa import PreparedGroup
-from connector.errors import ProtocolError, RolledBack, TransientError, UnsupportedChange
+from connector.errors import ProtocolError, RolledBack, TransientError, UnsupportedChange, log
 from connector.gtid import Gtid, MariadbGtid
 from tests.changes.received import Change, changes_of
-from tests.errors.texts import text
+from tests.errors.texts import text, text_of
 
 SOURCE = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 CODES: dict[type, EventType] = {
@@ -205,7 +205,7 @@ def test_rows_that_were_handed_on_and_rolled_back_are_to_be_taken_back() -> None
     with pytest.raises(RolledBack) as caught:
         receive(gtid(), query("BEGIN"), rows(), query("ROLLBACK"))
     assert caught.value.transaction_id == f"{SOURCE}:5"
-    assert caught.value.text == text("stream.undone", transaction=f"{SOURCE}:5")
+    assert caught.value.text == text_of(log.ROLLED_BACK, transaction=f"{SOURCE}:5")
 
 
 def test_a_group_that_is_known_to_be_rolled_back_is_left_out() -> None:
@@ -424,14 +424,9 @@ def test_compressed_rows_are_counted_as_if_they_were_not() -> None:
     bodies: list[EventBody] = [query("BEGIN"), rows(), rows("lines"), XidEvent(1)]
     data = (bytes(9) + (19).to_bytes(4, "little") + bytes(6)) * len(bodies)
     payload = TransactionPayloadEvent(
-        CompressionType.NONE,
-        len(data),
-        len(data),
-        0,
+        TransactionPayload(CompressionType.NONE, len(data), len(data), 0, data, 0),
         "binlog.000001",
         1100,
-        data,
-        0,
         lambda: Inside(bodies),
     )
     first, second, end = receive(gtid(), payload)

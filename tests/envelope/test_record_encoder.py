@@ -246,7 +246,8 @@ def test_a_partial_update_of_null_is_an_error() -> None:
     with pytest.raises(EventError) as caught:
         Encoder().rows(partially_updated("02 07000000"))
     assert caught.value.reason.text == (
-        "table shop.t, column j (JSON): it has changes of a document, but none before them"
+        "table shop.t, column j (JSON): it has changes of a document, but no document is "
+        "before them"
     )
 
 

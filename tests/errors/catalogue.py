@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
-import pkgutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from connector import errors
+from connector.errors import catalogue
 from connector.errors.code import ErrorCode
 
 ROOT = Path(__file__).parents[2]
 _PRODUCT = ("connector", "stream_jobs", "local_stack")
 _PACKAGE = "connector.errors"
-_CODELESS = ("errors", "kinds", "code", "message", "words")
 
 
 def _codes() -> dict[str, dict[str, ErrorCode]]:
     modules: dict[str, dict[str, ErrorCode]] = {}
-    for found in pkgutil.iter_modules(errors.__path__):
-        if found.name not in _CODELESS:
-            module = importlib.import_module(f"{_PACKAGE}.{found.name}")
-            modules[found.name] = {
-                name: value
-                for name, value in vars(module).items()
-                if isinstance(value, ErrorCode) and not name.startswith("_")
-            }
+    for module in catalogue.modules():
+        codes = {
+            name: value
+            for name, value in vars(module).items()
+            if isinstance(value, ErrorCode) and value.code
+        }
+        if codes:
+            modules[module.__name__.removeprefix(f"{_PACKAGE}.")] = codes
     return modules
 
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from tests.errors.cause import Cause, End, Group
 
-_GARBLED = (
-    ": bytes were lost, or something between here and the server changed them: look at proxies, or "
-    "set source.tls.mode to required"
-)
 _START = "give the pipeline a new name and set source.start"
 _CONTINUE = f"continue behind it: {_START}"
 _NOTHING = ". Nothing from this transaction was published"
@@ -46,18 +42,10 @@ STREAM = Group(
             "",
             End.LOGGED,
         ),
-        Cause("stream.packet", "{place}: the replication stream has {what}", _GARBLED),
-        Cause("session.packet", "{place}: the answer to a query has {what}", _GARBLED),
         Cause(
             "stream.rolled_back",
             "{event}: transaction {transaction} was rolled back when it was read before, and is "
             "not now: it comes from another server",
-            "",
-            End.RETRIED,
-        ),
-        Cause(
-            "stream.undone",
-            "transaction {transaction} was rolled back after its rows were sent",
             "",
             End.RETRIED,
         ),
@@ -74,11 +62,6 @@ DAMAGE = Group(
     "Events that cannot be read",
     "`event` is FILE:POSITION in the source's log. docs/coverage.md lists what is read.",
     (
-        Cause(
-            "event.damaged",
-            "{file}:{position}: cannot decode {name}: {why}",
-            "; compare with `mysqlbinlog --start-position={position} {file}`" + _NOTHING,
-        ),
         Cause(
             "event.nested",
             "{event}: a transaction starts inside the one that started at {file}:{position} and "

@@ -12,6 +12,7 @@ import pytest
 from connector import errors
 from tests.errors.cause import Cause, End
 from tests.errors.page import PAGE, page
+from tests.errors.strings import strings_of
 from tests.errors.texts import CAUSES, GROUPS
 
 if TYPE_CHECKING:
@@ -46,11 +47,10 @@ OTHER_COMMANDS = {
 }
 # All of these are run through by tests/source/server/test_server_errors.py.
 NUMBERED = re.compile(r"server\.\d+")
-VALUE = "\N{BULLET}"
 # Nobody is told: {place} and {why} of others, and what is caught where it is raised.
 INNER = {
     "connector/errors/kinds.py",
-    "connector/contract.py",
+    "connector/contract/sequence.py",
     "connector/wire/semi_sync.py",
     # A replay stops at such a record, which was written from rows.
     "{}:{}: {} holds no rows",
@@ -95,37 +95,6 @@ def test_each_text_is_compared_with_what_is_said() -> None:
         and not any(map(cause.pattern().fullmatch, whole))
     ]
     assert not missing, missing
-
-
-def strings_of(module: ast.Module) -> Iterator[str]:
-    """Yield the strings of a test, with its constants put in, and a sign for other values."""
-    constants: dict[str, str] = {}
-    for statement in module.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            value = _string(statement.value, constants)
-            if value is not None:
-                constants[statement.targets[0].id] = value
-    for node in ast.walk(module):
-        if isinstance(node, ast.expr):
-            value = _string(node, constants)
-            if value is not None:
-                yield value
-
-
-def _string(node: ast.expr, constants: dict[str, str]) -> str | None:
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if not isinstance(node, ast.JoinedStr):
-        return None
-    shown = ""
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            shown += str(part.value)
-        elif isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
-            shown += constants.get(part.value.id, VALUE)
-        else:
-            shown += VALUE
-    return shown
 
 
 def test_each_text_of_the_code_is_in_the_table() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from connector.errors import DecodeError
 from connector.progress.progress_record import Progress
-from connector.quarantine.fences import Fence
-from connector.quarantine.record import RecordParts
+from connector.quarantine.core.fences import Fence
+from connector.quarantine.core.record import RecordParts
 from connector.snapshot.table_state import TableState
 from tests.errors.texts import text
 

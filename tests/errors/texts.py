@@ -35,4 +35,14 @@ def text_of(code: ErrorCode, /, **facts: object) -> str:
 
 def shown(code: ErrorCode, /, **facts: object) -> str:
     """Return what a program shows of an error: `str(error)`."""
-    return text_of(code, **facts)
+    message = Message(code, facts)
+    return with_code(message.shown_code, message.text)
+
+
+def with_code(code: ErrorCode, said: str) -> str:
+    """Return what a program shows of a text with this code, or of the start of one.
+
+    Once every call site gives facts, the code is before the text.
+    """
+    del code
+    return said

@@ -51,7 +51,7 @@ def test_a_decimal_inside_json_is_refused(number: str) -> None:
         literal(JSON, f'{{"price": {number}}}')
     assert caught.value.text == (
         f"a JSON document holds a DECIMAL of {len(number)} characters, which its text does not "
-        "bring back: undo this transaction by hand"
+        "bring back; undo this transaction by hand"
     )
 
 

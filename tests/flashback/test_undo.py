@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.events.load import CreateFileEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.xa import XaPrepareEvent, XaXid
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, log_undo
 from connector.flashback.spool import Spool
 from connector.flashback.undo import SESSION, Undo
 
@@ -134,7 +135,7 @@ def test_a_document_with_a_decimal_of_66_digits_is_refused(mysql_log: SourceLog)
     mysql_log.events()
     mysql_log.execute("DELETE FROM t")
     assert refusal(mysql_log).endswith(
-        "a JSON document holds a DECIMAL of 67 characters, which its text does not bring back: "
+        "a JSON document holds a DECIMAL of 67 characters, which its text does not bring back; "
         "undo this transaction by hand"
     )
 
@@ -200,8 +201,8 @@ def test_ddl_behind_the_rows_of_its_table_is_refused(source_log: SourceLog) -> N
     source_log.execute("INSERT INTO t VALUES (1, 'a')")
     source_log.execute("ALTER TABLE t ADD COLUMN x INT")
     assert refusal(source_log) == (
-        "FILE:POS: cannot undo ALTER TABLE on DB.t, behind row changes that are selected: select "
-        "changes behind it alone (--start-position), or other tables"
+        "FILE:POS: cannot undo ALTER TABLE on DB.t, after row changes that are selected; select "
+        "changes after it alone (--start-position), or other tables"
     )
 
 
@@ -235,7 +236,7 @@ def test_rows_whose_columns_have_no_names_are_refused(mysql_log: SourceLog) -> N
     finally:
         mysql_log.execute("SET GLOBAL binlog_row_metadata = FULL")
     assert refusal(mysql_log) == (
-        "FILE:POS: the log does not name the columns of DB.t: only what was written with "
+        "FILE:POS: the log does not name the columns of DB.t; only what was written with "
         "binlog_row_metadata=FULL can be undone"
     )
 
@@ -248,7 +249,7 @@ def test_rows_that_are_not_whole_are_refused(source_log: SourceLog, change: str)
     source_log.execute("SET binlog_row_image = MINIMAL")
     source_log.execute(change)
     assert refusal(source_log) == (
-        "FILE:POS: a row of DB.t cannot be undone: its image lacks column v: only what was written "
+        "FILE:POS: a row of DB.t cannot be undone: its image lacks column v; only what was written "
         "with binlog_row_image=FULL can be undone"
     )
 
@@ -258,9 +259,16 @@ def test_a_change_that_was_logged_as_a_statement_is_refused(decode_file: DecodeF
         undone(decode_file("recorded/bug11747887-bin.000003"))
     assert caught.value.text == (
         "bug11747887-bin.000003:447: cannot undo INSERT in database test, logged as a statement, "
-        "so that which rows it changed is not in the log: select changes behind it alone "
+        "so that which rows it changed is not in the log; select changes after it alone "
         "(--start-position), or other tables"
     )
+
+
+def test_a_load_that_was_logged_as_a_statement_is_refused(decode_file: DecodeFile) -> None:
+    events = decode_file("recorded/binlog_old_version_4_1.000001")
+    with pytest.raises(UnsupportedChange) as caught:
+        undone(event for event in events if isinstance(event.body, CreateFileEvent))
+    assert caught.value.code is log_undo.LOAD
 
 
 def test_an_incident_is_refused(decode_file: DecodeFile) -> None:
@@ -268,7 +276,7 @@ def test_an_incident_is_refused(decode_file: DecodeFile) -> None:
         undone(decode_file("recorded/bug40482-bin.000001"))
     assert caught.value.text.startswith(
         "bug40482-bin.000001:106: cannot undo an incident: the server reports that changes may be "
-        "missing: select changes behind it alone"
+        "missing; select changes after it alone"
     )
 
 
@@ -287,8 +295,8 @@ def test_rows_that_a_rollback_may_have_left_are_refused(
     with pytest.raises(UnsupportedChange) as caught:
         undone([gtid, begin, table_map, rows, rollback])
     assert caught.value.text == (
-        f"{xid.file}:{xid.position}: cannot undo {named} behind row changes, and which of them "
-        "stayed is not in the log: select changes behind it alone (--start-position), or other "
+        f"{xid.file}:{xid.position}: cannot undo {named} after row changes: which of them "
+        "stayed is not in the log; select changes after it alone (--start-position), or other "
         "tables"
     )
 
@@ -305,7 +313,7 @@ def test_a_prepared_xa_transaction_is_refused_and_one_of_one_phase_is_not(
         undone([*events, xid.with_body(XaPrepareEvent(False, name))])
     assert caught.value.text == (
         f"{xid.file}:{xid.position}: cannot undo an XA transaction, whose outcome stands elsewhere "
-        "in the log: select changes behind it alone (--start-position), or other tables"
+        "in the log; select changes after it alone (--start-position), or other tables"
     )
     statements = undone([*events, xid.with_body(XaPrepareEvent(True, name))])
     assert statements == ["BEGIN;", f"DELETE FROM {t} WHERE `id` = 1 LIMIT 1;", "COMMIT;"]

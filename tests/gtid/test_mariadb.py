@@ -36,7 +36,9 @@ def test_text_that_is_no_gtid_is_refused(text: str) -> None:
 def test_a_domain_named_twice_is_refused() -> None:
     with pytest.raises(DecodeError) as caught:
         MariadbGtidSet.parse("0-1-5,0-2-7")
-    assert caught.value.text == ("'0-1-5,0-2-7' names domain 0 twice; a position has one GTID each")
+    assert caught.value.text == (
+        "'0-1-5,0-2-7' names domain 0 twice; a position has one GTID of each domain"
+    )
 
 
 def test_the_last_gtid_added_is_the_position_of_its_domain() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
@@ -7,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, TruncatedPayload
+from connector.errors import DecodeError, TruncatedPayload, gtid_forms
 from connector.gtid import Gtid, GtidSet
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 A = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 B = UUID("a09129d9-0728-11e9-aa93-d227f810ba81")
@@ -66,23 +70,27 @@ def test_text_is_read_as_the_server_reads_it_and_printed_in_its_normal_form(
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "code", "reason"),
     [
-        ("0-1-5", "'0-1-5' is not a server UUID"),
-        (f"{A}", "no interval follows the server UUID"),
-        (f"{A}:nightly", "no interval follows the tag 'nightly'"),
-        (f"{A}:5-3", "'5-3' is not an interval within 1-9223372036854775806"),
-        (f"{A}:0", "'0' is not an interval within 1-9223372036854775806"),
-        (f"{A}:9223372036854775807",
+        ("0-1-5", gtid_forms.NOT_A_UUID, "'0-1-5' is not a server UUID"),
+        (f"{A}", gtid_forms.NO_INTERVAL, "no interval follows the server UUID"),
+        (f"{A}:nightly", gtid_forms.NO_INTERVAL_OF_TAG, "no interval follows the tag 'nightly'"),
+        (f"{A}:5-3", gtid_forms.INTERVAL, "'5-3' is not an interval within 1-9223372036854775806"),
+        (f"{A}:0", gtid_forms.INTERVAL, "'0' is not an interval within 1-9223372036854775806"),
+        (f"{A}:9223372036854775807", gtid_forms.INTERVAL,
          "'9223372036854775807' is not an interval within 1-9223372036854775806"),
-        (f"{A}:1::2", "'' is neither an interval nor a tag"),
-        (f"{A}:a-b:2", "'a-b' is neither an interval nor a tag"),
-        (f"{A}:{'t' * 33}:1", f"'{'t' * 33}' is neither an interval nor a tag"),
+        (f"{A}:1::2", gtid_forms.NEITHER, "'' is neither an interval nor a tag"),
+        (f"{A}:a-b:2", gtid_forms.NEITHER, "'a-b' is neither an interval nor a tag"),
+        (f"{A}:{'t' * 33}:1", gtid_forms.NEITHER,
+         f"'{'t' * 33}' is neither an interval nor a tag"),
     ],
 )  # fmt: skip
-def test_text_that_is_no_set_is_refused_with_the_part_that_is_wrong(text: str, reason: str) -> None:
+def test_text_that_is_no_set_is_refused_with_the_part_that_is_wrong(
+    text: str, code: ErrorCode, reason: str
+) -> None:
     with pytest.raises(DecodeError) as caught:
         GtidSet.parse(text)
+    assert caught.value.code is code
     assert caught.value.text == (
         f"cannot read GTID set member {text!r}: {reason}; "
         "it looks like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7"

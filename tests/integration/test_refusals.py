@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.binlog.source_log import sending_files
-from tests.errors.texts import says
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 from tests.integration.packet_proxy import PacketProxy, flip_bit_behind, retype
 
@@ -143,7 +142,7 @@ def test_a_bit_flipped_on_the_way_is_noticed(stream: Stream) -> None:
     stream.execute(TABLE, BEFORE, "INSERT INTO t VALUES (2, 'marker')")
     with PacketProxy(stream.source, flip_bit_behind(b"marker")) as proxy:
         error = whole_error(stream, source__port=proxy.port, **{"source.tls__mode": "disabled"})
-    assert says(error, "event.damaged", name="WRITE_ROWS_EVENT"), error
+    assert ": cannot decode WRITE_ROWS_EVENT: CRC32 is 0x" in error, error
     assert committed_ids(stream) == [1]
 
 

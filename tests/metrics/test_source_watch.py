@@ -12,7 +12,7 @@ from connector.metrics.source_watch import SourceWatch
 from connector.settings.sections import SourceSettings
 from local_stack.managed_server import free_port
 from tests.errors.texts import text
-from tests.metrics.test_distance import NOW, UUID, log, standing
+from tests.metrics.test_lag import NOW, UUID, log, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.progress_record import Progress
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
-from connector.progress.stream_position import StreamPosition, added_columns, start_point
+from connector.progress.stream_position import StreamPosition, awaited_columns, start_point
 from tests.errors.texts import says
 
 GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
@@ -139,4 +139,4 @@ def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() ->
 
 def test_added_columns_are_remembered() -> None:
     last = progress(added_columns={"shop.orders": [["x", "literal", "7"]]})
-    assert added_columns(last) == {"shop.orders": [AddedColumn("x", DefaultKind.LITERAL, "7")]}
+    assert awaited_columns(last) == {"shop.orders": [AddedColumn("x", DefaultKind.LITERAL, "7")]}

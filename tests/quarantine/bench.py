@@ -20,15 +20,16 @@ from connector.errors import RecordTooLarge
 from connector.gtid import Gtid, GtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
-from connector.progress.stream_position import Instance, StreamPosition, added_columns
-from connector.quarantine.copied_rows import CopiedRows
-from connector.quarantine.fences import Fences
-from connector.quarantine.guard import Guard
-from connector.quarantine.record import ChangeReader, RecordParts, places_of
-from connector.quarantine.replay import Replay
-from connector.quarantine.store import QuarantineStore
+from connector.progress.stream_position import Instance, StreamPosition, awaited_columns
+from connector.quarantine.core.copied_rows import CopiedRows
+from connector.quarantine.core.fences import Fences
+from connector.quarantine.core.guard import Guard
+from connector.quarantine.core.record import ChangeReader, RecordParts, places_of
+from connector.quarantine.core.replay import Replay
+from connector.quarantine.core.store import QuarantineStore
 from connector.records.record_batch import BatchingTarget, BatchReceiver
 from connector.run.delivery_stream import DeliveryStream
+from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
 
@@ -212,7 +213,7 @@ class Run:
         target = BatchingTarget(kafka, 1 << 16, 1 << 20, record_bytes_max)
         options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False)
         schemas = kafka.last_values(f"{PREFIX}.schema", "")
-        added = {} if last is None else added_columns(last)
+        added = {} if last is None else awaited_columns(last)
         transactions = TransactionRecords(PREFIX, target) if transaction_records else None
         encoder = RecordEncoder(options, standing.order, transactions or target, schemas, added)
         # As after a restart, the server sends the format first.
@@ -230,6 +231,7 @@ class Run:
             encoder,
             target,
             standing,
+            TemporaryFolder(),
             guard=self.guard,
             transactions=transactions,
         )

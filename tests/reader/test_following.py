@@ -171,4 +171,7 @@ def test_the_last_of_several_logs_is_followed(path: Path, tmp_path: Path) -> Non
 def test_only_a_plain_file_can_be_followed(log: LogFile) -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(log.data, follow=True)
-    assert raised.value.text == "stream: only a file that is not compressed can be followed"
+    assert raised.value.text == (
+        "stream: only a file that is not compressed can be followed; follow the log that the "
+        "server writes"
+    )

@@ -10,12 +10,14 @@ import pytest
 import zstandard
 
 from connector.binlog.framing.version import BinlogVersion
-from connector.errors import ConfigError, EventError, LogRefused, LogTruncated
+from connector.errors import ConfigError, EventError, LogRefused, LogTruncated, log_files
 from connector.reader import open_binlog
 from tests.binlog.log_bytes import event, format_description, old_query, start_v3, v1_event
+from tests.errors.texts import text_of
 from tests.reader.log_files import MAGIC, LogFile, three_transactions
 
 if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
     from connector.reader.byte_source import Source
 
 LOG = three_transactions()
@@ -154,39 +156,51 @@ def test_formats_before_v4_are_read(
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"),
+    ("data", "code", "facts"),
     [
-        (b"", "not a binary log: there is nothing in it"),
+        (b"", log_files.EMPTY, {}),
         (
             b"./mysql-bin.000001\n",
-            "not a binary log: it starts with 2e 2f 6d 79, a text, not fe 62 69 6e",
-        ),
-        (b"\x82\x2d\xc2\x4b", "not a binary log: it starts with 82 2d c2 4b, not fe 62 69 6e"),
-        (b"ab", "not a binary log: it starts with 61 62, a text, not fe 62 69 6e"),
-        (
-            b"\xfdbin" + bytes(600),
-            "encrypted (binlog_encryption=ON): read it from the server, which decrypts it",
+            log_files.TEXT_NOT_A_LOG,
+            {"found": "2e 2f 6d 79", "magic": "fe 62 69 6e"},
         ),
         (
-            b"\xfe\xfe\x0d\x01" + bytes(508),
-            (
-                "a log in pages of InnoDB (binlog_storage_engine=innodb): read it from the server, "
-                "which sends plain events"
-            ),
+            b"\x82\x2d\xc2\x4b",
+            log_files.NOT_A_LOG,
+            {"found": "82 2d c2 4b", "magic": "fe 62 69 6e"},
+        ),
+        (b"ab", log_files.TEXT_NOT_A_LOG, {"found": "61 62", "magic": "fe 62 69 6e"}),
+        (b"\xfdbin" + bytes(600), log_files.ENCRYPTED, {}),
+        (b"\xfe\xfe\x0d\x01" + bytes(508), log_files.INNODB_PAGES, {}),
+        (b"\xfe\xfe\x0c\x01" + bytes(100), log_files.GTID_INDEX, {}),
+        (
+            gzip.compress(PACKED["gzip"], mtime=0),
+            log_files.PACKED_TWICE,
+            {"inner": "gzip", "outer": "gzip"},
         ),
         (
-            b"\xfe\xfe\x0c\x01" + bytes(100),
-            "MariaDB's index of the GTIDs of a log: give the log beside it",
+            zstandard.compress(PACKED["gzip"]),
+            log_files.PACKED_TWICE,
+            {"inner": "gzip", "outer": "zstd"},
         ),
-        (gzip.compress(PACKED["gzip"], mtime=0), "gzip inside of gzip: unpack it once"),
-        (zstandard.compress(PACKED["gzip"]), "gzip inside of zstd: unpack it once"),
-        (gzip.compress(b"", mtime=0), "not a binary log: there is nothing in it"),
+        (gzip.compress(b"", mtime=0), log_files.EMPTY, {}),
     ],
 )
-def test_what_is_no_log_is_refused_by_what_it_is(data: bytes, reason: str) -> None:
+def test_what_is_no_log_is_refused_by_what_it_is(
+    data: bytes, code: ErrorCode, facts: dict[str, object]
+) -> None:
     with pytest.raises(LogRefused) as raised:
         open_binlog(data, name="binlog.000007")
-    assert raised.value.text == f"binlog.000007: {reason}"
+    assert raised.value.text == text_of(code, file="binlog.000007", **facts)
+
+
+def test_a_log_in_pages_of_innodb_is_called_so() -> None:
+    with pytest.raises(LogRefused) as raised:
+        open_binlog(b"\xfe\xfe\x0d\x01" + bytes(508), name="binlog-000000.ibb")
+    assert raised.value.text == (
+        "binlog-000000.ibb: a log in pages of InnoDB (binlog_storage_engine=innodb); read it from "
+        "the server, which sends plain events"
+    )
 
 
 def test_a_path_that_cannot_be_opened_is_the_operating_systems_error(tmp_path: Path) -> None:
@@ -201,7 +215,7 @@ def test_a_file_of_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(LOG.data)
     with path.open() as file, pytest.raises(ConfigError) as raised:
         open_binlog(file)  # type: ignore[arg-type] # on purpose
-    assert raised.value.text == f"{path}: opened as text: open it with 'rb'"
+    assert raised.value.text == f"{path}: opened as text; open it with 'rb'"
 
 
 def test_a_log_that_is_cut_anywhere_ends_behind_its_last_whole_event() -> None:
@@ -235,14 +249,16 @@ def test_the_recorded_half_header_is_a_truncated_log(shared_binlogs: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("size", "bound"),
+    ("size", "code", "bound"),
     [
-        (0, "less than the 19 of a header"),
-        (18, "less than the 19 of a header"),
-        (2**30 + 2**16 + 1, "more than the 1073807360 that an event can have"),
+        (0, log_files.SIZE_BELOW_HEADER, {"header": 19}),
+        (18, log_files.SIZE_BELOW_HEADER, {"header": 19}),
+        (2**30 + 2**16 + 1, log_files.SIZE_ABOVE_LIMIT, {"limit": 1073807360}),
     ],
 )
-def test_a_size_that_cannot_be_is_an_error(size: int, bound: str) -> None:
+def test_a_size_that_cannot_be_is_an_error(
+    size: int, code: ErrorCode, bound: dict[str, object]
+) -> None:
     log = LogFile()
     position = log.query("BEGIN")
     data = bytearray(log.data)
@@ -250,8 +266,9 @@ def test_a_size_that_cannot_be_is_an_error(size: int, bound: str) -> None:
     with open_binlog(data, name="binlog.000007") as reader, pytest.raises(EventError) as raised:
         list(reader)
     assert raised.value.text == (
-        f"binlog.000007:{position}: cannot decode QUERY_EVENT: its header says {size} bytes, "
-        f"{bound}; compare with `mysqlbinlog --start-position={position} binlog.000007`"
+        f"binlog.000007:{position}: cannot decode QUERY_EVENT: "
+        f"{text_of(code, size=size, **bound)}; compare with "
+        f"`mysqlbinlog --start-position={position} binlog.000007`"
     )
 
 
@@ -332,7 +349,7 @@ def test_what_is_left_of_a_closed_log_is_not_taken_for_nothing(tmp_path: Path) -
     with pytest.raises(ConfigError) as raised:
         list(changes)
     assert raised.value.text == (
-        f"binlog.000007:{LOG.positions[5]}: the log was closed before its end: read it inside of "
+        f"binlog.000007:{LOG.positions[5]}: the log was closed before its end; read it inside of "
         "`with`"
     )
     with open_binlog(path) as log:

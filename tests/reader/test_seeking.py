@@ -9,10 +9,18 @@ import pytest
 import zstandard
 
 from connector.binlog.framing.event_types import EventType
-from connector.errors import ConfigError, DecodeError, EventError, LogRefused, LogTruncated
+from connector.errors import (
+    ConfigError,
+    DecodeError,
+    EventError,
+    LogRefused,
+    LogTruncated,
+    arguments,
+)
 from connector.gtid import Gtid, GtidSet
 from connector.reader import open_binlog, open_binlogs
 from tests.binlog.log_bytes import event
+from tests.errors.texts import text_of
 from tests.reader.log_files import SERVER, LogFile, three_transactions
 
 if TYPE_CHECKING:
@@ -82,7 +90,8 @@ def test_a_position_behind_the_end_is_an_error(compressed: bool) -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(data, name="binlog.000007", start_position=end + 1)
     assert raised.value.text == (
-        f"binlog.000007: start position {end + 1} lies behind the end of the log, {end}"
+        f"binlog.000007: start position {end + 1} lies after the end of the log, {end}; look "
+        "whether it belongs to another log"
     )
 
 
@@ -91,7 +100,8 @@ def test_a_position_before_the_first_event_is_an_error(position: int) -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(LOG.data, name="binlog.000007", start_position=position)
     assert raised.value.text == (
-        f"binlog.000007: start position {position} lies before the first event, at 4"
+        f"binlog.000007: start position {position} lies before the first event; the "
+        "first event is at 4"
     )
 
 
@@ -182,7 +192,8 @@ def test_without_checksums_a_header_that_speaks_of_another_place_is_no_event() -
         list(reader)
     assert e.value.reason.text == (
         f"its header says that it ends at 77, not at {position + len(inside)}; reading began at "
-        f"start position {position}: begin where a transaction does, at its GTID or BEGIN; {LISTED}"
+        f"start position {position}: begin at the start of a transaction, at its GTID or BEGIN, as "
+        "`binlog-connector dump --format events` shows it"
     )
 
 
@@ -196,7 +207,8 @@ def test_rows_whose_table_map_is_before_the_start_are_an_error_with_advice() -> 
     assert raised.value.text == (
         f"binlog.000007:{position}: cannot decode WRITE_ROWS_EVENT: no TABLE_MAP_EVENT of this "
         f"statement describes table id 42; reading began at start position {position}: begin "
-        f"where a transaction does, at its GTID or BEGIN; {LISTED}; compare with `mysqlbinlog "
+        "at the start of a transaction, at its GTID or BEGIN, as `binlog-connector dump --format "
+        "events` shows it; compare with `mysqlbinlog "
         f"--start-position={position} binlog.000007`"
     )
 
@@ -235,7 +247,10 @@ def test_a_gtid_that_the_log_does_not_have_is_an_error() -> None:
         open_binlog(LOG.data, start_gtid=f"{SERVER}:9", name="binlog.000007") as log,
     ):
         list(log)
-    assert raised.value.text == f"binlog.000007: the log has no transaction {SERVER}:9"
+    assert raised.value.text == (
+        f"binlog.000007: the log has no transaction {SERVER}:9; look which logs have it: "
+        "`binlog-connector stat` shows their GTIDs"
+    )
 
 
 def test_what_is_in_a_gtid_set_is_left_out() -> None:
@@ -296,9 +311,9 @@ def test_a_time_without_a_time_zone_is_refused() -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(LOG.data, start_time=naive)
     assert raised.value.text == (
-        "start_time 2026-01-01T00:00:00 has no time zone: give one, such as timezone.utc"
+        "start_time 2026-01-01T00:00:00 has no time zone; give one, such as timezone.utc"
     )
-    with pytest.raises(ConfigError, match=r"^stop_time 2026-01-01T00:00:00 has no time zone"):
+    with pytest.raises(ConfigError, match=r"stop_time 2026-01-01T00:00:00 has no time zone"):
         open_binlog(LOG.data, stop_time=naive)
 
 
@@ -307,7 +322,13 @@ def test_a_time_without_a_time_zone_is_refused() -> None:
     [
         ("x", "'x' is not a MariaDB GTID; it looks like 0-1-5"),
         ("0-1", "'0-1' is not a MariaDB GTID; it looks like 0-1-5"),
-        (f"{SERVER}:1-9223372036854775806", f"'{SERVER}:1-9223372036854775806' is not one GTID"),
+        (
+            f"{SERVER}:1-9223372036854775806",
+            (
+                f"'{SERVER}:1-9223372036854775806' is not one GTID; give the GTID of the first "
+                "transaction to read"
+            ),
+        ),
     ],
 )
 def test_a_text_that_is_no_gtid_is_refused(text: str, reason: str) -> None:
@@ -316,8 +337,14 @@ def test_a_text_that_is_no_gtid_is_refused(text: str, reason: str) -> None:
     assert raised.value.text == f"start_gtid: {reason}"
 
 
+def test_a_set_is_not_one_gtid() -> None:
+    with pytest.raises(ConfigError) as raised:
+        open_binlog(LOG.data, start_gtid=f"{SERVER}:1-2")
+    assert raised.value.text == text_of(arguments.NOT_ONE_GTID, text=f"{SERVER}:1-2")
+
+
 def test_a_text_that_is_no_gtid_set_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^skip_gtids: 'x' is not a MariaDB GTID"):
+    with pytest.raises(ConfigError, match=r"skip_gtids: 'x' is not a MariaDB GTID"):
         open_binlog(LOG.data, skip_gtids="x")
 
 
@@ -328,7 +355,8 @@ def test_gtids_of_the_other_flavour_are_not_taken_for_none() -> None:
     ):
         list(reader)
     assert raised.value.text == (
-        f"skip_gtids 0-1-5 cannot be compared with {SERVER}:1, a GTID of another flavour"
+        f"skip_gtids 0-1-5 cannot be compared with {SERVER}:1, a GTID of another flavour; give "
+        "GTIDs as the log has them"
     )
     with open_binlog(LOG.data, skip_gtids="") as reader:
         assert [each.position for each in reader] == LOG.positions
@@ -340,7 +368,10 @@ def test_a_gtid_that_does_not_come_before_the_stop_time_is_an_error() -> None:
         pytest.raises(ConfigError) as raised,
     ):
         list(reader)
-    assert raised.value.text == f"stream: the log has no transaction {SERVER}:3 before stop_time"
+    assert raised.value.text == (
+        f"stream: the log has no transaction {SERVER}:3 before stop_time; give a later stop_time, "
+        "or another log"
+    )
 
 
 def test_several_logs_are_one_in_the_order_given(tmp_path: Path) -> None:
@@ -366,5 +397,5 @@ def test_several_logs_are_one_in_the_order_given(tmp_path: Path) -> None:
 
 
 def test_no_log_at_all_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^no log is given$"):
+    with pytest.raises(ConfigError, match=r"no log is given; give a file or more$"):
         open_binlogs([])

@@ -26,6 +26,7 @@ from connector.progress.start_point import StartPoint
 from connector.progress.stream_position import Instance, StreamPosition
 from connector.records.record_batch import BatchingTarget, BatchReceiver
 from connector.run.delivery_stream import DeliveryStream
+from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.changes.received import changes_of
 from tests.golden.golden import GoldenLog, logs
@@ -90,6 +91,7 @@ class Delivery:
             RecordEncoder(options, standing.order, self.target),
             self.target,
             standing,
+            TemporaryFolder(),
         )
         self._log = log
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from connector.errors import Fenced, RecordTooLarge, SinkRefused, SinkUnavailable
+from connector.errors import RecordTooLarge, SinkRefused, SinkUnavailable, Superseded
 from connector.progress.progress_record import Progress
 from connector.records.record import NO_HEADERS
 from connector.settings.sections import KafkaSettings
@@ -232,7 +232,7 @@ def test_what_fails_before_the_first_commit_is_no_other_instance(
 def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: Opener) -> None:
     open_sink("old").commit(progress("old", 50))
     open_sink("new").commit(progress("new", 50))
-    with pytest.raises(Fenced) as caught:
+    with pytest.raises(Superseded) as caught:
         open_sink("old").recover(claimed=True)
     assert caught.value.text == (
         "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
@@ -251,7 +251,7 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
     assert last is not None
     assert last.position == 50
     new.commit(progress("new", 50))
-    with pytest.raises(Fenced) as caught:
+    with pytest.raises(Superseded) as caught:
         old.commit(progress("old", 99))
     assert caught.value.text == (
         "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "

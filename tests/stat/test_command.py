@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from connector.cli import app
-from connector.errors import options
+from connector.errors import log, options
 from tests.errors.texts import shown
 
 if TYPE_CHECKING:
@@ -77,10 +77,8 @@ def test_what_came_before_the_end_of_a_cut_file_is_counted(
     done = stat("--format", "json", cut)
     assert done.exit_code == 2
     assert json.loads(done.stdout)["files"] == [{"file": "cut", "events": 5, "bytes": 391}]
-    assert done.stderr == (
-        "error: cut:395: the file ends inside an event: need 19 bytes, but 5 are left; every event "
-        "before 395 is complete\n"
-    )
+    said = shown(log.FILE_ENDS, file="cut", position=395, needed=19, found=5)
+    assert done.stderr == f"error: {said}\n"
 
 
 def test_a_wrong_checksum_ends_with_3_unless_it_is_not_looked_at(

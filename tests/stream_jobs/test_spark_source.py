@@ -193,13 +193,20 @@ def test_a_log_that_cannot_be_read_fails_the_job_with_its_place(
 @pytest.mark.parametrize(
     ("path", "options", "reason"),
     [
-        ("/nowhere/binlog.*", {}, "/nowhere/binlog.*: there is no log"),
+        (
+            "/nowhere/binlog.*",
+            {},
+            (
+                "/nowhere/binlog.*: there is no log; give the path of a file, of a folder of logs, "
+                "or a glob"
+            ),
+        ),
         ("x", {"table": "t"}, "mysql_binlog has no option table; there are path, tables"),
-        ("", {}, "mysql_binlog needs a path: a file, a folder or a glob"),
+        ("", {}, "mysql_binlog needs a path; give a file, a folder or a glob to load()"),
         (
             "s3://logs/binlog.*",
             {},
-            "s3://logs/binlog.*: only files are read: mount them on the driver and the workers",
+            "s3://logs/binlog.*: only files are read; mount them on the driver and the workers",
         ),
         (
             str(GOLDEN),
@@ -221,6 +228,6 @@ def test_a_schema_of_the_users_own_is_refused(binlogs: SparkSession, tmp_path: P
     path.write_bytes(LOG.data)
     with pytest.raises(PySparkException) as raised:
         binlogs.read.format("mysql_binlog").schema("file STRING").load(str(path)).collect()
-    assert "mysql_binlog has a schema of its own: leave out schema(), and use select()" in str(
+    assert "mysql_binlog has a schema of its own; leave out schema(), and use select()" in str(
         raised.value
     )

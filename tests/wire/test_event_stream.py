@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.errors import DecodeError, ProtocolError
+from connector.errors import DecodeError, ProtocolError, TruncatedPayload, conversations
 from connector.wire.event_stream import EVENT_BYTES_MAX, EventStream
 from connector.wire.responses import EofPacket, ErrPacket
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -124,38 +124,42 @@ def test_the_whole_of_a_full_packet_is_not_an_event_before_its_empty_successor()
 def test_a_packet_number_out_of_turn_is_refused(number: int) -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"\x00a") + packet(number, b"\x00b"))
-    assert caught.value.text == text(
-        "stream.packet", place="db:3306", what=f"packet number {number} where 2 must follow"
+    assert caught.value.text == text_of(
+        conversations.STREAM_NUMBER, place="db:3306", number=number, needed=2
     )
 
 
 def test_a_continuation_out_of_turn_is_refused() -> None:
     data = packet(1, b"\x00" + bytes(PACKET_LENGTH_MAX - 1)) + packet(3, b"rest")
-    with pytest.raises(ProtocolError, match="packet number 3 where 2 must follow"):
+    with pytest.raises(ProtocolError, match="packet number 3, but 2 must follow"):
         read(data, read_bytes=1 << 20)
 
 
 @pytest.mark.parametrize(
-    ("payload", "shown"),
-    [
-        (b"\x4a\x00\x00", "a payload of 3 bytes that starts with 0x4a"),
-        (b"\xfb", "a payload of 1 bytes that starts with 0xfb"),
-        (b"\xfe" + bytes(8), "a payload of 9 bytes that starts with 0xfe"),
-    ],
+    "payload", [b"\x4a\x00\x00", b"\xfb", b"\xfe" + bytes(8)], ids=["other", "null", "long end"]
 )
-def test_a_first_byte_that_no_dump_has_is_refused(payload: bytes, shown: str) -> None:
+def test_a_first_byte_that_no_dump_has_is_refused(payload: bytes) -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, payload))
-    allowed = "only 0x00 (an event), 0xff (an error) and 0xfe (its end) may"
-    assert caught.value.text == text("stream.packet", place="db:3306", what=f"{shown}; {allowed}")
+    assert caught.value.text == (
+        f"db:3306: the replication stream has a payload of {len(payload)} bytes that starts with "
+        f"{payload[0]:#04x}; only 0x00 (an event), 0xff (an error) and 0xfe (its end) may; bytes "
+        "were lost, or something between here and the server changed them: look at proxies, or set "
+        "source.tls.mode to required"
+    )
 
 
 def test_an_empty_packet_where_an_event_begins_is_refused() -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"") + packet(2, b"\x00event"))
-    assert caught.value.text == text(
-        "stream.packet", place="db:3306", what="an empty packet where an event begins"
-    )
+    assert caught.value.text == text_of(conversations.STREAM_EMPTY_PACKET, place="db:3306")
+
+
+def test_an_error_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ProtocolError) as caught:
+        read(packet(1, b"\xff\xd4"))
+    why = TruncatedPayload(2, 0, 1)
+    assert caught.value.text == text_of(conversations.STREAM_UNREADABLE, place="db:3306", why=why)
 
 
 def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered() -> None:
@@ -166,8 +170,8 @@ def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered
     stream._pieces_bytes = EVENT_BYTES_MAX
     with pytest.raises(ProtocolError) as caught:
         list(feed(stream, packet(1, b"more"), [], 64))
-    assert caught.value.text == text(
-        "stream.packet", place="db:3306", what="an event of more than 1073807360 bytes"
+    assert caught.value.text == text_of(
+        conversations.STREAM_EVENT_SIZE, place="db:3306", limit=EVENT_BYTES_MAX
     )
 
 

@@ -10,14 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connector.codec.payload import encode_lenenc
-from connector.errors import ProtocolError
+from connector.errors import ProtocolError, TruncatedPayload, conversations
 from connector.wire.responses import ErrPacket
-from connector.wire.result_set import ResultSet
+from connector.wire.result_set import ROW_BYTES_MAX, ResultSet
 from connector.wire.text_rows import TextRows
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from connector.errors.code import ErrorCode
 
 PACKET_LENGTH_MAX = 2**24 - 1
 EOF = b"\xfe\0\0\x02\0"
@@ -135,31 +137,47 @@ def test_rows_that_begin_with_large_lengths_are_not_an_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "what"),
+    ("sent", "code", "facts"),
     [
         (
             packets([b"\x01"]) + packet(3, definition("n")),
-            "packet number 3 where 2 must follow",
+            conversations.ANSWER_NUMBER,
+            {"number": 3, "needed": 2},
         ),
-        (packets([b"\xfb/etc/passwd"]), "a request for a file"),
-        (packets([b""]), "an empty packet"),
-        (packets([b"\x01", b"\x03de"]), None),
+        (packets([b"\xfb/etc/passwd"]), conversations.ANSWER_FILE, {}),
+        (packets([b""]), conversations.ANSWER_EMPTY_PACKET, {}),
+        (
+            packets([b"\x01", b"\x03de"]),
+            conversations.ANSWER_UNREADABLE,
+            {"why": TruncatedPayload(3, 10, 12)},
+        ),
         (
             packets([b"\x01", definition("n"), definition("n")]),
-            "a packet that does not belong there",
+            conversations.ANSWER_PACKET,
+            {},
         ),
-        (packets([OK, b"\x01"]), "a packet that does not belong there"),
-        (packets([OK, EOF]), "an end that does not belong there"),
+        (packets([OK, b"\x01"]), conversations.ANSWER_PACKET, {}),
+        (packets([OK, EOF]), conversations.ANSWER_END, {}),
     ],
 )
-def test_bytes_that_are_no_answer_are_refused(sent: bytes, what: str | None) -> None:
+def test_bytes_that_are_no_answer_are_refused(
+    sent: bytes, code: ErrorCode, facts: dict[str, object]
+) -> None:
     with pytest.raises(ProtocolError) as caught:
         read(sent)
-    if what is None:
-        what = (
-            "a packet that cannot be read (need 3 bytes at offset 10, but the payload ends at 12)"
-        )
-    assert caught.value.text == text("session.packet", place="db:3306", what=what)
+    assert caught.value.text == text_of(code, place="db:3306", **facts)
+
+
+def test_a_row_larger_than_any_server_allows_is_refused_before_it_is_gathered() -> None:
+    result = ResultSet("db:3306", TextRows())
+    # As if the bytes before were here: a test need not hold a gibibyte.
+    result._joined.append(b"")
+    result._joined_bytes = ROW_BYTES_MAX
+    with pytest.raises(ProtocolError) as caught:
+        result.feed(packet(1, b"more"))
+    assert caught.value.text == text_of(
+        conversations.ANSWER_ROW_SIZE, place="db:3306", limit=ROW_BYTES_MAX
+    )
 
 
 def test_what_is_no_text_shows_its_bytes() -> None:

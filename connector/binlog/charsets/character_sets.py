@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING
 
 from connector.binlog.charsets.character_tables import BIG5_LACKS, CODES, EXTRA_CHARACTERS, TABLES
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,7 +139,7 @@ def _not_of(charset: str, data: bytes, start: int) -> DecodeError:
     match = None if well_formed is None else well_formed.match(data)
     if match is not None and match.end() < len(data):
         start = match.end()
-    return DecodeError(f"byte {start} of the value is not {charset}")
+    return DecodeError(log_values.NOT_OF_CHARSET, offset=start, charset=charset)
 
 
 def _converter(charset: str, errors: str) -> Callable[[bytes], str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.binlog.columns.column_reader import ColumnReader, PrintedReader
 from connector.binlog.columns.values import EnumIndex
 from connector.codec.digits import put_ascii, put_uint
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -56,8 +56,7 @@ class BitReader(PrintedReader):
     def __init__(self, bits: int) -> None:
         """Raise DecodeError for a number of `bits` that no server allows."""
         if not 0 < bits <= _BITS_MAX:
-            reason = f"a BIT of {bits} bits does not exist"
-            raise DecodeError(reason)
+            raise DecodeError(log_values.BIT_LENGTH, length=bits)
         self._length: i64 = (bits + 7) // 8
 
     def read(self, image: PayloadReader) -> Value:
@@ -87,8 +86,7 @@ class EnumReader(ColumnReader):
     def __init__(self, length: int, labels: list[str]) -> None:
         """Read indexes of `length` bytes; raise DecodeError when none has as many."""
         if length not in _ENUM_LENGTHS:
-            reason = f"an ENUM of {length} bytes does not exist"
-            raise DecodeError(reason)
+            raise DecodeError(log_values.ENUM_LENGTH, length=length)
         self.length: i64 = length  # of an index
         self.labels = ["", *labels]  # by index
 
@@ -116,8 +114,7 @@ class SetReader(ColumnReader):
     def __init__(self, length: int, labels: list[str] | None) -> None:
         """Read masks of `length` bytes; raise DecodeError when none has as many."""
         if length not in _SET_LENGTHS:
-            reason = f"a SET of {length} bytes does not exist"
-            raise DecodeError(reason)
+            raise DecodeError(log_values.SET_LENGTH, length=length)
         self._length: i64 = length
         self.labels = labels  # by bit
 
@@ -140,8 +137,7 @@ class SetReader(ColumnReader):
         mask = image.read_uint(self._length)
         labels = self.labels
         if labels is not None and mask >> len(labels):
-            reason = f"a SET with {len(labels)} labels holds a higher bit"
-            raise DecodeError(reason)
+            raise DecodeError(log_values.SET_BIT, count=len(labels))
         return mask
 
     def skip(self, image: PayloadReader) -> None:

@@ -16,7 +16,7 @@ import zlib
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.strings import CharacterReader, require_blob_length, varchar_prefix
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
@@ -60,13 +60,11 @@ def _unpacked(packed: bytes) -> bytes:
     if method == _NONE:
         return packed[1:]
     if method != _ZLIB:
-        reason = f"compression method {method} is not known: upgrade the connector"
-        raise DecodeError(reason)
+        raise DecodeError(log_values.PACKED_METHOD, method=method)
     length = packed[0] & _LENGTH_BITS
     start = 1 + length
     if not 0 < length <= _LENGTH_MAX or len(packed) < start:
-        reason = f"{len(packed)} compressed bytes do not start with their size"
-        raise DecodeError(reason)
+        raise DecodeError(log_values.PACKED_SIZE, length=len(packed))
     size = int.from_bytes(packed[1:start], "big")
     stream = zlib.decompressobj(-zlib.MAX_WBITS if packed[0] & _RAW else zlib.MAX_WBITS)
     try:
@@ -74,9 +72,7 @@ def _unpacked(packed: bytes) -> bytes:
         # of the bytes that are there is bounded, too: deflate makes 1032 of one at most.
         value = stream.decompress(packed[start:], size + 1)
     except zlib.error as error:
-        reason = f"a compressed value cannot be read: {error}"
-        raise DecodeError(reason) from None
+        raise DecodeError(log_values.NOT_UNPACKED, why=error) from None
     if len(value) != size or not stream.eof or stream.unused_data:
-        reason = f"a compressed value does not hold the {size} bytes that it promises"
-        raise DecodeError(reason)
+        raise DecodeError(log_values.UNPACKED_SIZE, size=size)
     return value

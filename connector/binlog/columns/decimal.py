@@ -23,7 +23,7 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.codec.digits import put_padded, put_uint
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -62,8 +62,7 @@ def old_decimal_reader(column: Column) -> NoReturn:
     Raises DecodeError.
     """
     del column
-    reason = "DECIMAL as before 5.0 cannot be read from rows: rebuild the table, or exclude it"
-    raise DecodeError(reason)
+    raise DecodeError(log_values.OLD_DECIMAL)
 
 
 @final
@@ -80,8 +79,7 @@ class DecimalReader(PrintedReader):
         precision_max = COMPUTED_DIGITS_MAX if computed else PRECISION_MAX
         scale_max = COMPUTED_DIGITS_MAX if computed else SCALE_MAX
         if not (0 < precision <= precision_max and scale <= scale_max and scale <= precision):
-            reason = f"DECIMAL({precision},{scale}) does not exist"
-            raise DecodeError(reason)
+            raise DecodeError(log_values.DECIMAL_DIGITS, precision=precision, scale=scale)
         whole_digits = precision - scale
         self._whole_digits: i64 = whole_digits
         self._scale: i64 = scale
@@ -195,8 +193,7 @@ def _group(data: bytes, at: i64, digits: i64, inverted: i64) -> i64:
     value = (value ^ inverted) & mask
     limit: i64 = _LIMITS[digits]
     if value >= limit:
-        reason = f"a group of {digits} decimal digits holds a larger number"
-        raise DecodeError(reason)
+        raise DecodeError(log_values.DECIMAL_GROUP, digits=digits)
     return value
 
 

@@ -12,7 +12,7 @@ from orjson import dumps
 
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.codec.digits import put_ascii, put_padded, put_uint
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
@@ -200,6 +200,5 @@ def _repr32(value: float) -> str:
 def require_finite(value: float) -> float:
     """Return `value`; raise DecodeError for an infinity or NaN, which no server stores."""
     if isinf(value) or isnan(value):
-        reason = "a floating-point number is not finite"
-        raise DecodeError(reason)
+        raise DecodeError(log_values.NOT_FINITE)
     return value

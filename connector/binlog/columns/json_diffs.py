@@ -19,7 +19,7 @@ from connector.binlog.columns.json_document import json_text
 from connector.binlog.columns.strings import require_blob_length
 from connector.binlog.columns.values import JsonDiff, JsonDiffs, JsonOperation
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_json
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -61,14 +61,12 @@ class JsonDiffsReader(ColumnReader):
 def _read_diff(stored: PayloadReader) -> JsonDiff:
     code = stored.read_uint8()
     if code >= len(_OPERATIONS):
-        reason = f"operation {code} on a JSON document is not known"
-        raise DecodeError(reason)
+        raise DecodeError(log_json.DIFF_OPERATION, value=code)
     operation = _OPERATIONS[code]
     try:
         path = stored.read_lenenc_bytes().decode("utf-8")
     except UnicodeDecodeError:
-        reason = "a path into a JSON document is not UTF-8"
-        raise DecodeError(reason) from None
+        raise DecodeError(log_json.DIFF_PATH_NOT_UTF8) from None
     if operation is JsonOperation.REMOVE:
         return JsonDiff(operation, path, None)
     return JsonDiff(operation, path, json_text(stored.read_lenenc_bytes()))

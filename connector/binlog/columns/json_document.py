@@ -28,7 +28,7 @@ from connector.binlog.columns.json_scalars import put_double, put_opaque
 from connector.codec.digits import put_int, put_uint, put_uint64
 from connector.codec.json_strings import ONCE, QUOTE, TWICE, put_utf8, put_written
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_json
 
 DEPTH_MAX: Final = 100  # the server's limit
 
@@ -86,8 +86,7 @@ def put_json(out: BytesWriter, document: bytes, in_string: bool = False) -> None
 def require_depth(depth: i64) -> None:
     """Raise DecodeError for a value that is nested deeper than the server allows."""
     if depth > DEPTH_MAX:
-        reason = f"a JSON document is nested deeper than {DEPTH_MAX} levels"
-        raise DecodeError(reason)
+        raise DecodeError(log_json.DEPTH, limit=DEPTH_MAX)
 
 
 @final
@@ -124,8 +123,7 @@ class _Document:
     def _spend(self, length: i64) -> None:
         self._bytes_left -= length
         if self._bytes_left < 0:
-            reason = "a JSON document refers to the same bytes more than once"
-            raise DecodeError(reason)
+            raise DecodeError(log_json.TWICE)
 
     def _put_object(self, large: bool, depth: i64) -> None:
         out = self._out
@@ -174,8 +172,7 @@ class _Document:
         size = _read_size(cursor, large)
         left = cursor.end - start
         if size > left:
-            reason = f"a JSON container of {size} bytes is longer than the {left} left"
-            raise DecodeError(reason)
+            raise DecodeError(log_json.CONTAINER_SIZE, size=size, left=left)
         cursor.end = start + size
         return count
 
@@ -213,16 +210,14 @@ class _Document:
         elif kind == _LITERAL:
             code = cursor.read_uint8()
             if code >= len(_LITERALS):
-                reason = f"JSON literal {code:#04x} is not known"
-                raise DecodeError(reason)
+                raise DecodeError(log_json.LITERAL, value=code)
             out.write(_LITERALS[code])
         elif _INT16 <= kind <= _DOUBLE:
             _put_number(out, cursor, kind)
         elif kind == _OPAQUE:
             self._put_opaque(cursor.read_uint8())
         else:
-            reason = f"JSON type {kind:#04x} is not known"
-            raise DecodeError(reason)
+            raise DecodeError(log_json.KIND, value=kind)
 
     def _put_string(self, length: i64) -> None:
         out = self._out
@@ -230,8 +225,7 @@ class _Document:
         start = cursor.take(length)
         self._put_quote()
         if not put_utf8(out, cursor.data, start, start + length, self._escapes):
-            reason = "a JSON string is not UTF-8"
-            raise DecodeError(reason)
+            raise DecodeError(log_json.NOT_UTF8)
         self._put_quote()
 
     def _put_quote(self) -> None:
@@ -288,5 +282,4 @@ def _read_varint(cursor: PayloadReader) -> i64:
         if not byte & _VARINT_MORE:
             return value
         bits += 7
-    reason = "the length of a JSON string takes more than five bytes"
-    raise DecodeError(reason)
+    raise DecodeError(log_json.STRING_LENGTH)

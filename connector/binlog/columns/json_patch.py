@@ -19,7 +19,7 @@ from mypy_extensions import mypyc_attr
 
 from connector.binlog.columns.json_document import require_depth
 from connector.binlog.columns.values import ABSENT, JsonDiffs, JsonOperation
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_json
 
 if TYPE_CHECKING:
     from connector.binlog.columns.values import JsonDiff, Value
@@ -51,8 +51,7 @@ def with_diffs_applied(before: Value, after: Value) -> Value:
     if not isinstance(after, JsonDiffs) or before is ABSENT:
         return after
     if not isinstance(before, str):
-        reason = "it has changes of a document, but none before them"
-        raise DecodeError(reason)
+        raise DecodeError(log_json.NOTHING_TO_CHANGE)
     return apply_json_diffs(before, after)
 
 
@@ -64,8 +63,7 @@ def apply_json_diffs(document: str, diffs: JsonDiffs) -> str:
     root = _parse(document)
     for diff in diffs.diffs:
         if not _apply(root, diff):
-            reason = f"the JSON document has no place to {diff.operation.value} {diff.path}"
-            raise DecodeError(reason)
+            raise DecodeError(log_json.NO_PLACE, operation=diff.operation.value, path=diff.path)
     parts: list[str] = []
     _write(root, parts, 0)
     return "".join(parts)
@@ -140,8 +138,7 @@ def _legs(path: str) -> list[_Leg]:
         else:
             legs.append(cast("str", _parse(member)) if member[0] == '"' else member)
     if not legs or place < len(path):
-        reason = f"{path!r} is not the path of a change of a JSON document"
-        raise DecodeError(reason)
+        raise DecodeError(log_json.DIFF_PATH, path=path)
     return legs
 
 
@@ -149,8 +146,7 @@ def _parse(text: str) -> _Node:
     try:
         return cast("_Node", _DECODER.decode(text))
     except JSONDecodeError as error:
-        reason = f"a JSON document cannot be read: {error}"
-        raise DecodeError(reason) from None
+        raise DecodeError(log_json.NOT_JSON, why=error) from None
 
 
 def _write(node: _Node, parts: list[str], depth: int) -> None:

@@ -28,7 +28,7 @@ from connector.binlog.columns.time_text import (
 from connector.codec.digits import put_ascii
 from connector.codec.json_strings import QUOTE
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_json
 
 # The server prints a number without exponent when its point is within these places.
 _POINT_MIN = -14
@@ -122,8 +122,7 @@ def put_opaque(out: BytesWriter, column_type: i64, data: bytes) -> None:
 def _put_packed(out: BytesWriter, column_type: i64, data: bytes) -> None:
     """Append a date or time: the bits of a DATETIME2 or TIME2, and 24 of the microseconds."""
     if len(data) != _PACKED_LENGTH:
-        reason = f"a date or time in a JSON document has {len(data)} bytes instead of 8"
-        raise DecodeError(reason)
+        raise DecodeError(log_json.TIME_LENGTH, length=len(data), needed=_PACKED_LENGTH)
     packed: int = read_i64_le(data, 0)
     whole: i64 = abs(packed) >> _FRACTION_BITS
     fraction: i64 = abs(packed) & _FRACTION_MASK

@@ -21,7 +21,7 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.binlog.columns.time_text import put_clock, put_date, put_timestamp
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -92,8 +92,7 @@ class DatetimeReader(PrintedReader):
         minutes = time // _TWO_DIGITS
         hour = minutes // _TWO_DIGITS
         if hour > _HOUR_MAX or day > _DAY_MAX:
-            reason = "a DATETIME has an hour above 23 or a day above 31"
-            raise DecodeError(reason)
+            raise DecodeError(log_values.DATETIME_HOUR_OR_DAY)
         put_date(out, year, months - year * _TWO_DIGITS, day)
         out.append(u8(_SPACE))
         put_clock(out, hour, minutes - hour * _TWO_DIGITS, time - minutes * _TWO_DIGITS)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.binlog.charsets.character_sets import character_decoder
 from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column_reader import ColumnReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +63,7 @@ def require_blob_length(column: Column) -> int:
     Raises DecodeError when the metadata says something else than 1 to 4.
     """
     if column.metadata not in _BLOB_LENGTHS:
-        reason = f"a length of {column.metadata} bytes does not exist"
-        raise DecodeError(reason)
+        raise DecodeError(log_values.LENGTH_LENGTH, length=column.metadata)
     return column.metadata
 
 

@@ -34,7 +34,7 @@ from connector.binlog.columns.time_text import (
     put_utc,
     require_fraction,
 )
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -133,8 +133,7 @@ class Datetime2Reader(PrintedReader):
         """Append the date and time."""
         packed = image.read_big(_DATETIME2_LENGTH) - _DATETIME2_ZERO
         if packed < 0:
-            reason = "a DATETIME is negative"
-            raise DecodeError(reason)
+            raise DecodeError(log_values.DATETIME_NEGATIVE)
         put_packed_datetime(out, packed)
         put_fraction(out, image.read_big(self._fraction_length), self._digits)
 

@@ -13,7 +13,7 @@ from mypy_extensions import i64, u8
 from connector.binlog.columns.column_reader import PrintedReader
 from connector.binlog.columns.floats import put_float32, require_finite
 from connector.binlog.columns.strings import require_blob_length
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_values
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -66,8 +66,7 @@ class VectorReader(PrintedReader):
     def _read_stored(self, image: PayloadReader) -> bytes:
         stored = image.read_bytes(image.read_length(self._prefix))
         if len(stored) % _FLOAT_LENGTH:
-            reason = f"a VECTOR of {len(stored)} bytes is not a row of 32-bit floats"
-            raise DecodeError(reason)
+            raise DecodeError(log_values.VECTOR_LENGTH, length=len(stored))
         return stored
 
     def skip(self, image: PayloadReader) -> None:

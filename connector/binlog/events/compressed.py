@@ -17,7 +17,7 @@ import zlib
 
 from connector.binlog.framing.post_header import read_post_header
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_payloads
 
 # The largest event that a server can write or send: max_allowed_packet ends there.
 EVENT_LENGTH_MAX = 1 << 30
@@ -71,12 +71,10 @@ def read_compressed(body: PayloadReader) -> bytes:
     head = body.read_uint8()
     length_bytes = head & _LENGTH_MASK
     if head & _HEAD_MASK != _ZLIB or not 0 < length_bytes <= _LENGTH_BYTES_MAX:
-        reason = f"{head:#04x} does not start a record that zlib compressed"
-        raise DecodeError(reason)
+        raise DecodeError(log_payloads.NOT_ZLIB, head=head)
     length = int.from_bytes(body.read_bytes(length_bytes), "big")
     if length > EVENT_LENGTH_MAX:
-        reason = f"{length} bytes before compression are more than any event has"
-        raise DecodeError(reason)
+        raise DecodeError(log_payloads.TOO_LONG_UNPACKED, length=length)
     compressed = body.read_rest()
     decompressor = zlib.decompressobj()
     chunks: list[bytes] = []
@@ -90,9 +88,7 @@ def read_compressed(body: PayloadReader) -> bytes:
             left -= len(chunk)
             chunks.append(chunk)
     except zlib.error as error:
-        reason = f"it cannot be decompressed: {error}"
-        raise DecodeError(reason) from error
+        raise DecodeError(log_payloads.NOT_UNPACKED, why=error) from error
     if left != 1 or not decompressor.eof or decompressor.unused_data:
-        reason = f"its record does not hold the {length} bytes that it says, and nothing else"
-        raise DecodeError(reason)
+        raise DecodeError(log_payloads.RECORD_LENGTH, length=length)
     return b"".join(chunks)

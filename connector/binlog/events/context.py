@@ -33,7 +33,7 @@ from connector.binlog.columns.decimal import DecimalReader
 from connector.binlog.columns.floats import FLOAT64_LENGTH, require_finite
 from connector.binlog.framing.post_header import read_post_header
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_events
 
 _INTVAR_NAMES = {1: "LAST_INSERT_ID", 2: "INSERT_ID"}
 
@@ -119,8 +119,7 @@ class UserVarEvent:
         try:
             name = body.read_bytes(body.read_uint32()).decode("utf-8")
         except UnicodeDecodeError:
-            reason = "the name of the user variable is not UTF-8"
-            raise DecodeError(reason) from None
+            raise DecodeError(log.NOT_UTF8, field="name of the user variable") from None
         if body.read_uint8():
             # The server reads NULL as a binary string, and so ignores what may follow.
             return cls(name, UserVarType.STRING, 63, None, False, None, None, body.read_rest())
@@ -154,8 +153,7 @@ def _value_type(code: int) -> UserVarType:
     try:
         return UserVarType(code)
     except ValueError:
-        reason = f"a user variable has no value of type {code}"
-        raise DecodeError(reason) from None
+        raise DecodeError(log_events.USER_VARIABLE_TYPE, value=code) from None
 
 
 def _read_attributes(attributes: PayloadReader) -> tuple[bool, str | None]:
@@ -189,8 +187,9 @@ def _read_value(
         precision, scale = reader.read_uint8(), reader.read_uint8()
         value = DecimalReader(precision, scale, computed=True).read_text(reader)
     if reader.remaining:
-        reason = f"{reader.remaining} bytes are left behind the value of the user variable"
-        raise DecodeError(reason)
+        raise DecodeError(
+            log.LEFT_OVER, count=reader.remaining, field="the value of the user variable"
+        )
     return value
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.binlog.framing.post_header import read_post_header
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_events
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
@@ -63,11 +63,9 @@ def decode_file_name(name: bytes) -> str:
     try:
         text = name.decode("utf-8")
     except UnicodeDecodeError:
-        reason = "the name of the log file is not UTF-8"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.NOT_UTF8, field="name of the log file") from None
     if not text:
-        reason = "the name of the log file is empty"
-        raise DecodeError(reason)
+        raise DecodeError(log_events.FILE_NAME_EMPTY)
     return text
 
 
@@ -140,8 +138,7 @@ class SlaveEvent:
         master_port = body.read_uint16()
         names = body.read_rest().decode("utf-8", "backslashreplace").split("\0")
         if len(names) != _SLAVE_NAMES or names[2]:
-            reason = "the names of the source and its log are not two, each with an end"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.SLAVE_NAMES)
         return cls(master_pos, master_port, names[0], names[1])
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
@@ -38,18 +38,9 @@ class StartEncryptionEvent:
         """Decode an event body."""
         scheme = body.read_uint8()
         if scheme != _SCHEME:
-            reason = f"encryption scheme {scheme} is not known: upgrade the connector"
-            raise DecodeError(reason)
+            raise DecodeError(log.VALUE_UNKNOWN, field="encryption scheme", value=scheme)
         return cls(scheme, body.read_uint32(), body.read_bytes(_NONCE_LENGTH))
 
     def encode(self) -> bytes:
         """Return the event body."""
         return bytes([self.scheme]) + self.key_version.to_bytes(4, "little") + self.nonce
-
-    @property
-    def refusal(self) -> str:
-        """Why events behind this one in a file cannot be read, and what to do."""
-        return (
-            f"encrypted with version {self.key_version} of a key that only its MariaDB server has: "
-            "read the log from the server, which decrypts it"
-        )

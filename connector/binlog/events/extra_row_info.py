@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_rows
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
@@ -46,8 +46,7 @@ class ExtraRowInfo:
             if kind == _NDB:
                 length = data.read_uint8()
                 if length < _NDB_HEADER_LENGTH:
-                    reason = f"extra row data of NDB has {length} bytes instead of 2 or more"
-                    raise DecodeError(reason)
+                    raise DecodeError(log_rows.NDB_LENGTH, length=length, least=_NDB_HEADER_LENGTH)
                 info.ndb_format = data.read_uint8()
                 info.ndb_data = data.read_bytes(length - _NDB_HEADER_LENGTH)
             elif kind == _PARTITION:

@@ -19,7 +19,7 @@ from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import HEADER_LENGTH
 from connector.binlog.framing.server_generation import has_checksum_algorithm, renumbered_types
 from connector.binlog.framing.version import BinlogVersion
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_events
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
@@ -76,14 +76,14 @@ class FormatDescriptionEvent:
         """Decode an event body together with the checksum behind it, if there is one."""
         binlog_version = body.read_uint16()
         if binlog_version != BinlogVersion.V4:
-            reason = f"it says binlog format v{binlog_version}, but only v4 has this event"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.FORMAT_VERSION, version=binlog_version)
         server_version = _read_server_version(body)
         create_timestamp = body.read_uint32()
         header_length = body.read_uint8()
         if header_length < HEADER_LENGTH:
-            reason = f"a header of {header_length} bytes is shorter than {HEADER_LENGTH}"
-            raise DecodeError(reason)
+            raise DecodeError(
+                log_events.HEADER_TOO_SHORT, length=header_length, least=HEADER_LENGTH
+            )
         algorithm: ChecksumAlgorithm | None = None
         tail = 0
         if has_checksum_algorithm(server_version):
@@ -141,11 +141,7 @@ class FormatDescriptionEvent:
         XID_EVENT has no post-header; a type that took its number has.
         """
         if self.post_header_length(EventType.XID_EVENT):
-            reason = (
-                f"server {self.server_version} numbers event types in a way that is not known, "
-                "as pre-releases of 5.1 do"
-            )
-            raise DecodeError(reason)
+            raise DecodeError(log_events.TYPES_RENUMBERED, version=self.server_version)
 
 
 def _read_server_version(body: PayloadReader) -> str:
@@ -157,5 +153,4 @@ def _algorithm(code: int) -> ChecksumAlgorithm:
     try:
         return ChecksumAlgorithm(code)
     except ValueError:
-        reason = f"checksum algorithm {code} is not known: set binlog_checksum=CRC32"
-        raise DecodeError(reason) from None
+        raise DecodeError(log_events.CHECKSUM_ALGORITHM, value=code) from None

@@ -22,7 +22,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_events
 from connector.gtid import GtidSet
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ class TransactionContextEvent:
         version = PayloadReader(body.read_bytes(version_length))
         snapshot_version = GtidSet.decode(version)
         if version.remaining:
-            reason = f"{version.remaining} bytes are left over behind the snapshot version"
-            raise DecodeError(reason)
+            raise DecodeError(log.LEFT_OVER, count=version.remaining, field="the snapshot version")
         return cls(
             server_uuid,
             thread_id,
@@ -95,8 +94,7 @@ class ViewChangeEvent:
         padded, sequence_number, count = _VIEW_LAYOUT.unpack(body.read_bytes(_VIEW_LAYOUT.size))
         view_id = padded.rstrip(b"\0")
         if b"\0" in view_id or not view_id:
-            reason = "the view id is empty or goes on behind its end"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.VIEW_ID)
         info = []
         for _ in range(count):
             key = body.read_bytes(body.read_uint16())
@@ -120,9 +118,8 @@ def _items(items: Iterable[bytes]) -> bytes:
     return b"".join(len(item).to_bytes(2, "little") + item for item in items)
 
 
-def _ascii(raw: bytes, what: str) -> str:
+def _ascii(raw: bytes, field: str) -> str:
     try:
         return raw.decode("ascii")
     except UnicodeDecodeError:
-        reason = f"the {what} is not ASCII"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.NOT_ASCII, field=field) from None

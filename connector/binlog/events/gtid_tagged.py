@@ -26,7 +26,7 @@ from connector.binlog.events.serialization import (
     varlen,
 )
 from connector.binlog.events.transaction import CommitFacts, require_gno
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_events
 from connector.gtid import Gtid
 
 if TYPE_CHECKING:
@@ -83,15 +83,13 @@ class GtidTaggedEvent(CommitFacts):
             elif field <= _COMMIT_GROUP_TICKET:
                 numbers[field] = read_varlen(body)
             elif field <= last_non_ignorable:
-                reason = f"field {field} is not known and must not be left out: upgrade"
-                raise DecodeError(reason)
+                raise DecodeError(log_events.TAGGED_FIELD_UNKNOWN, number=field)
             else:
                 # Fields come in order, so all that follow are newer than this version as well.
                 body.offset = start
                 rest = body.read_rest()
         if uuid is None or _GNO not in numbers:
-            reason = "the message lacks the uuid or the number of its GTID"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.TAGGED_INCOMPLETE)
         immediate_timestamp = numbers.get(_IMMEDIATE_COMMIT_TIMESTAMP)
         immediate_version = numbers.get(_IMMEDIATE_SERVER_VERSION)
         return cls(
@@ -145,22 +143,19 @@ def _unless(original: int | None, immediate: int | None) -> int | None:
 def _read_uuid(body: PayloadReader) -> UUID:
     values = [read_varlen(body) for _ in range(_UUID_LENGTH)]
     if max(values) > _BYTE_MAX:
-        reason = "a byte of the uuid is above 255"
-        raise DecodeError(reason)
+        raise DecodeError(log_events.UUID_BYTE)
     return UUID(bytes=bytes(values))
 
 
 def _read_timestamp(body: PayloadReader) -> int:
     value = read_varlen(body)
     if value > _TIMESTAMP_MAX:
-        reason = f"a commit {value} microseconds after 1970 cannot be"
-        raise DecodeError(reason)
+        raise DecodeError(log_events.COMMIT_TIME, microseconds=value)
     return value
 
 
 def _read_tag(body: PayloadReader) -> str:
     raw = read_varlen_bytes(body)
     if not raw.isascii():
-        reason = "the tag of the GTID is not ASCII"
-        raise DecodeError(reason)
+        raise DecodeError(log.NOT_ASCII, field="tag of the GTID")
     return raw.decode("ascii")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from connector.binlog.events.control import decode_file_name
 from connector.binlog.framing.event_types import HEARTBEAT_LOG, HEARTBEAT_LOG_V2
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_events
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -59,8 +59,7 @@ class HeartbeatEvent:
             elif field == _POSITION:
                 position = PayloadReader(value).read_lenenc()
         if file is None or position is None:
-            reason = "the heartbeat lacks its file or its position"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.HEARTBEAT_INCOMPLETE)
         return cls(file, position, exact=True)
 
 

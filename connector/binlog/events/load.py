@@ -28,7 +28,7 @@ from enum import IntFlag
 from typing import TYPE_CHECKING
 
 from connector.binlog.framing.post_header import read_post_header
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
@@ -73,8 +73,8 @@ class LoadFormat:
         opt_flags = LoadFlag(body.read_uint8())
         empty_flags = body.read_uint8()
         field_term, enclosed, line_term, line_start, escaped = (
-            b"" if empty_flags >> place & 1 else characters[place : place + 1]
-            for place in range(len(characters))
+            b"" if empty_flags >> index & 1 else characters[index : index + 1]
+            for index in range(len(characters))
         )
         return cls(field_term, enclosed, line_term, line_start, escaped, opt_flags)
 
@@ -128,7 +128,7 @@ class CreateFileEvent:
         head = read_post_header(body, load_header_length, _LOAD_HEADER_LENGTH)
         file_id = read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32()
         facts = _read_load(head, body, old_format=False)
-        file_name = _file_name(_read_terminated(body, "the name of the file"))
+        file_name = _file_name(_read_terminated(body, "name of the file"))
         return cls(*facts, file_name, file_id, body.read_rest())
 
 
@@ -214,29 +214,26 @@ def _read_load(
     column_count = head.read_uint32()
     load_format = LoadFormat.decode_old(body) if old_format else LoadFormat.decode(body)
     lengths = body.read_bytes(column_count)
-    columns = [_read_name(body, length, "a column") for length in lengths]
-    table = _read_name(body, table_length, "the table")
-    schema = _read_name(body, schema_length, "the schema")
+    columns = [_read_name(body, length, "name of a column") for length in lengths]
+    table = _read_name(body, table_length, "name of the table")
+    schema = _read_name(body, schema_length, "name of the schema")
     return thread_id, exec_time, skip_lines, schema, table, columns, load_format
 
 
-def _read_name(body: PayloadReader, length: int, what: str) -> str:
+def _read_name(body: PayloadReader, length: int, field: str) -> str:
     raw = body.read_bytes(length)
     if body.read_uint8():
-        reason = f"the name of {what} does not end where its length says"
-        raise DecodeError(reason)
+        raise DecodeError(log.END_ELSEWHERE, field=field)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        reason = f"the name of {what} is not UTF-8"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.NOT_UTF8, field=field) from None
 
 
-def _read_terminated(body: PayloadReader, what: str) -> bytes:
+def _read_terminated(body: PayloadReader, field: str) -> bytes:
     end = body.data.find(b"\0", body.offset, body.end)
     if end < 0:
-        reason = f"{what} has no end"
-        raise DecodeError(reason)
+        raise DecodeError(log.NO_END, field=field)
     raw = body.read_bytes(end - body.offset)
     body.skip(1)
     return raw

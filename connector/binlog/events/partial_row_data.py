@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_payloads
 
 if TYPE_CHECKING:
     from connector.binlog.events.rows import RowsEvent
@@ -47,8 +47,7 @@ class PartialRowDataEvent:
         """Decode an event body."""
         total, number, flags = _LAYOUT.unpack(body.read_bytes(_LAYOUT.size))
         if not 0 < number <= total:
-            reason = f"fragment {number} of {total} cannot be"
-            raise DecodeError(reason)
+            raise DecodeError(log_payloads.FRAGMENT_NUMBER, number=number, total=total)
         size = body.read_uint64() if flags & FL_ORIG_EVENT_SIZE else None
         return cls(total, number, flags, size, body.read_rest())
 
@@ -86,8 +85,16 @@ class RowsEventAssembler:
         """
         number, total = event.sequence_number, event.total_fragments
         if number != len(self._fragments) + 1 or (self._fragments and total != self._total):
-            reason = f"fragment {number} of {total} came, but {self._give_up()} was to come"
-            raise DecodeError(reason)
+            awaited = self._give_up()
+            if awaited == 1:
+                raise DecodeError(log_payloads.FRAGMENT_NOT_BEGUN, number=number, total=total)
+            raise DecodeError(
+                log_payloads.FRAGMENT_ORDER,
+                number=number,
+                total=total,
+                awaited=awaited,
+                awaited_total=self._total,
+            )
         if number == 1:
             self._total = total
             self._size = 0
@@ -97,11 +104,9 @@ class RowsEventAssembler:
         size = ORIGINAL_SIZE_MAX if self._original_size is None else self._original_size
         if self._size > size or (event.last and self._size < (self._original_size or 0)):
             self._fragments.clear()
-            reason = (
-                f"the rows event has {size} bytes, but its fragments up to {number} of {total} "
-                f"have {self._size}"
+            raise DecodeError(
+                log_payloads.FRAGMENTS_SIZE, size=size, number=number, total=total, found=self._size
             )
-            raise DecodeError(reason)
         if not event.last:
             return None
         whole = b"".join(self._fragments)
@@ -111,11 +116,16 @@ class RowsEventAssembler:
     def require_nothing_open(self) -> None:
         """Raise DecodeError when fragments of a rows event are still to come."""
         if self._fragments:
-            reason = f"it came where {self._give_up()} was to come"
-            raise DecodeError(reason)
+            awaited = self._give_up()
+            raise DecodeError(
+                log_payloads.FRAGMENT_MISSING, awaited=awaited, awaited_total=self._total
+            )
 
-    def _give_up(self) -> str:
-        """Drop what came, and return what was to come: whoever goes on is told once."""
-        count = len(self._fragments)
+    def _give_up(self) -> int:
+        """Drop what came, and return the number of the fragment that was to come.
+
+        A reader that goes on is told once.
+        """
+        awaited = len(self._fragments) + 1
         self._fragments.clear()
-        return f"fragment {count + 1} of {self._total}" if count else "the first fragment"
+        return awaited

@@ -23,36 +23,18 @@ from typing import TYPE_CHECKING, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from connector.binlog.columns.json_patch import with_diffs_applied
-from connector.binlog.columns.row_plan import describe
+from connector.binlog.events.row_reader import Row, RowReader, places_in, with_whole_documents
 from connector.binlog.events.rows_head import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
 from connector.binlog.events.table_map import TableMapEvent
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError
+from connector.errors import DecodeError, EventError, log_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.columns.row_plan import RowPlan
-    from connector.binlog.columns.values import Value
     from connector.binlog.events.extra_row_info import ExtraRowInfo
-    from connector.binlog.events.rows_head import RowsHead, RowsKind
-
-_PRE_GA = (
-    "rows as servers before 5.1.18 wrote them hold the null bytes of the server's own record, and "
-    "these cannot be read without the definition of the table"
-)
-
-
-@dataclass(slots=True)
-class Row:
-    """One changed row: the columns before and after, in the order of the table.
-
-    An insert has no `before`, a delete no `after`.
-    """
-
-    before: list[Value] | None
-    after: list[Value] | None
+from connector.binlog.events.rows_head import RowsHead, RowsKind
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -74,7 +56,7 @@ class RowsEvent:
     _start: i64  # of the first row in `_data`
     _end: i64
     partial: bool  # a PARTIAL_UPDATE_ROWS_EVENT
-    refused: str | None  # why the rows cannot be read, where that is known beforehand
+    refused: DecodeError | None  # why the rows cannot be read, where that is known beforehand
 
     def __init__(
         self,
@@ -91,7 +73,7 @@ class RowsEvent:
         _start: i64,
         _end: i64,
         partial: bool = False,
-        refused: str | None = None,
+        refused: DecodeError | None = None,
     ) -> None:
         """State the fields in their order."""
         self.kind = kind
@@ -124,11 +106,12 @@ class RowsEvent:
         count = body.read_lenenc()
         columns = len(table_map.columns)
         if count != columns:
-            reason = (
-                f"the event has {count} columns, but the table map of "
-                f"{table_map.schema}.{table_map.table} has {columns}"
+            raise DecodeError(
+                log_rows.COLUMNS_DIFFER,
+                found=count,
+                table=f"{table_map.schema}.{table_map.table}",
+                count=columns,
             )
-            raise DecodeError(reason)
         before: bytes | None = None
         after: bytes | None = None
         present = table_map.read_bitmap(body)
@@ -153,7 +136,7 @@ class RowsEvent:
             start,
             body.end,
             partial,
-            _PRE_GA if pre_ga else None,
+            DecodeError(log_rows.PRE_GA) if pre_ga else None,
         )
 
     @staticmethod
@@ -194,7 +177,7 @@ class RowsEvent:
     def plan(self) -> RowPlan:
         """What reads the images; raises DecodeError where nothing can."""
         if self.refused is not None:
-            raise DecodeError(self.refused)
+            raise self.refused
         return self.table_map.row_plan
 
     def images(self) -> PayloadReader:
@@ -210,13 +193,12 @@ class RowsEvent:
         plan = self.plan
         if (
             self.partial
-            or _places(plan, self.before_columns_present)
-            or _places(plan, self.after_columns_present)
+            or places_in(plan, self.before_columns_present)
+            or places_in(plan, self.after_columns_present)
         ):
             return False
         if self._start < self._end:
-            reason = f"{self.rows_length} bytes of rows, but no column is present"
-            raise DecodeError(reason)
+            raise DecodeError(log_rows.NO_COLUMN_PRESENT, length=self.rows_length)
         return len(self.table_map.columns) > 0
 
     def count(self) -> int:
@@ -231,25 +213,20 @@ class RowsEvent:
 
     def _count(self) -> i64:
         count: i64 = 1 if self.has_lone_row() else 0
-        plan = self.plan
-        image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
-        while image.offset < image.end:
-            self._skip_row(plan, image, before, after)
+        reader = self._reader()
+        while reader.has_more():
+            reader.skip()
             count += 1
         return count
 
-    def _skip_row(
-        self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
-    ) -> None:
-        if before is not None:
-            plan.skip_image(image, before)
-        if after is not None:
-            if self.partial:
-                plan.skip_partial_image(image, after)
-            else:
-                plan.skip_image(image, after)
+    def _reader(self) -> RowReader:
+        return RowReader(
+            self.plan,
+            self.images(),
+            self.before_columns_present,
+            self.after_columns_present,
+            partial=self.partial,
+        )
 
     def split(self, first: int = 0) -> Iterator[RowsEvent]:
         """Yield each row from number `first` on as an event that has it alone.
@@ -271,7 +248,8 @@ class RowsEvent:
         """
         try:
             if apply_diffs and self.partial:
-                yield from map(self._with_diffs_applied, self._rows())
+                for row in self._rows():
+                    yield with_whole_documents(row, self.table_map)
             else:
                 yield from self._rows()
         except DecodeError as error:
@@ -279,34 +257,29 @@ class RowsEvent:
 
     def unreadable(self, error: DecodeError) -> EventError:
         """Return what to raise where `error` is why a row cannot be read."""
-        reason = f"table {self.table_map.schema}.{self.table_map.table}, {error}"
-        return EventError(self.file, self.position, self.event_name, reason)
+        table = f"{self.table_map.schema}.{self.table_map.table}"
+        why = DecodeError(log_rows.TABLE, table=table, why=error)
+        return EventError(self.file, self.position, self.event_name, why)
 
     def _rows(self) -> Iterator[Row]:
         lone = self.has_lone_row()
-        plan = self.plan
-        image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
-        while lone or image.offset < image.end:
+        reader = self._reader()
+        while lone or reader.has_more():
             lone = False
-            yield self._read_row(plan, image, before, after)
+            yield reader.read()
 
     def _split(self, first: int) -> Iterator[RowsEvent]:
         if self.has_lone_row():
             if not first:
                 yield self
             return
-        plan = self.plan
-        image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
+        reader = self._reader()
         number = 0
-        while image.offset < image.end:
-            start = image.offset
-            self._skip_row(plan, image, before, after)
+        while reader.has_more():
+            start = reader.offset
+            reader.skip()
             if number >= first:
-                yield self._part(start, image.offset)
+                yield self._part(start, reader.offset)
             number += 1
 
     def _part(self, start: i64, end: i64) -> RowsEvent:
@@ -326,31 +299,3 @@ class RowsEvent:
             self.partial,
             self.refused,
         )
-
-    def _read_row(
-        self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
-    ) -> Row:
-        read_after = plan.read_partial_image if self.partial else plan.read_image
-        return Row(
-            None if before is None else plan.read_image(image, before),
-            None if after is None else read_after(image, after),
-        )
-
-    def _with_diffs_applied(self, row: Row) -> Row:
-        before, after = row.before, row.after
-        assert before is not None
-        assert after is not None
-        whole: list[Value] = []
-        place = 0
-        try:
-            for value in before:
-                whole.append(with_diffs_applied(value, after[place]))
-                place += 1
-        except DecodeError as error:
-            reason = f"{describe(self.table_map.columns[place], place)}: {error}"
-            raise DecodeError(reason) from error
-        return Row(before, whole)
-
-
-def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
-    return None if columns_present is None else plan.places(columns_present)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_payloads
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
@@ -58,14 +58,12 @@ def read_message_head(reader: PayloadReader) -> int:
     start = reader.offset
     version = read_varlen(reader)
     if version != SERIALIZATION_VERSION:
-        reason = f"serialization version {version} is not known: upgrade the connector"
-        raise DecodeError(reason)
+        raise DecodeError(log.VALUE_UNKNOWN, field="serialization version", value=version)
     size = read_varlen(reader)
     # An int, so that they do not meet as native numbers.
     available: int = reader.end - start
     if size != available:
-        reason = f"the message says it has {size} bytes, but the event has {available}"
-        raise DecodeError(reason)
+        raise DecodeError(log_payloads.MESSAGE_SIZE, size=size, found=available)
     return read_varlen(reader)
 
 

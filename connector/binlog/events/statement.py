@@ -30,7 +30,7 @@ from connector.binlog.charsets.collations import charset_of
 from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.framing.post_header import read_post_header
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_events
 
 # Of the fixed part of a QUERY, as every server of format v4 writes it.
 QUERY_HEADER_LENGTH: Final = 13
@@ -182,10 +182,9 @@ class ExecuteLoadQueryEvent(QueryEvent):
         handling = head.read_uint8()
         length = len(query.query_bytes)
         if not start_pos <= end_pos <= length:
-            reason = (
-                f"the file name from {start_pos} to {end_pos} is not in a query of {length} bytes"
+            raise DecodeError(
+                log_events.FILE_NAME_OUTSIDE, start=start_pos, end=end_pos, length=length
             )
-            raise DecodeError(reason)
         return ExecuteLoadQueryEvent(
             query.thread_id,
             query.exec_time,
@@ -212,8 +211,7 @@ def _duplicate_handling(code: int) -> DuplicateHandling:
     try:
         return DuplicateHandling(code)
     except ValueError:
-        reason = f"duplicate handling {code} is not known"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.VALUE_UNKNOWN, field="duplicate handling", value=code) from None
 
 
 def _read_query(head: PayloadReader, body: PayloadReader) -> QueryEvent:
@@ -229,8 +227,7 @@ def _read_query(head: PayloadReader, body: PayloadReader) -> QueryEvent:
     try:
         schema = body.read_bytes(schema_length).decode("utf-8")
     except UnicodeDecodeError:
-        reason = "the name of the default database is not UTF-8"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.NOT_UTF8, field="name of the default database") from None
     body.skip(1)
     query_bytes = body.read_rest()
     query = _text(query_bytes, variables)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,8 +119,7 @@ def _text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        reason = "a status variable is not UTF-8"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.NOT_UTF8, field="text of a status variable") from None
 
 
 def _flags2(variables: StatusVariables, block: PayloadReader) -> None:
@@ -181,8 +180,7 @@ def _updated_databases(variables: StatusVariables, block: PayloadReader) -> None
     for _ in range(count):
         end = block.data.find(b"\0", block.offset, block.end)
         if end < 0:
-            reason = "the name of an updated database has no end"
-            raise DecodeError(reason)
+            raise DecodeError(log.NO_END, field="name of an updated database")
         names.append(_text(block.read_bytes(end - block.offset)))
         block.skip(1)
     variables.updated_databases = names

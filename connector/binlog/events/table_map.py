@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from connector.binlog.columns.bitmap import bitmap_length, is_set
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.optional_metadata import (
@@ -27,7 +28,7 @@ from connector.binlog.columns.optional_metadata import (
 from connector.binlog.columns.row_plan import RowPlan
 from connector.binlog.framing.post_header import read_post_header
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -125,18 +126,17 @@ class TableMapEvent:
                 table_id, flags, schema, table, columns, has_metadata=False, named=not columns
             )
         metadata = PayloadReader(body.read_lenenc_bytes())
-        nullable = body.read_bytes((len(types) + 7) // 8)
+        nullable = body.take(bitmap_length(len(types)))
         columns = [
             Column(
                 type_code=type_code,
                 metadata=_read_metadata(metadata, type_code),
-                nullable=nullable[place >> 3] >> (place & 7) & 1 != 0,
+                nullable=is_set(body.data, nullable, index),
             )
-            for place, type_code in enumerate(types)
+            for index, type_code in enumerate(types)
         ]
         if metadata.remaining:
-            reason = f"{metadata.remaining} bytes of column metadata belong to no column"
-            raise DecodeError(reason)
+            raise DecodeError(log_rows.METADATA_LEFT, count=metadata.remaining)
         metadata_start = body.offset - start
         fields = read_optional_metadata(body, columns, mariadb=mariadb)
         return cls(
@@ -178,7 +178,7 @@ class TableMapEvent:
 
     def read_bitmap(self, body: PayloadReader) -> bytes:
         """Read one bit for each column; one that is as the last one was is the same object."""
-        length: i64 = len(self.columns) + 7 >> 3
+        length = bitmap_length(len(self.columns))
         start = body.take(length)
         data = body.data
         last = self._bitmap
@@ -214,8 +214,7 @@ def _read_name(body: PayloadReader) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        reason = "the name of the schema or the table is not UTF-8"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.NOT_UTF8, field="name of the schema or the table") from None
 
 
 def _read_metadata(metadata: PayloadReader, type_code: int) -> int:
@@ -230,6 +229,5 @@ def _read_metadata(metadata: PayloadReader, type_code: int) -> int:
 def _metadata_length(type_code: int) -> int:
     length = _METADATA_LENGTHS.get(type_code)
     if length is None:
-        reason = f"column type {type_code} is not known: upgrade the connector"
-        raise DecodeError(reason)
+        raise DecodeError(log.VALUE_UNKNOWN, field="column type", value=type_code)
     return length

@@ -28,7 +28,7 @@ from librt.strings import read_i32_le, read_i64_le
 from mypy_extensions import i64
 
 from connector.codec.payload import encode_lenenc
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_events
 from connector.gtid import GtidSet, gtid_at
 from connector.gtid.intervals import GNO_END
 
@@ -128,8 +128,7 @@ class CommitFacts:
 def require_gno(gno: int) -> int:
     """Return the number of a GTID; raises DecodeError for one that none has."""
     if not 0 < gno < GNO_END:
-        reason = f"{gno} is not the number of a GTID"
-        raise DecodeError(reason)
+        raise DecodeError(log_events.NOT_A_GNO, number=gno)
     return gno
 
 
@@ -237,8 +236,7 @@ class AnonymousGtidEvent(CommitFacts):
         """Decode the body of an ANONYMOUS_GTID_LOG_EVENT."""
         flags = body.read_uint8()
         if any(body.read_bytes(_GTID_LENGTH)):
-            reason = "it has a GTID, which an anonymous transaction has not"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.ANONYMOUS_WITH_GTID)
         event = AnonymousGtidEvent(flags, None, None, None, None, None, None, None, None)
         event.read_facts(body)
         return event

@@ -19,22 +19,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from io import BytesIO
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Final, final
 
 import zstandard
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
-from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import HEADER_LENGTH
 from connector.binlog.framing.version import SIZE_END, SIZE_OFFSET
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError
+from connector.errors import DecodeError, log, log_payloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from connector.binlog.event import Event
+    from collections.abc import Iterator
 
 # Bytes that are decompressed at a time, so that a size that lies allocates nothing.
 STEP_LENGTH: Final = 1 << 20
@@ -57,44 +54,20 @@ class CompressionType(IntEnum):
 _Source = BytesIO | zstandard.ZstdDecompressionReader
 
 
-class InnerDecoder(Protocol):
-    """Opens the events of one payload, in order."""
-
-    def open(self, data: bytes, number: int) -> Event:
-        """Open the `number`th event, from 1."""
-        ...
-
-
 @dataclass(slots=True)
-class TransactionPayloadEvent:
-    """The events of a transaction behind its GTID event, compressed; `events()` decodes them."""
+class TransactionPayload:
+    """The events of a transaction after its GTID event, compressed; `split` gives their bytes."""
 
     compression: CompressionType
-    payload_size: int  # bytes, compressed
+    size: int  # bytes, compressed
     uncompressed_size: int  # bytes of the events
     unknown_fields: int  # number of the header's fields that this version does not know
-    file: str
-    position: int
     _data: bytes = field(repr=False)
     _start: int  # of the payload in `_data`
-    _new_decoder: Callable[[], InnerDecoder] = field(repr=False, compare=False)
-    # What `events` shows of them; None shows all.
-    view: Callable[[Iterator[Event]], Iterator[Event]] | None = field(
-        default=None, repr=False, compare=False
-    )
 
     @classmethod
-    def decode(
-        cls,
-        body: PayloadReader,
-        file: str,
-        position: int,
-        new_decoder: Callable[[], InnerDecoder],
-    ) -> TransactionPayloadEvent:
-        """Decode the body of the event at `position` of `file`.
-
-        `new_decoder` makes the decoder for one pass over the events inside.
-        """
+    def decode(cls, body: PayloadReader) -> TransactionPayload:
+        """Decode the body of a TRANSACTION_PAYLOAD_EVENT."""
         fields: dict[int, int] = {}
         unknown = 0
         while (number := body.read_lenenc()) != _END:
@@ -104,83 +77,37 @@ class TransactionPayloadEvent:
                 continue
             fields[number] = value.read_lenenc()
             if value.remaining:
-                reason = f"field {number} of the payload's header is longer than its value"
-                raise DecodeError(reason)
+                raise DecodeError(log_payloads.PAYLOAD_FIELD, number=number)
         if _PAYLOAD_SIZE not in fields or _COMPRESSION_TYPE not in fields:
-            reason = "the payload's header lacks its size or its compression"
-            raise DecodeError(reason)
+            raise DecodeError(log_payloads.PAYLOAD_INCOMPLETE)
         size = fields[_PAYLOAD_SIZE]
         remaining: int = body.remaining
         if size != remaining:
-            reason = f"the payload has {remaining} bytes, but its header says {size}"
-            raise DecodeError(reason)
+            raise DecodeError(log_payloads.PAYLOAD_SIZE, found=remaining, size=size)
         compression = _compression_type(fields[_COMPRESSION_TYPE])
         # Not stated when the events are not compressed.
         uncompressed_size = fields.get(_UNCOMPRESSED_SIZE, size)
         start = body.offset
         body.skip(size)
-        return cls(
-            compression,
-            size,
-            uncompressed_size,
-            unknown,
-            file,
-            position,
-            body.data,
-            start,
-            new_decoder,
-        )
+        return cls(compression, size, uncompressed_size, unknown, body.data, start)
 
-    def events(self) -> Iterator[Event]:
-        """Decompress and decode the events one after the other.
+    def split(self) -> Iterator[bytes]:
+        """Decompress, and yield the bytes of each event, by the sizes in their headers.
 
-        They have the file and the positions of this event, and no checksum. Raises EventError that
-        counts the events from 1 for one that cannot be read.
+        Raises DecodeError or ZstdError behind the last one that is whole.
         """
-        return self._viewed(map(_decoded, self._opened()))
-
-    def opened(self) -> Iterator[Event]:
-        """Decompress the events as `events` does, but decode each body at its first use."""
-        return self._viewed(self._opened())
-
-    def _viewed(self, events: Iterator[Event]) -> Iterator[Event]:
-        return events if self.view is None else self.view(events)
-
-    def _opened(self) -> Iterator[Event]:
-        decoder = self._new_decoder()
-        number = 0
-        try:
-            for data in self._split():
-                number += 1
-                yield decoder.open(data, number)
-        except EventError:
-            raise
-        except (DecodeError, zstandard.ZstdError) as error:
-            reason = f"behind event {number} inside: {error}"
-            raise EventError(
-                self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, reason
-            ) from error
-
-    def _split(self) -> Iterator[bytes]:
-        """Yield the bytes of each event, by the sizes in their headers."""
         source = self._open()
         unpacked = _Unpacked(source, self.uncompressed_size)
         while unpacked.left:
             yield unpacked.next_event()
         if source.read(1):
-            reason = f"more comes out than the {self.uncompressed_size} bytes that it says"
-            raise DecodeError(reason)
+            raise DecodeError(log_payloads.PAYLOAD_LONGER, size=self.uncompressed_size)
 
     def _open(self) -> _Source:
-        payload = memoryview(self._data)[self._start : self._start + self.payload_size]
+        payload = memoryview(self._data)[self._start : self._start + self.size]
         if self.compression is CompressionType.NONE:
             return BytesIO(payload)
         return zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True)
-
-
-def _decoded(event: Event) -> Event:
-    _ = event.body
-    return event
 
 
 @final
@@ -224,10 +151,9 @@ class _Unpacked:
 
     def _check(self, size: int) -> None:
         if not HEADER_LENGTH <= size <= self.left:
-            reason = (
-                f"the next event says it has {size} bytes, but {self.left} of {self._size} are left"
+            raise DecodeError(
+                log_payloads.PAYLOAD_EVENT_SIZE, size=size, left=self.left, whole=self._size
             )
-            raise DecodeError(reason)
 
     def _read(self, length: i64) -> bytes:
         """Return the next bytes, of as many blocks as they lie in."""
@@ -238,8 +164,7 @@ class _Unpacked:
                 self._block = self._source.read(min(STEP_LENGTH, self.left))
                 self._at = 0
                 if not self._block:
-                    reason = f"the payload ends {length} bytes too soon"
-                    raise DecodeError(reason)
+                    raise DecodeError(log_payloads.PAYLOAD_SHORTER, missing=length)
             piece = self._block[self._at : self._at + length]
             pieces.append(piece)
             self._at += len(piece)
@@ -251,5 +176,4 @@ def _compression_type(code: int) -> CompressionType:
     try:
         return CompressionType(code)
     except ValueError:
-        reason = f"compression type {code} is not known: upgrade the connector"
-        raise DecodeError(reason) from None
+        raise DecodeError(log.VALUE_UNKNOWN, field="compression type", value=code) from None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_events
 
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
@@ -41,11 +41,12 @@ class XaXid:
     ) -> XaXid:
         """Read both parts, whose lengths come before them."""
         if max(gtrid_length, bqual_length) > XID_PART_MAX:
-            reason = (
-                f"an XA transaction's name has parts of at most {XID_PART_MAX} bytes, "
-                f"not {gtrid_length} and {bqual_length}"
+            raise DecodeError(
+                log_events.XA_NAME_LENGTH,
+                limit=XID_PART_MAX,
+                gtrid=gtrid_length,
+                bqual=bqual_length,
             )
-            raise DecodeError(reason)
         return cls(format_id, body.read_bytes(gtrid_length), body.read_bytes(bqual_length))
 
     def __str__(self) -> str:
@@ -67,8 +68,7 @@ class XaPrepareEvent:
             body.read_bytes(_LAYOUT.size)
         )
         if one_phase > 1:
-            reason = f"one_phase is {one_phase}, neither 0 nor 1"
-            raise DecodeError(reason)
+            raise DecodeError(log_events.ONE_PHASE, value=one_phase)
         return cls(one_phase == 1, XaXid.read(body, format_id, gtrid_length, bqual_length))
 
     def encode(self) -> bytes:

@@ -11,7 +11,7 @@ from typing import Final
 from isal import isal_zlib
 
 from connector.binlog.framing.header import LOG_EVENT_BINLOG_IN_USE_F
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_files
 
 CHECKSUM_LENGTH: Final = 4
 
@@ -61,9 +61,4 @@ def require_intact(data: bytes) -> None:
 def require_checksum(computed: int, stored: int) -> None:
     """Raise DecodeError unless both are equal."""
     if computed != stored:
-        reason = (
-            f"CRC32 is {computed:#010x}, but the event says {stored:#010x}: bytes changed on disk, "
-            "in memory or on the way; check the file with mysqlbinlog --verify-binlog-checksum, "
-            "and restart to read it again"
-        )
-        raise DecodeError(reason)
+        raise DecodeError(log_files.CHECKSUM_DIFFERS, computed=computed, stored=stored)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import Value
     from connector.binlog.events.extra_row_info import ExtraRowInfo
-    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.row_reader import Row
+    from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
 
 _Encoders = list["Callable[[Value], str]"]
@@ -137,7 +138,7 @@ def _start(event: RowsEvent, columns: str) -> str:
 def _refused(event: RowsEvent) -> str | None:
     """Return why the rows of this table cannot be read, before any is."""
     if event.refused is not None:
-        return event.refused
+        return str(event.refused)
     try:
         _ = event.table_map.row_plan
     except DecodeError as error:

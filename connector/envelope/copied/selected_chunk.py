@@ -105,17 +105,7 @@ class Chunk:
         """
         schema = self.schema
         topic = row_topic(options.prefix, schema.database, schema.table)
-        source = SourceBlock(options)
-        source.begin_copy(
-            place.file,
-            place.position,
-            place.read_us,
-            SourceTable(schema.database, schema.table, copied=True),
-            now_us,
-        )
-        out = BytesWriter()
-        source.put(out, _READ, 0)
-        end_of_value = out.getvalue()
+        end_of_value = self._end_of_value(options, place, now_us)
         headers = RecordHeaders()
         schema_id = schema_header(schema.schema_id)
         transaction_id = f"{place.file}:{place.position}".encode()
@@ -159,3 +149,17 @@ class Chunk:
             row += 1
             written += 1
         return written
+
+    def _end_of_value(self, options: EnvelopeOptions, place: CopyPlace, now_us: i64) -> bytes:
+        """Return what follows the row in each value."""
+        source = SourceBlock(options)
+        source.begin_copy(
+            place.file,
+            place.position,
+            place.read_us,
+            SourceTable(self.schema.database, self.schema.table, copied=True),
+            now_us,
+        )
+        out = BytesWriter()
+        source.put(out, _READ, 0)
+        return out.getvalue()

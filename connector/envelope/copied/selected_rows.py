@@ -150,6 +150,7 @@ class SelectedRowWriter(RowTaker):
         """Let the member know its cell, which begins at `at`; return where the next one does."""
         if at >= end:
             self._refuse_shape()
+        # This runs for each cell, and nearly all lengths have one byte: no reader is made for them.
         length: i64 = data[at]
         member.is_null = length == LENENC_NULL
         if length <= LENENC_NULL:

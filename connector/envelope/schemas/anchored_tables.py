@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
+    from connector.changes.stream_listener import StreamListener
     from connector.changes.transaction import RowsChange
     from connector.contract import SchemaColumn
 
@@ -89,6 +90,7 @@ class AnchoredTables:
         self,
         source: DefinitionSource,
         pipeline: str,
+        listener: StreamListener,
         *,
         mariadb: bool,
         schemas: dict[str, bytes] | None = None,
@@ -97,10 +99,11 @@ class AnchoredTables:
         """Know what schema records say; `schemas` has them by key, the newest last.
 
         They are those of `pipeline`, which goes on from its progress; `changed` are tables that
-        were another since their record.
+        were another since their record. `listener` hears of tables whose rows are dropped.
         """
         self._source = source
         self._pipeline = pipeline
+        self._listener = listener
         self._mariadb = mariadb
         self._anchors: dict[str, list[SchemaColumn]] = {}
         # Tables that have been changed since a schema record with an anchor.
@@ -124,10 +127,6 @@ class AnchoredTables:
         self._lost: dict[str, tuple[int, int]] = {}
         # Of each table the last table map, and the same with its metadata.
         self._completed: dict[str, tuple[TableMapEvent, TableMapEvent]] = {}
-        # Tables to be copied anew, until somebody takes note of them: database, table, why.
-        self.resyncs: list[tuple[str, str, str]] = []
-        # Tables that are gone, whose last rows were dropped, until somebody takes note of them.
-        self.gone: list[str] = []
 
     def completed(self, change: RowsChange) -> TableMapEvent | None:
         """Return the table map of a change with its metadata; None where its rows are dropped.
@@ -205,13 +204,13 @@ class AnchoredTables:
             return columns
         self._lost[name] = file_number(definition.file), definition.position
         if columns is None:
-            self.gone.append(name)
+            self._listener.rows_dropped(table_map.schema, table_map.table)
         else:
             why = (
                 f"the log does not name its columns, and from {event.file}:{event.position} to "
                 f"{place} it was changed"
             )
-            self.resyncs.append((table_map.schema, table_map.table, why))
+            self._listener.resync_wanted(table_map.schema, table_map.table, why)
         return None
 
     def _complete(

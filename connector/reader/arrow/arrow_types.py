@@ -38,7 +38,7 @@ from connector.binlog.columns.geometry import GeometryReader
 from connector.binlog.columns.integers import IntegerReader, YearReader
 from connector.binlog.columns.strings import CharacterReader, StringReader
 from connector.binlog.columns.vector import VectorReader
-from connector.errors import DecodeError
+from connector.errors import DecodeError, log_arrow, log_values
 from connector.reader.arrow.nested import GeometryBuilder, VectorBuilder
 from connector.reader.arrow.numbers import (
     DecimalBuilder,
@@ -121,14 +121,12 @@ def arrow_type(column: Column, *, dates_as_text: bool) -> pa.DataType:
         return _decimal(column.precision or 0, column.scale or 0)
     if kind in _DATES:
         return pa.string() if dates_as_text else _DATES[kind]
-    reason = f"its type {kind} has no form in Arrow"
-    raise DecodeError(reason)
+    raise DecodeError(log_arrow.NO_TYPE, type=kind)
 
 
 def _decimal(digits: int, scale: int) -> pa.DataType:
     if not 0 < digits <= _DECIMAL_DIGITS_MAX:
-        reason = f"DECIMAL({digits},{scale}) does not exist"
-        raise DecodeError(reason)
+        raise DecodeError(log_values.DECIMAL_DIGITS, precision=digits, scale=scale)
     make = pa.decimal128 if digits <= _DECIMAL128_DIGITS_MAX else pa.decimal256
     return make(digits, scale)
 

@@ -22,6 +22,8 @@ import pyarrow as pa
 from librt.strings import BytesWriter, read_i64_le, write_i32_le, write_i64_le
 from mypy_extensions import i32, i64, mypyc_attr, u8
 
+from connector.errors import log_arrow
+
 # mypyc asks the module that a base class is from.
 from connector.errors.kinds import DecodeError
 
@@ -122,8 +124,7 @@ class VariableWidthBuilder(ArrayBuilder):
         if self._large:
             write_i64_le(self._offsets, end)
         elif end > _OFFSET_MAX:
-            reason = "its values in one batch take more than 2 GiB: ask for fewer batch_rows"
-            raise NoArrowForm(reason)
+            raise NoArrowForm(log_arrow.BATCH_TOO_LARGE)
         else:
             write_i32_le(self._offsets, i32(end))
 

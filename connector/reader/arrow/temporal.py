@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import write_i32_le, write_i64_le
 from mypy_extensions import i32, i64
 
+from connector.errors import log_arrow
 from connector.reader.arrow.builder import FixedWidthBuilder, NoArrowForm
 
 if TYPE_CHECKING:
@@ -52,8 +53,7 @@ class _TemporalBuilder(FixedWidthBuilder):
         """Raise what there is to say of the value at `start`."""
         image.offset = start
         value = self._reader.read_text(image)
-        reason = f"Arrow has no date {value}: ask for dates as text"
-        raise NoArrowForm(reason)
+        raise NoArrowForm(log_arrow.NO_DATE, value=value)
 
 
 @final

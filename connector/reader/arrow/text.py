@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i64_le, write_i64_le
 
 from connector.codec.json_strings import character_length
+from connector.errors import log_arrow
 from connector.reader.arrow.builder import NoArrowForm, VariableWidthBuilder
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ _ASCII_END: Final = 0x80
 _WORD: Final = 8
 _HIGH_BITS: Final = 0x0080_8080_8080_8080
 _COMMA: Final = b","
-_NOT_TEXT: Final = "its value is not text of its character set"
 
 
 @final
@@ -52,7 +52,7 @@ class Utf8Builder(VariableWidthBuilder):
             at += _WORD
         if at < end:
             if not _is_utf8(data, at, end):
-                raise NoArrowForm(_NOT_TEXT)
+                raise NoArrowForm(log_arrow.NOT_TEXT)
             values.write(data[at:end])
         self.end_value()
 
@@ -92,7 +92,7 @@ class ConvertedBuilder(VariableWidthBuilder):
         if not self._binary:
             text = self._reader.text_of(value)
             if text is None:
-                raise NoArrowForm(_NOT_TEXT)
+                raise NoArrowForm(log_arrow.NOT_TEXT)
             value = text.encode()
         self.append_bytes(value)
 
@@ -126,8 +126,7 @@ class EnumBuilder(VariableWidthBuilder):
         """Read a value."""
         index = self._reader.read_index(image)
         if index >= len(self._labels):
-            reason = f"its value {index} has no label"
-            raise NoArrowForm(reason)
+            raise NoArrowForm(log_arrow.NO_LABEL, value=index)
         self.append_bytes(self._labels[index])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
-from connector.errors import ConfigError, settings_values
+from connector.errors import ConfigError, tls_files
 
 if TYPE_CHECKING:
     from connector.settings.sections import TlsSettings
@@ -27,7 +27,7 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=settings.ca if verify else None)
     except OSError as error:
-        raise ConfigError(settings_values.TLS_CA, path=settings.ca, why=_why(error)) from error
+        raise ConfigError(tls_files.TLS_CA, path=settings.ca, why=_why(error)) from error
     # Certificates that MySQL makes for itself lack extensions which the strict rules ask for.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.check_hostname = settings.mode == "verify_identity"
@@ -38,7 +38,7 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
             context.load_cert_chain(certificate, settings.key, password="")
         except OSError as error:
             raise ConfigError(
-                settings_values.TLS_CERTIFICATE, path=certificate, why=_why(error)
+                tls_files.TLS_CERTIFICATE, path=certificate, why=_why(error)
             ) from error
     return context
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.binlog.charsets.collations import charset_of
+from connector.codec.sql_text import quoted_name, sql_text
 from connector.errors import SourceRefused, UnsupportedChange, source_tables, table_definitions
 
 if TYPE_CHECKING:
@@ -129,21 +130,6 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
         _collation_ids(session, columns),
         mariadb=session.identity.flavour == "mariadb",
     )
-
-
-def quoted_identifier(name: str) -> str:
-    """Return a name as SQL has it."""
-    return "`{}`".format(name.replace("`", "``"))
-
-
-def quoted_name(database: str, table: str) -> str:
-    """Return what to select from."""
-    return f"{quoted_identifier(database)}.{quoted_identifier(table)}"
-
-
-def sql_text(value: str) -> str:
-    """Return a string as SQL has it, whatever its characters are."""
-    return f"_utf8mb4 X'{value.encode().hex()}'"
 
 
 def read_labels(definition: str) -> list[str]:

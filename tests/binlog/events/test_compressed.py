@@ -127,10 +127,10 @@ def test_a_compressed_statement_that_is_cut_is_an_error(body: bytes, reason: str
         (b"\x91\x01x", "0x91 does not start a record that zlib compressed"),
         (b"\x80\x01x", "0x80 does not start a record that zlib compressed"),
         (b"\x85\x01\x01\x01\x01\x01x", "0x85 does not start a record that zlib compressed"),
-        (record(b"abc", length=2), "its record does not hold the 2 bytes that it says"),
-        (record(b"abc", length=4), "its record does not hold the 4 bytes that it says"),
-        (record(b"abc")[:-1], "its record does not hold the 3 bytes that it says"),
-        (record(b"abc") + b"d", "its record does not hold the 3 bytes that it says"),
+        (record(b"abc", length=2), "its record does not hold exactly the 2 bytes that it says"),
+        (record(b"abc", length=4), "its record does not hold exactly the 4 bytes that it says"),
+        (record(b"abc")[:-1], "its record does not hold exactly the 3 bytes that it says"),
+        (record(b"abc") + b"d", "its record does not hold exactly the 3 bytes that it says"),
         (
             record(b"abc", length=EVENT_LENGTH_MAX + 1, length_bytes=4),
             "1073741825 bytes before compression are more than any event has",
@@ -142,7 +142,7 @@ def test_a_compressed_statement_that_is_cut_is_an_error(body: bytes, reason: str
     ],
 )
 def test_a_record_that_is_not_true_is_an_error(packed: bytes, reason: str) -> None:
-    assert refusal(packed).removesuffix(", and nothing else") == reason
+    assert refusal(packed) == reason
 
 
 BOMB = """
@@ -160,7 +160,7 @@ for stated in (1000, 1 << 30):
     try:
         read_compressed(PayloadReader(head + data))
     except DecodeError as error:
-        print(error)
+        print(error.text)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
@@ -170,6 +170,6 @@ def test_a_length_that_lies_is_noticed_in_bounded_memory() -> None:
         [sys.executable, "-c", BOMB], capture_output=True, text=True, check=True, timeout=60
     )
     first, second, grown = done.stdout.splitlines()
-    assert first == "its record does not hold the 1000 bytes that it says, and nothing else"
-    assert second == "its record does not hold the 1073741824 bytes that it says, and nothing else"
+    assert first == "its record does not hold exactly the 1000 bytes that it says"
+    assert second == "its record does not hold exactly the 1073741824 bytes that it says"
     assert int(grown) < 16_000_000

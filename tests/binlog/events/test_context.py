@@ -113,7 +113,7 @@ def test_an_unknown_attribute_ends_the_reading_and_is_kept() -> None:
         (user_var(3, b""), "a user variable has no value of type 3"),
         (user_var(5, b""), "a user variable has no value of type 5"),
         (user_var(2, bytes(7)), "need 8 bytes at offset 0, but the payload ends at 7"),
-        (user_var(2, bytes(9)), "1 bytes are left behind the value of the user variable"),
+        (user_var(2, bytes(9)), "1 bytes are left over after the value of the user variable"),
         (user_var(4, b"\x03\x04\x81\x19"), "DECIMAL(3,4) does not exist"),
         (user_var(1, pack("<d", float("inf"))), "a floating-point number is not finite"),
         (user_var(0, b"x", b"\x02\x05ine"), "need 5 bytes at offset 2, but the payload ends at 5"),

@@ -41,7 +41,7 @@ def test_every_event_behind_it_in_a_file_is_refused(data: bytes) -> None:
         with pytest.raises(LogRefused) as caught:
             log.decode(data)
         assert caught.value.text == (
-            "binlog.000001: encrypted with version 3 of a key that only its MariaDB server has: "
+            "binlog.000001: encrypted with version 3 of a key that only its MariaDB server has; "
             "read the log from the server, which decrypts it"
         )
 
@@ -80,4 +80,4 @@ def test_an_event_that_is_cut_says_what_is_missing(length: int) -> None:
 def test_an_unknown_scheme_is_refused() -> None:
     with pytest.raises(DecodeError) as caught:
         StartEncryptionEvent.decode(PayloadReader(b"\x02" + BODY[1:]))
-    assert caught.value.text == "encryption scheme 2 is not known: upgrade the connector"
+    assert caught.value.text == "encryption scheme 2 is not known; upgrade the connector"

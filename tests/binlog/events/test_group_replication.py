@@ -68,8 +68,8 @@ def test_a_count_that_lies_ends_with_the_bytes() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (bytes(40) + VIEW[40:], "the view id is empty or goes on behind its end"),
-        (b"a\0b" + VIEW[3:], "the view id is empty or goes on behind its end"),
+        (bytes(40) + VIEW[40:], "the view id is empty or goes on after its end"),
+        (b"a\0b" + VIEW[3:], "the view id is empty or goes on after its end"),
         (b"\xff" + VIEW[1:], "the view id is not ASCII"),
     ],
 )
@@ -91,4 +91,4 @@ def test_a_snapshot_version_fills_its_place() -> None:
     body = CONTEXT[:6] + len(version).to_bytes(4, "little") + CONTEXT[10:18] + UUID + version
     with pytest.raises(DecodeError) as caught:
         TransactionContextEvent.decode(PayloadReader(body + CONTEXT[-9:]))
-    assert caught.value.text == "1 bytes are left over behind the snapshot version"
+    assert caught.value.text == "1 bytes are left over after the snapshot version"

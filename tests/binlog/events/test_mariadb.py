@@ -105,7 +105,7 @@ def test_a_name_of_an_xa_transaction_has_a_limit() -> None:
     with pytest.raises(DecodeError) as caught:
         MariadbGtidEvent.decode(PayloadReader(body), HEADER)
     assert caught.value.text == (
-        "an XA transaction's name has parts of at most 64 bytes, not 65 and 0"
+        "the name of an XA transaction has parts of at most 64 bytes, not 65 and 0"
     )
 
 

@@ -93,8 +93,8 @@ def test_a_format_description_in_a_log_of_3_23_is_not_known() -> None:
     with pytest.raises(EventError) as caught:
         decoder.decode(v1_event(EventType.FORMAT_DESCRIPTION_EVENT, b""))
     assert caught.value.reason.text == (
-        "this type is not known and not flagged as ignorable: upgrade the connector; first bytes "
-        "01 00 00 00 0f 01 00 00 00 0d 00 00 00"
+        "this type is not known and not flagged as ignorable (first bytes 01 00 00 00 0f 01 00 00 "
+        "00 0d 00 00 00); upgrade the connector"
     )
 
 

@@ -97,11 +97,11 @@ FIRST, SECOND, LAST = fragments()
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
-        ((SECOND,), "fragment 2 of 3 came, but the first fragment was to come"),
+        ((SECOND,), "fragment 2 of 3 came, but no fragment before it"),
         ((FIRST, FIRST), "fragment 1 of 3 came, but fragment 2 of 3 was to come"),
         ((FIRST, LAST), "fragment 3 of 3 came, but fragment 2 of 3 was to come"),
         ((FIRST, fragment(4, 2, b"")), "fragment 2 of 4 came, but fragment 2 of 3 was to come"),
-        ((FIRST, SECOND, XID), "it came where fragment 3 of 3 was to come"),
+        ((FIRST, SECOND, XID), "it came before fragment 3 of 3 of a rows event"),
         ((fragment(3, 0, b""),), "fragment 0 of 3 cannot be"),
         ((fragment(3, 4, b""),), "fragment 4 of 3 cannot be"),
         (

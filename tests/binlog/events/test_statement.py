@@ -173,8 +173,8 @@ def test_an_unknown_variable_ends_the_reading_and_is_kept_with_what_follows() ->
     ("data", "message"),
     [
         (b"\x0c\x01shop", "the name of an updated database has no end"),
-        (b"\x0c\x01\xff\x00", "a status variable is not UTF-8"),
-        (b"\x05\x01\xff", "a status variable is not UTF-8"),
+        (b"\x0c\x01\xff\x00", "the text of a status variable is not UTF-8"),
+        (b"\x05\x01\xff", "the text of a status variable is not UTF-8"),
         (b"\x01\x00", "need 8 bytes at offset 1, but the payload ends at 2"),
     ],
 )
@@ -212,7 +212,10 @@ def test_a_load_query_names_its_file_and_where_it_stands_in_the_text() -> None:
     [
         (execute_load_query(21, 20), "the file name from 21 to 20 is not in a query of 33 bytes"),
         (execute_load_query(10, 34), "the file name from 10 to 34 is not in a query of 33 bytes"),
-        (execute_load_query(handling=3), "duplicate handling 3 is not known"),
+        (
+            execute_load_query(handling=3),
+            "duplicate handling 3 is not known; upgrade the connector",
+        ),
     ],
 )
 def test_a_broken_load_query_is_an_error(body: bytes, message: str) -> None:

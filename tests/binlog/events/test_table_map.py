@@ -108,11 +108,11 @@ def test_an_unknown_field_is_skipped_by_its_length_and_told() -> None:
         ),
         (
             table_map([INT], tlv(1, b"\x80\x00")),
-            "1 bytes of optional metadata SIGNEDNESS are left over",
+            "1 bytes are left over after SIGNEDNESS",
         ),
         (
             table_map([VARCHAR], tlv(3, b"\x2d\x2d")),
-            "1 bytes of optional metadata COLUMN_CHARSET are left over",
+            "1 bytes are left over after COLUMN_CHARSET",
         ),
         (table_map([INT], tlv(4, b"\x01\xff")), "the name of a column is not UTF-8"),
         (table_map([INT], b"\x04\x09a"), "need 9 bytes at offset 21, but the payload ends at 22"),
@@ -144,7 +144,7 @@ def test_an_unknown_field_is_skipped_by_its_length_and_told() -> None:
         ),
         (
             table_map([INT]).replace(b"\x01\x03", b"\x01\x99"),
-            "column type 153 is not known: upgrade the connector",
+            "column type 153 is not known; upgrade the connector",
         ),
     ],
 )

@@ -128,7 +128,7 @@ def test_an_anonymous_transaction_has_the_same_facts_and_no_name() -> None:
 def test_an_anonymous_transaction_with_a_name_is_an_error() -> None:
     with pytest.raises(DecodeError) as caught:
         AnonymousGtidEvent.decode(PayloadReader(GTID))
-    assert caught.value.text == "it has a GTID, which an anonymous transaction has not"
+    assert caught.value.text == "it has a GTID, but an anonymous transaction has none"
 
 
 @pytest.mark.parametrize("length", [*range(25), *range(26, 42)])

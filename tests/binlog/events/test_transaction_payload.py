@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XidEvent
-from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import CompressionType
 from connector.binlog.framing.event_types import EventType
 from connector.codec.payload import encode_lenenc
 from connector.errors import EventError
@@ -79,7 +80,7 @@ def test_the_events_of_a_transaction_come_out_of_its_payload(compression: Compre
     inside = TABLE_MAP + ROWS + XID
     body = decode(payload(inside, compression=compression))
     assert (body.compression, body.uncompressed_size) == (compression, len(inside))
-    assert body.unknown_fields == 0
+    assert body.payload.unknown_fields == 0
     mapped, written, committed = body.events()
     assert isinstance(mapped.body, TableMapEvent)
     assert isinstance(written.body, RowsEvent)
@@ -119,7 +120,7 @@ def test_table_maps_of_a_payload_are_of_no_use_outside() -> None:
 
 def test_unknown_fields_of_the_header_are_skipped_and_counted() -> None:
     body = decode(payload(XID, extra=b"\x07\x02ab" + b"\xfc\x00\x01\x00"))
-    assert body.unknown_fields == 2
+    assert body.payload.unknown_fields == 2
     assert [inner.body for inner in body.events()] == [XidEvent(9)]
 
 
@@ -146,7 +147,7 @@ def test_an_unknown_event_inside_that_may_be_ignored_is_counted() -> None:
             event(EventType.TRANSACTION_PAYLOAD_EVENT, field(2, 0) + field(1, 3) + b"\0ab"),
             "the payload has 2 bytes, but its header says 3",
         ),
-        (payload(XID, compression=1), "compression type 1 is not known: upgrade the connector"),
+        (payload(XID, compression=1), "compression type 1 is not known; upgrade the connector"),
         (
             event(EventType.TRANSACTION_PAYLOAD_EVENT, b"\x01\x02\x00\x00\0"),
             "field 1 of the payload's header is longer than its value",
@@ -173,43 +174,49 @@ def sized(size: int) -> bytes:
     [
         (
             payload(XID + sized(28)),
-            "behind event 1 inside: the next event says it has 28 bytes, but 27 of 54 are left",
+            "after event 1 inside: the next event says it has 28 bytes, but 27 of 54 are left",
         ),
         (
             payload(sized(18)),
-            "behind event 0 inside: the next event says it has 18 bytes, but 27 of 27 are left",
+            "after event 0 inside: the next event says it has 18 bytes, but 27 of 27 are left",
         ),
         (
             payload(sized(0xFFFF_FFFF), uncompressed_size=1 << 62),
-            "behind event 0 inside: the payload ends 4294967268 bytes too soon",
+            "after event 0 inside: the payload ends 4294967268 bytes too soon",
         ),
         (
             payload(XID, uncompressed_size=100),
-            "behind event 1 inside: the payload ends 19 bytes too soon",
+            "after event 1 inside: the payload ends 19 bytes too soon",
         ),
         (
             payload(XID + XID, uncompressed_size=len(XID)),
-            "behind event 1 inside: more comes out than the 27 bytes that it says",
+            "after event 1 inside: decompression gives more than the 27 bytes that its header says",
         ),
         (
             payload(XID, uncompressed_size=len(XID) + 5),
-            "behind event 1 inside: the payload ends 5 bytes too soon",
+            "after event 1 inside: the payload ends 5 bytes too soon",
         ),
         (
             payload(XID + XID, compressed=zstandard.compress(XID + XID)[:-6]),
-            "behind event 0 inside: the payload ends 19 bytes too soon",
+            "after event 0 inside: the payload ends 19 bytes too soon",
         ),
         (
             payload(XID, compressed=zstandard.compress(XID) + b"behind"),
-            "behind event 1 inside: zstd decompress error: Unknown frame descriptor",
+            (
+                "after event 1 inside: it cannot be decompressed: zstd decompress error: Unknown "
+                "frame descriptor"
+            ),
         ),
         (
             payload(XID, compressed=b"no zstd"),
-            "behind event 0 inside: zstd decompress error: Unknown frame descriptor",
+            (
+                "after event 0 inside: it cannot be decompressed: zstd decompress error: Unknown "
+                "frame descriptor"
+            ),
         ),
         (
             payload(XID, compression=NONE, uncompressed_size=len(XID) - 1),
-            "behind event 0 inside: the next event says it has 27 bytes, but 26 of 26 are left",
+            "after event 0 inside: the next event says it has 27 bytes, but 26 of 26 are left",
         ),
     ],
 )
@@ -221,7 +228,7 @@ def test_lengths_that_lie_and_damaged_payloads_are_errors(data: bytes, reason: s
 
 def test_an_event_inside_that_cannot_be_read_is_named_with_its_number() -> None:
     short = event(EventType.XID_EVENT, b"1234", checksum=False)
-    assert str(refusal(payload(XID + short))) == (
+    assert refusal(payload(XID + short)).text == (
         "binlog.000001:126: cannot decode XID_EVENT (event 2 of a TRANSACTION_PAYLOAD_EVENT): "
         "need 8 bytes at offset 19, but the payload ends at 23; compare with "
         "`mysqlbinlog --start-position=126 binlog.000001`"
@@ -250,7 +257,7 @@ def test_a_row_inside_that_cannot_be_read_is_named_with_the_number_of_its_event(
 )
 def test_what_is_never_inside_a_payload_is_refused(inner: bytes) -> None:
     inner = inner[:9] + len(inner).to_bytes(4, "little") + inner[13:]
-    assert refusal(payload(inner)).reason.text == "no server writes it there"
+    assert refusal(payload(inner)).reason.text == "no server writes it inside of a payload"
 
 
 @given(st.data())

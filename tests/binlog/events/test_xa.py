@@ -35,11 +35,11 @@ def test_a_body_that_is_cut_says_what_is_missing(length: int) -> None:
         (b"\x02" + PREPARED[1:], "one_phase is 2, neither 0 nor 1"),
         (
             PREPARED[:5] + b"\x41\x00\x00\x00" + PREPARED[9:],
-            "an XA transaction's name has parts of at most 64 bytes, not 65 and 0",
+            "the name of an XA transaction has parts of at most 64 bytes, not 65 and 0",
         ),
         (
             PREPARED[:9] + b"\xff\xff\xff\xff" + PREPARED[13:],
-            "an XA transaction's name has parts of at most 64 bytes, not 3 and 4294967295",
+            "the name of an XA transaction has parts of at most 64 bytes, not 3 and 4294967295",
         ),
     ],
 )

@@ -166,7 +166,7 @@ def test_a_column_with_the_name_of_one_of_the_change_is_refused() -> None:
     with open_binlog(log.data) as reader, pytest.raises(ConfigError) as raised:
         list(reader.to_arrow())
     assert raised.value.text == (
-        "table db.t has a column _op, as every batch has: leave the table out"
+        "table db.t has a column _op, as every batch has; leave the table out"
     )
 
 
@@ -199,7 +199,7 @@ def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "connector.reader.arrow.batches", None)
     with open_binlog(LOG.data) as log, pytest.raises(ConfigError) as raised:
         log.to_arrow()
-    assert raised.value.text == "Arrow needs pyarrow: pip install 'binlog-connector[arrow]'"
+    assert raised.value.text == "Arrow needs pyarrow; pip install 'binlog-connector[arrow]'"
 
 
 # The type in SQL and in Arrow, and literals of it.
@@ -290,7 +290,7 @@ def test_what_arrow_cannot_hold_is_refused_or_comes_as_text(
     with (
         open_server(url, stop_at_end=True) as log,
         pytest.raises(
-            EventError, match=r"column d: Arrow has no date 2026-00-00: ask for dates as text"
+            EventError, match=r"column d: Arrow has no date 2026-00-00; ask for dates as text"
         ),
     ):
         list(log.to_arrow([f"{database}.*"]))
@@ -331,7 +331,8 @@ def test_changes_of_documents_that_the_log_does_not_have_are_an_error() -> None:
         list(log.to_arrow())
     assert raised.value.event_name == "PARTIAL_UPDATE_ROWS_EVENT"
     assert raised.value.reason.text.endswith(
-        "it has changes of a document, which the log does not have (binlog_row_image=FULL)"
+        "it has changes of a document, which the log does not have; SET GLOBAL "
+        "binlog_row_image=FULL"
     )
 
 

@@ -13,7 +13,13 @@ from zlib import crc32
 
 import pytest
 
-from connector.errors import ProtocolError, SourceRefused, SourceUnavailable, source_stream
+from connector.errors import (
+    ProtocolError,
+    SourceRefused,
+    SourceUnavailable,
+    conversations,
+    source_stream,
+)
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
@@ -22,7 +28,7 @@ from connector.source.start.configured_start import resolve_start
 from connector.source.stream.dump_request import open_stream
 from connector.source.stream.replication_stream import ReplicationStream
 from tests.errors.patterns import fits
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -389,11 +395,9 @@ def test_bytes_that_are_no_dump_are_refused_with_the_place(
     server.sendall(b"\x03\x00\x00\x01\x4a\x00\x00")
     with pytest.raises(ProtocolError) as caught:
         stream.receive(5.0)
-    what = (
-        "a payload of 3 bytes that starts with 0x4a; only 0x00 (an event), 0xff (an error) and "
-        "0xfe (its end) may"
+    assert caught.value.text == text_of(
+        conversations.STREAM_FIRST_BYTE, place="source db:3306", length=3, first=0x4A
     )
-    assert caught.value.text == text("stream.packet", place="source db:3306", what=what)
 
 
 def test_the_end_of_the_dump_is_unavailable(

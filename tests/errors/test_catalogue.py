@@ -1,0 +1,122 @@
+"""The catalogue of errors holds together, and product code gives each code its facts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from string import Formatter
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import BaseModel
+
+from connector.errors.message import Message
+from connector.errors.words import Words
+from connector.settings.sections import Settings
+from tests.errors.catalogue import CODES, MODULES, ROOT, names_of, uses
+from tests.errors.strings import strings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.errors.code import ErrorCode
+
+NUMBER = re.compile(r"[CSLTKRMP][1-9][0-9]{2}")
+# Fewer fixed letters than this could stand in any string by chance.
+LETTERS_MIN = 8
+
+each_code = pytest.mark.parametrize("code", CODES.values(), ids=CODES.keys())
+
+
+def test_no_two_codes_have_the_same_number() -> None:
+    numbers = [code.code for code in CODES.values()]
+    assert sorted(set(numbers)) == sorted(numbers)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_codes_of_a_module_have_the_letter_of_one_group(module: str) -> None:
+    codes = [code.code for code in MODULES[module].values()]
+    assert all(map(NUMBER.fullmatch, codes)), codes
+    assert len({code[0] for code in codes}) == 1, codes
+
+
+@each_code
+def test_an_example_has_a_value_for_each_fact(code: ErrorCode) -> None:
+    assert code.example.keys() == code.facts
+    for words in Words:
+        assert Message(code, code.example, words).text
+
+
+@each_code
+def test_a_cause_is_of_whole_sentences(code: ErrorCode) -> None:
+    assert re.fullmatch(r"[A-Z-].*[.]", code.cause, re.DOTALL), code.cause
+
+
+@each_code
+def test_a_frame_frames_a_reason(code: ErrorCode) -> None:
+    assert not code.frame or "why" in code.facts
+
+
+@each_code
+def test_the_settings_that_a_text_names_exist(code: ErrorCode) -> None:
+    assert code.settings <= set(settings(Settings))
+
+
+def settings(model: type[BaseModel], group: str = "") -> Iterator[str]:
+    """Yield the names of settings and of their groups."""
+    for name, field in model.model_fields.items():
+        yield f"{group}{name}"
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from settings(kind, f"{group}{name}.")
+
+
+def test_a_code_is_given_its_facts() -> None:
+    wrong = [
+        f"{use.place}: {use.name} needs {sorted(use.code.facts)}, not {sorted(use.facts)}"
+        for use in uses()
+        if use.facts is not None and use.facts != use.code.facts
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_each_code_is_used() -> None:
+    used = {use.name for use in uses()}
+    assert not CODES.keys() - used, sorted(CODES.keys() - used)
+
+
+def test_each_code_is_provoked() -> None:
+    """A test names the constant or the number of a code, or has its text with values in it."""
+    named: set[str] = set()
+    strings: set[str] = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        tree = ast.parse(path.read_text())
+        known = names_of(tree)
+        strings.update(string for string in strings_of(tree) if " " in string)
+        named.update(string for string in strings_of(tree) if NUMBER.fullmatch(string))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                named.add(f"{known.get(node.value.id)}.{node.attr}")
+            elif isinstance(node, ast.Name):
+                named.add(known.get(node.id, ""))
+    whole = "\n".join(sorted(strings))
+    missing = [
+        name
+        for name, code in CODES.items()
+        # What a frame shows is the code of the error inside of it.
+        if not code.frame
+        and name not in named
+        and code.code not in named
+        and not is_in(code, whole)
+    ]
+    assert not missing, missing
+
+
+def is_in(code: ErrorCode, strings: str) -> bool:
+    """Return whether one of the lines of `strings` has the text of a code without its advice."""
+    parts = [(literal, name is not None) for literal, name, _, _ in Formatter().parse(code.what)]
+    fixed = "".join(literal for literal, _ in parts)
+    if sum(map(str.isalpha, fixed)) < LETTERS_MIN:
+        return False
+    pattern = "".join(re.escape(literal) + (".+" if filled else "") for literal, filled in parts)
+    return re.search(pattern, strings) is not None
