@@ -345,13 +345,13 @@ def test_what_is_no_readable_log_is_refused_by_name(
 @pytest.mark.parametrize("recover", [(), ("--recover",)])
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[str, ...]) -> None:
     done = dump(*recover, tmp_path / "absent")
-    said = shown(wrong.UNREADABLE, path=tmp_path / "absent", why="No such file or directory")
+    said = shown(arguments.UNREADABLE, path=tmp_path / "absent", why="No such file or directory")
     assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
     done = dump(tmp_path)
-    said = shown(wrong.FOLDER, path=tmp_path, why="Is a directory")
+    said = shown(arguments.FOLDER, path=tmp_path, why="Is a directory")
     assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
