@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.changes.table_filter import SYSTEM_DATABASES, TableFilter
-from connector.errors import ConfigError, ConnectorError, TransientError
+from connector.errors import ConfigError, ConnectorError, TransientError, source_setup
+from connector.errors.message import Message
 from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
@@ -154,7 +155,7 @@ class _Check:
             # The error says what is missing.
             if not finding.ok and finding.severity is Severity.WARNING:
                 self._console.print(f"{finding.name}:", style="bold", end=" ")
-                self._print(finding.fix)
+                self._print(finding.problem.fix)
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
@@ -168,19 +169,16 @@ def _check_tables(server: MysqlServer, settings: SourceSettings) -> Iterator[Fin
     names = [(str(row["db"]), str(row["name"])) for row in server.query(_TABLES)]
     if all(database in SYSTEM_DATABASES for database, _ in names):
         return
-    lower_case = server.variable("lower_case_table_names") == "1"
+    missing = source_setup.NO_TABLE
+    if server.variable("lower_case_table_names") == "1":
+        missing = source_setup.NO_TABLE_IN_LOWER_CASE
     for pattern in settings.tables:
         wanted = TableFilter([pattern], settings.exclude_tables)
         count = sum(wanted.follows(*name) for name in names)
-        yield Finding(
-            "source.tables",
-            f"{pattern}: {count} {'table' if count == 1 else 'tables'}",
-            "a table",
-            count > 0,
-            f"{pattern} matches no table that there is now, and that the account may see"
-            + ("; this server has names in lower case" if lower_case else ""),
-            Severity.WARNING,
-        )
+        value = f"{pattern}: {count} {'table' if count == 1 else 'tables'}"
+        facts = {"value": value, "pattern": pattern}
+        problem = Message(missing, facts)
+        yield Finding("source.tables", value, "a table", count > 0, problem, Severity.WARNING)
 
 
 def _table(findings: list[Finding]) -> Table:

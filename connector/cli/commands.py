@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperGroup
 
-from connector.settings.nearest import did_you_mean, nearest
+from connector.errors import options
+from connector.errors.message import Message
+from connector.settings.nearest import nearest
 
 if TYPE_CHECKING:
     from typer import Context
@@ -23,9 +25,11 @@ class Commands(TyperGroup):
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
-            hint = did_you_mean(nearest(name, known, _NEAR))
+            meant = nearest(name, known, _NEAR)
+            message = Message(options.UNKNOWN_COMMAND, {"name": name, "known": known})
+            if meant is not None:
+                facts = {"name": name, "known": known, "meant": meant}
+                message = Message(options.UNKNOWN_COMMAND_MEANT, facts)
             context: Context = ctx
-            context.fail(
-                f"There is no command {name!r}{hint}. The commands are {', '.join(known)}."
-            )
+            context.fail(str(message))
         return super().resolve_command(ctx, args)

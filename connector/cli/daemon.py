@@ -11,7 +11,14 @@ import typer
 from rich.console import Console
 
 from connector.cli.failure import errors, fail, log_failure, tell, warn
-from connector.errors import ConfigError, ConnectorError, TransientError, fields
+from connector.errors import (
+    ConfigError,
+    ConnectorError,
+    DefiniteError,
+    TransientError,
+    fields,
+    pipeline_commands,
+)
 from connector.system.signals import StoppedHard
 
 if TYPE_CHECKING:
@@ -32,9 +39,6 @@ ConfigPath = Annotated[
         metavar="CONFIG", help="TOML file; `binlog-connector config` explains the keys."
     ),
 ]
-
-
-_STOPPED_HARD = "stopped before the batch was committed; it is read again by the next run"
 
 
 def run(
@@ -166,4 +170,4 @@ def exit_code_of(
     except ConnectorError as error:
         fail(error, EXIT_DEFINITE)
     except StoppedHard:
-        fail(RuntimeError(_STOPPED_HARD), EXIT_STOPPED_HARD)
+        fail(DefiniteError(pipeline_commands.STOPPED_HARD), EXIT_STOPPED_HARD)

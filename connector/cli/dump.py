@@ -22,6 +22,7 @@ from connector.cli.log_options import (
 from connector.cli.option_groups import grouped
 from connector.dump.format import Format
 from connector.errors import ConfigError
+from connector.errors import options as wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -145,12 +146,8 @@ def dump(
 
     with exit_codes():
         _refuse_formats(writing, events, changes)
-        refuse_contradictions(
-            {
-                "--recover is for files that do not grow": reading.recover
-                and (server.source is not None or reading.stop_never)
-            }
-        )
+        grows = server.source is not None or reading.stop_never
+        refuse_contradictions([(wrong.NOT_RECOVERED, reading.recover and grows)])
         options = DumpOptions(
             format=writing.output_format,
             selection=changes.selection(events.types),
@@ -175,13 +172,13 @@ def dump(
 def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: ChangeOptions) -> None:
     """Refuse options that the format does not support."""
     chosen = writing.output_format
+    some = bool(events.types or changes.server_ids)
     refuse_contradictions(
-        {
-            "--hexdump is for --format text": writing.hexdump and chosen is not Format.TEXT,
-            "--apply-diffs is for --format json": writing.apply_diffs and chosen is not Format.JSON,
-            "--type and --server-id are not for --format envelope, whose records count "
-            "every event": bool(events.types or changes.server_ids) and chosen is Format.ENVELOPE,
-        }
+        (
+            (wrong.HEXDUMP, writing.hexdump and chosen is not Format.TEXT),
+            (wrong.APPLY_DIFFS, writing.apply_diffs and chosen is not Format.JSON),
+            (wrong.NOT_FOR_ENVELOPE, some and chosen is Format.ENVELOPE),
+        )
     )
 
 
@@ -207,16 +204,14 @@ def _refuse_a_log(output: Path, paths: Sequence[str]) -> None:
     """Refuse to overwrite a log file that is to be read."""
     for path in map(Path, paths):
         if output.exists() and path.exists() and output.samefile(path):
-            reason = f"--output {output}: this is a log that is to be read"
-            raise ConfigError(reason)
+            raise ConfigError(wrong.OUTPUT_IS_A_LOG, path=output)
 
 
 def _create(path: Path) -> BinaryIO:
     try:
         return path.open("wb")
     except OSError as error:
-        reason = f"--output {path}: {error.strerror}"
-        raise ConfigError(reason) from error
+        raise ConfigError(wrong.OUTPUT, path=path, why=error.strerror) from error
 
 
 def _report(gap: Gap) -> None:

@@ -18,6 +18,7 @@ from connector.cli.log_options import (
 )
 from connector.cli.option_groups import grouped
 from connector.errors import ConfigError, LogTruncated
+from connector.errors import options as wrong
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -70,8 +71,7 @@ def flashback(
 def _omitted(names: Sequence[str]) -> frozenset[str]:
     for name in names:
         if len(name.split(".")) != _NAME_PARTS:
-            reason = f"--omit-column {name}: give it as DATABASE.TABLE.COLUMN"
-            raise ConfigError(reason)
+            raise ConfigError(wrong.OMIT_COLUMN, name=name)
     return frozenset(names)
 
 

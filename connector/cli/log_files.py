@@ -17,6 +17,7 @@ from connector.cli.log_commands import (
     exit_code_of,
 )
 from connector.errors import ConfigError, ConnectorError
+from connector.errors import options as wrong
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.cli.log_options import ServerOptions
     from connector.dump.logs import DumpedLog, ReadingOptions
+    from connector.errors.code import ErrorCode
 
 
 def opened_logs(
@@ -35,16 +37,15 @@ def opened_logs(
     """
     from connector.dump.logs import files, server_logs  # noqa: PLC0415  # keeps --help fast
 
+    of_files, of_all = server.source is None, not names
+    later, given = server.to_last_log, server.password_env is not None
+    begun = options.start_position is not None
     refuse_contradictions(
-        {
-            "--to-last-log and --password-env are for --source": server.source is None
-            and (server.to_last_log or server.password_env is not None),
-            "--to-last-log and --start-position need the name of a log": server.source is not None
-            and not names
-            and (server.to_last_log or options.start_position is not None),
-            "name a file, - for standard input, or a server with --source": server.source is None
-            and not names,
-        }
+        (
+            (wrong.ONLY_WITH_SOURCE, of_files and (later or given)),
+            (wrong.NEEDS_A_LOG, not of_files and of_all and (later or begun)),
+            (wrong.NO_LOG, of_files and of_all),
+        )
     )
     if server.source is None:
         return files(names or [], options)
@@ -54,11 +55,11 @@ def opened_logs(
     )
 
 
-def refuse_contradictions(contradictions: dict[str, bool]) -> None:
-    """Raise ConfigError with the first key whose value is true."""
-    for reason, found in contradictions.items():
+def refuse_contradictions(contradictions: Sequence[tuple[ErrorCode, bool]]) -> None:
+    """Raise ConfigError with the first code that is true."""
+    for code, found in contradictions:
         if found:
-            raise ConfigError(reason)
+            raise ConfigError(code)
 
 
 def _password(url: str, variable: str | None) -> str | None:
@@ -66,8 +67,7 @@ def _password(url: str, variable: str | None) -> str | None:
     if variable is not None:
         password = os.environ.get(variable)
         if password is None:
-            reason = f"--password-env {variable}: the environment has no such variable"
-            raise ConfigError(reason)
+            raise ConfigError(wrong.NO_VARIABLE, variable=variable)
         return password
     account, at, _ = url.partition("://")[2].rpartition("@")
     if at and ":" not in account and sys.stdin.isatty():
@@ -120,8 +120,7 @@ def exit_codes() -> Iterator[None]:
     except OSError as error:
         # Reading raises only our errors, so this error is one of writing.
         _forget_output()
-        reason = f"cannot write: {error.strerror}"
-        fail(ConfigError(reason), EXIT_ARGUMENTS)
+        fail(ConfigError(wrong.NOT_WRITTEN, why=error.strerror), EXIT_ARGUMENTS)
 
 
 def _forget_output() -> None:

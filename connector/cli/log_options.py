@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connector.errors import ConfigError, DecodeError
-from connector.settings.nearest import did_you_mean
+from connector.errors import ConfigError, DecodeError, options
+from connector.errors.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +23,11 @@ def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
-        reason = f"{text!r} is not a time such as 2026-01-31T12:00:00 or 2026-01-31T13:00:00+01:00"
-        raise typer.BadParameter(reason) from error
+        raise typer.BadParameter(str(Message(options.TIME, {"text": text}))) from error
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 _SELECTION = "Selection"
-_LIKE = "MySQL's look like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5, MariaDB's like 0-1-5,1-2-7"
 _FROM_SERVER = "From a server"
 
 LogNames = Annotated[
@@ -201,9 +199,9 @@ def _gtids(option: str, text: str | None) -> GtidSet | MariadbGtidSet | None:
     try:
         return kind.parse(text)
     except DecodeError as error:
-        said = str(error) if ":" in text else f"{text!r} is no set of GTIDs; {_LIKE}"
-        reason = f"{option}: {said}"
-        raise ConfigError(reason) from error
+        if ":" in text:
+            raise ConfigError(options.GTIDS, option=option, why=error) from error
+        raise ConfigError(options.NO_GTIDS, option=option, text=text) from error
 
 
 def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilter | None:
@@ -214,7 +212,7 @@ def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilte
     for pattern in tables:
         database, dot, table = pattern.partition(".")
         if not (database and dot and table):
-            meant = did_you_mean(None if dot else f"{pattern}.*")
-            reason = f"--table {pattern}: give it as DATABASE.TABLE; * stands for any name{meant}"
-            raise ConfigError(reason)
+            if dot:
+                raise ConfigError(options.TABLE, pattern=pattern)
+            raise ConfigError(options.TABLE_MEANT, pattern=pattern, meant=f"{pattern}.*")
     return TableFilter([*(f"{database}.*" for database in databases), *tables])

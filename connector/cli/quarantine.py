@@ -16,14 +16,13 @@ from rich.table import Table
 from connector.cli import examples
 from connector.cli.commands import Commands
 from connector.cli.daemon import (
-    EXIT_CONFIG,
     EXIT_DEFINITE,
-    EXIT_GAVE_UP,
     ConfigPath,
     exit_code_of,
     loaded,
 )
-from connector.cli.failure import fail
+from connector.errors import ConfigError, DefiniteError, TransientError
+from connector.errors import pipeline_commands as requests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,10 +137,7 @@ def show(
             if shown == limit:
                 break
         if not shown and database is None:
-            _refuse(
-                f"{what}: nothing of it is in the quarantine of pipeline {settings.name}; "
-                "`quarantine list` shows what is kept back"
-            )
+            raise ConfigError(requests.NOT_IN_QUARANTINE, what=what, pipeline=settings.name)
 
     exit_code_of(report)
 
@@ -173,16 +169,7 @@ def replay(config: ConfigPath, name: TableName, key: KeyText = None) -> None:
         database, _, table = name.partition(".")
         wanted = _wanted(settings, name, key)
         if not wanted:
-            what = name if key is None else f"{name}, key {key}"
-            fence = _database_fence(settings, name)
-            if fence is not None:
-                _refuse(
-                    f"{what}: all of database {fence.database} is kept back since {fence.since}, "
-                    "because of a statement, and which rows it changed is not in the log: "
-                    f"`binlog-connector snapshot CONFIG {name}` copies the table anew and lifts "
-                    "the fence"
-                )
-            _refuse(f"{what}: nothing of it is kept back; `quarantine list` shows what is")
+            raise _not_kept_back(settings, name, key)
         arguments = {"database": database, "table": table, "key": key}
         request = write_command(settings.kafka, settings.name, "replay", **arguments)
         _wait(settings, wanted, str(request))
@@ -212,13 +199,7 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> None:
             if not left or (answered and not running):
                 break
             if not taken_up and time.monotonic() - asked > _TAKEN_UP_SECONDS:
-                console.print(
-                    f"no pipeline {settings.name} has taken the request up: it is kept for a week, "
-                    "and done when one runs (binlog-connector run CONFIG)",
-                    markup=False,
-                    soft_wrap=True,
-                )
-                raise typer.Exit(EXIT_GAVE_UP)
+                raise TransientError(requests.NOT_TAKEN_UP, pipeline=settings.name)
             if running:
                 status.update(f"{escape(name)}: {sum(fence.rows for fence in running)} to write")
             time.sleep(_LOOK_SECONDS)
@@ -244,11 +225,18 @@ def _require_copy(settings: Settings, config: Path, name: str) -> None:
     from connector.snapshot.failed_copies import copy_has_failed  # noqa: PLC0415  # keeps --help fast
 
     if copy_has_failed(settings.kafka, settings.name, name):
-        reason = (
-            f"{name}: a copy of it has failed, and the rows that it did not write are missing: "
-            f"`binlog-connector snapshot {config} {name}` copies the table anew"
+        raise DefiniteError(requests.COPY_HAS_FAILED, table=name, config=config)
+
+
+def _not_kept_back(settings: Settings, name: str, key: str | None) -> ConfigError:
+    fence = _database_fence(settings, name)
+    if fence is not None:
+        return ConfigError(
+            requests.DATABASE_KEPT_BACK, table=name, database=fence.database, since=fence.since
         )
-        fail(ValueError(reason), EXIT_DEFINITE)
+    if key is not None:
+        return ConfigError(requests.KEY_NOT_KEPT_BACK, table=name, key=key)
+    return ConfigError(requests.NOT_KEPT_BACK, table=name)
 
 
 def _wanted(settings: Settings, name: str, key: str | None) -> list[Fence]:
@@ -270,7 +258,3 @@ def _fences(settings: Settings) -> list[Fence]:
     from connector.quarantine.committed_fences import read_fences  # noqa: PLC0415  # keeps --help fast
 
     return read_fences(settings.kafka, settings.name)
-
-
-def _refuse(reason: str) -> None:
-    fail(ValueError(reason), EXIT_CONFIG)

@@ -17,13 +17,15 @@ from rich.progress import (
 
 from connector.cli.daemon import (
     EXIT_DEFINITE,
-    EXIT_GAVE_UP,
     EXIT_STOPPED_HARD,
     ConfigPath,
     exit_code_of,
     loaded,
 )
 from connector.cli.failure import errors
+from connector.errors import TransientError
+from connector.errors import pipeline_commands as requests
+from connector.errors.message import Message
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -112,22 +114,13 @@ def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
                     speed=_speed(state),
                 )
             if not states and time.monotonic() > deadline:
-                errors.print(
-                    f"pipeline {settings.name} has not taken the request up within "
-                    f"{_TAKEN_UP_SECONDS:g} seconds. It is kept for a week: a pipeline that "
-                    "delivers a large transaction does it then, one that does not run at its next "
-                    "start (binlog-connector run CONFIG)",
-                    markup=False,
+                raise TransientError(
+                    requests.COPY_NOT_TAKEN_UP, pipeline=settings.name, seconds=_TAKEN_UP_SECONDS
                 )
-                return EXIT_GAVE_UP
             if states and time.monotonic() - heard > _SILENT_SECONDS:
                 heard = time.monotonic()
-                errors.print(
-                    f"pipeline {settings.name} has told nothing of the copy for "
-                    f"{_SILENT_SECONDS:g} seconds: look at its log whether it pauses, delivers a "
-                    "large transaction, or does not run; the copy goes on when it does",
-                    markup=False,
-                )
+                facts = {"pipeline": settings.name, "seconds": _SILENT_SECONDS}
+                errors.print(str(Message(requests.COPY_IS_SILENT, facts)), markup=False)
     for state in states.values():
         if state.phase == "failed":
             errors.print("error:", style="bold red", end=" ")

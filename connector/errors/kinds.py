@@ -93,9 +93,9 @@ class SourceUnavailable(TransientError):
     """The source cannot be reached, or the connection to it broke.
 
     `number` is that of the server's error, or 0. `awaits` is for a server that lags: the
-    server_uuids of all servers that may send it what it lacks, if they are known; `otherwise` is
-    the message if none of them has it any more. `answered` tells whether the server works, and only
-    cannot go on with the stream for now.
+    server_uuids of all servers that may send it what it lacks, if they are known; `otherwise` takes
+    the place of this error if none of them has it any more. `answered` tells whether the server
+    works, and only cannot go on with the stream for now.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class SourceUnavailable(TransientError):
         *,
         number: int = 0,
         awaits: frozenset[str] = frozenset(),
-        otherwise: Message | str = "",
+        otherwise: SourceRefused | None = None,
         answered: bool = False,
         **facts: object,
     ) -> None:
@@ -113,7 +113,7 @@ class SourceUnavailable(TransientError):
         super().__init__(code, **_with(code, facts, number=number))
         self.number = number
         self.awaits = awaits
-        self.otherwise: Message | str = otherwise
+        self.otherwise = otherwise
         self.answered = answered
 
 
@@ -177,8 +177,6 @@ class SourceRefused(DefiniteError):
     logs are not those any more that were read.
     """
 
-    collides = False
-
     def __init__(
         self,
         code: ErrorCode | str,
@@ -194,6 +192,12 @@ class SourceRefused(DefiniteError):
         self.number = number
         self.address = address
         self.reset_server = reset_server
+
+    def sent_by(self, address: str) -> Self:
+        """Return the same error of the server at `address`, HOST:PORT."""
+        copy = _restored(type(self))
+        copy.__dict__.update(self.__dict__, address=address)
+        return copy
 
 
 class SinkRefused(DefiniteError):

@@ -8,7 +8,7 @@ after them. Heartbeats are not part of the log and are left out.
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
@@ -18,10 +18,10 @@ from connector.binlog.events.heartbeat import HeartbeatEvent
 from connector.binlog.events.old_formats import format_before_description
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.binlog.framing.version import BinlogVersion
-from connector.errors import ConfigError, SourceUnavailable
+from connector.errors import ConfigError, ConnectorError, SourceUnavailable, source_url
+from connector.errors.words import Words
 from connector.progress.start_point import StartPoint
 from connector.reader.file_sequence import closed_too_soon
-from connector.reader.words_of_urls import words_of_urls
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
@@ -57,7 +57,7 @@ class ServerLog:
 
         With `of_url`, error messages use the words of a URL and not of settings.
         """
-        self._speaking = words_of_urls if of_url else nullcontext
+        self._of_url = of_url
         with self._speaking(), MysqlServer.connect(settings) as server:
             point = _start_point(server, start)
             mariadb = server.identity.flavour == "mariadb"
@@ -103,6 +103,16 @@ class ServerLog:
         if self._closed and self._stop_at_end and not self._stream.ended:
             raise closed_too_soon(self.name, self.position)
 
+    @contextmanager
+    def _speaking(self) -> Iterator[None]:
+        """Let errors of the server name the parts of a URL, if one was given."""
+        try:
+            yield
+        except ConnectorError as error:
+            if not self._of_url:
+                raise
+            raise error.in_words(Words.URL) from error
+
     def close(self) -> None:
         """Close the connection, and end an iteration that waits in another thread. Idempotent."""
         self._closed = True
@@ -131,13 +141,11 @@ def _start_point(server: MysqlServer, start: str) -> StartPoint:
         case ["position", place]:
             file, _, position = place.rpartition(":")
             if not file or not position.isdecimal():
-                reason = f"start {start!r} is not position:FILE:POSITION"
-                raise ConfigError(reason)
+                raise ConfigError(source_url.START_POSITION, start=start)
             point = StartPoint(flavour, None, file, int(position))
         case ["latest"] | ["gtid", _]:
             point = resolve_start(server, start)
         case _:
-            reason = f"start {start!r} is not earliest, latest, gtid:SET or position:FILE:POSITION"
-            raise ConfigError(reason)
+            raise ConfigError(source_url.START, start=start)
     validate_start(server, point)
     return point

@@ -18,7 +18,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import ValidationError
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, source_url
+from connector.errors.message import Message
 from connector.settings.sections import SourceSettings
 
 if TYPE_CHECKING:
@@ -42,11 +43,9 @@ def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         # The text is not shown: it may be part of a password that is not encoded.
-        reason = "the source's URL is not mysql://user:password@host:port/: percent-encode it"
-        raise ConfigError(reason) from error
+        raise ConfigError(source_url.NOT_ENCODED) from error
     if parts.scheme not in _SCHEMES or not host or parts.path not in ("", "/") or parts.fragment:
-        reason = "the source's URL is not mysql://user:password@host:port/"
-        raise ConfigError(reason)
+        raise ConfigError(source_url.FORM)
     values: dict[str, Any] = {
         "host": host,
         "server_id": _SERVER_IDS.start + secrets.randbelow(len(_SERVER_IDS)),
@@ -60,8 +59,11 @@ def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
     try:
         return SourceSettings(**values)
     except ValidationError as error:
-        reason = "; ".join(map(_explain, error.errors(include_input=False)))
-        raise ConfigError(reason) from error
+        wrong = [_wrong(problem) for problem in error.errors(include_input=False)]
+        if len(wrong) == 1:
+            raise ConfigError(source_url.WRONG_OPTION, **wrong[0]) from error
+        problems = [Message(source_url.WRONG_OPTION, facts) for facts in wrong]
+        raise ConfigError(source_url.WRONG_OPTIONS, problems=problems) from error
 
 
 def _options(parts: SplitResult) -> dict[str, Any]:
@@ -75,14 +77,14 @@ def _options(parts: SplitResult) -> dict[str, Any]:
         elif name in _OPTIONS:
             values[_OPTIONS[name]] = value
         else:
-            known = ", ".join([*_TLS, *_OPTIONS])
-            reason = f"the source's URL has the unknown option {name}; there are {known}"
-            raise ConfigError(reason)
+            known = [*_TLS, *_OPTIONS]
+            raise ConfigError(source_url.UNKNOWN_OPTION, option=name, known=known)
     if tls:
         values["tls"] = tls
     return values
 
 
-def _explain(problem: Mapping[str, Any]) -> str:
+def _wrong(problem: Mapping[str, Any]) -> dict[str, str]:
+    """Return the facts of what pydantic says of one part of the URL."""
     key = problem["loc"][-1] if problem["loc"] else "url"
-    return f"the source's URL: {_NAMES.get(key, key)}: {problem['msg']}"
+    return {"option": _NAMES.get(key, key), "why": problem["msg"]}

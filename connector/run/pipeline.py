@@ -32,6 +32,7 @@ from connector.errors import (
     UnsupportedChange,
     kafka_limits,
     log,
+    source_dump,
     stream_places,
 )
 from connector.metrics.figures import SILENT_SECONDS
@@ -151,7 +152,7 @@ class Pipeline:
         that blames the identity, or by closing the connection without a word. Kafka fences the
         older producer before the other instance has said who it is.
         """
-        if isinstance(error, SourceRefused) and error.collides:
+        if error.code is source_dump.SAME_SERVER_ID:
             patience_seconds = _COLLISION_SECONDS
         elif isinstance(error, SinkUnavailable) and error.superseded:
             patience_seconds = _FENCE_SECONDS
@@ -309,9 +310,9 @@ class Pipeline:
         try:
             yield
         except SourceRefused as error:
-            if not error.collides:
-                error.address = self._address
-            raise
+            if error.code is source_dump.SAME_SERVER_ID:
+                raise
+            raise error.sent_by(self._address) from error
 
     @property
     def _wants_turn(self) -> bool:

@@ -11,7 +11,13 @@ from kafka.errors import KafkaError
 
 from connector.changes.table_filter import TableFilter
 from connector.codec.sql_text import quoted_name
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable, conditions, copies
+from connector.errors import (
+    ConfigError,
+    SourceRefused,
+    SourceUnavailable,
+    conditions,
+    copies,
+)
 from connector.sink import attempts
 from connector.sink.commands import write_command
 from connector.sink.connection import client_settings, connector_error

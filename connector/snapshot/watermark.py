@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from connector.errors import SourceRefused, stream_places
+from connector.errors import SourceRefused, source_start
 from connector.progress.order import file_number
 from connector.source.server.binary_logs import status_query
 
@@ -94,7 +94,7 @@ def log_end(session: SelectSession) -> LogPosition:
     """
     rows = session.query(status_query(session.identity))
     if not rows:
-        raise SourceRefused(stream_places.NO_LOG, place=session.place)
+        raise SourceRefused(source_start.LOG_OFF, place=session.place)
     return LogPosition(file_number(rows[0]["File"] or ""), int(rows[0]["Position"] or 0))
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import SourceRefused, SourceUnavailable, fields, source_failover
+from connector.errors.message import Message
 from connector.progress.prepared_xa import held_records
 from connector.progress.stream_position import reads_from, start_point
 from connector.source.checks.preflight import check_source, require
@@ -39,11 +40,6 @@ if TYPE_CHECKING:
     from connector.source.stream.replication_stream import ReplicationStream
 
     ShowFindings = Callable[[MysqlServer, SourceSettings, list[Finding]], None]
-
-_ALL_RESET = (
-    "\n  A reset was seen. If the logs of all were reset, no server will ever have what was read: "
-    "give the pipeline a new name and start over"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ def choose_source(
             problems.append(error)
             continue
         for problem in problems:
-            log.warning("passed over a source", reason=str(problem))
+            log.warning("passed over a source", **fields(problem))
         if last is not None and last.server_uuid != found.identity.server_uuid:
             log.warning(
                 "another server goes on with the stream",
@@ -151,11 +147,9 @@ def check_server(
 def _tell_of_prepared(server: MysqlServer) -> None:
     prepared = prepared_transactions(server)
     if prepared:
-        structlog.get_logger().warning(
-            "XA transactions were prepared before the stream begins, and what they changed is not "
-            "in it: XA COMMIT of one will stop it; commit them or roll them back, and begin then",
-            transactions=", ".join(prepared),
-        )
+        facts = {"place": server.place, "xids": prepared}
+        message = Message(source_failover.PREPARED_BEFORE, facts)
+        structlog.get_logger().warning("XA transactions wait", **fields(message))
 
 
 def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> None:
@@ -163,14 +157,10 @@ def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress)
     try:
         validate_start(server, earlier)
     except SourceRefused as error:
-        names = ", ".join(record["xid"] for record in held_records(last.prepared))
-        reason = (
-            f"{server.place}: XA transactions wait for XA COMMIT, and their rows must be read "
-            f"again ({names}), but the server does not have them any more: give the pipeline a new "
-            'name and set source.start = "snapshot", and keep logs longer than XA transactions '
-            f"stay prepared ({error})"
-        )
-        raise SourceRefused(reason) from error
+        names = [record["xid"] for record in held_records(last.prepared)]
+        raise SourceRefused(
+            source_failover.PREPARED_GONE, place=server.place, xids=names, why=error
+        ) from error
 
 
 def _without_hope(
@@ -178,12 +168,13 @@ def _without_hope(
 ) -> SourceUnavailable | SourceRefused:
     """Return what to say of a server, where those with a UUID in `reset` do not send any more."""
     if isinstance(problem, SourceUnavailable) and problem.awaits and problem.awaits <= reset:
-        return SourceRefused(str(problem.otherwise))
+        assert problem.otherwise is not None
+        return problem.otherwise
     return problem
 
 
 def _may_be_reset(problem: SourceUnavailable | SourceRefused) -> bool:
-    return isinstance(problem, SourceRefused) or bool(problem.otherwise)
+    return isinstance(problem, SourceRefused) or problem.otherwise is not None
 
 
 def _none_fits(
@@ -198,14 +189,11 @@ def _none_fits(
     }
     problems = [_without_hope(problem, reset) for problem in problems]
     hopeful = any(isinstance(problem, SourceUnavailable) for problem in problems)
-    head = (
-        "source: no server of source.host and source.failover_hosts can go on with the stream"
-        f"{' now' if hopeful else ''}:"
-    )
-    text = "\n  ".join([head, *(str(problem) for problem in problems)])
-    if reset and hopeful and all(map(_may_be_reset, problems)):
-        text += _ALL_RESET
     if not hopeful:
-        return SourceRefused(text)
+        return SourceRefused(source_failover.NONE, problems=problems)
     answered = any(isinstance(one, SourceRefused) or one.answered for one in problems)
-    return SourceUnavailable(text, answered=answered)
+    if reset and all(map(_may_be_reset, problems)):
+        return SourceUnavailable(
+            source_failover.NONE_NOW_AND_RESET, answered=answered, problems=problems
+        )
+    return SourceUnavailable(source_failover.NONE_NOW, answered=answered, problems=problems)

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 import structlog
+import typer
 from typer.testing import CliRunner
 
 from connector import compiled
 from connector.cli import app
+from connector.cli.daemon import exit_code_of
 from connector.cli.logs import configure_logging
+from connector.errors import pipeline_commands
 from connector.settings.sections import LogSettings
+from connector.system.signals import StoppedHard
+from tests.errors.texts import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,6 +184,18 @@ def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def test_a_run_that_is_stopped_hard_says_what_becomes_of_the_batch(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stopped() -> None:
+        raise StoppedHard
+
+    with pytest.raises(typer.Exit) as ended:
+        exit_code_of(stopped)
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == f"error: {shown(pipeline_commands.STOPPED_HARD)}\n"
 
 
 def test_a_log_for_people_has_no_colours_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

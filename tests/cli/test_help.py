@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 from connector.cli import app, examples
 from connector.cli.config import Reference
+from connector.errors import options
+from connector.errors.message import Message
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (
@@ -54,25 +56,42 @@ def test_each_example_is_a_command_with_options_that_exist(example: str) -> None
         assert command.make_context("binlog-connector", arguments).params
 
 
+KNOWN = [
+    "run",
+    "check",
+    "config",
+    "snapshot",
+    "explain",
+    "demo",
+    "dump",
+    "stat",
+    "flashback",
+    "quarantine",
+]
+
+
 def test_a_command_that_does_not_exist_is_answered_by_those_that_do() -> None:
     done = CliRunner().invoke(app, ["status"], terminal_width=200)
     said = " ".join(done.stderr.replace("│", " ").split())
     assert done.exit_code == 2
-    assert (
-        "There is no command 'status'. The commands are run, check, config, snapshot, demo, dump, "
-        "stat, flashback, quarantine."
-    ) in said
+    assert str(Message(options.UNKNOWN_COMMAND, {"name": "status", "known": KNOWN})) in said
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
-    [(["snapshoot"], "snapshot"), (["quarantine", "lst"], "list")],
+    ("typed", "meant", "known"),
+    [
+        (["snapshoot"], "snapshot", KNOWN),
+        (["quarantine", "lst"], "list", ["list", "show", "replay"]),
+    ],
 )
-def test_a_mistyped_command_is_answered_by_the_nearest(typed: list[str], meant: str) -> None:
+def test_a_mistyped_command_is_answered_by_the_nearest(
+    typed: list[str], meant: str, known: list[str]
+) -> None:
     done = CliRunner().invoke(app, typed)
     said = " ".join(done.stderr.replace("│", " ").split())
     assert done.exit_code == 2
-    assert f"There is no command '{typed[-1]}' (did you mean {meant}?)." in said
+    facts = {"name": typed[-1], "meant": meant, "known": known}
+    assert str(Message(options.UNKNOWN_COMMAND_MEANT, facts)) in said
 
 
 @pytest.mark.parametrize(

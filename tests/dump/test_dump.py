@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from connector.errors import arguments as wrong
-from connector.errors import log, log_files
+from connector.errors import arguments, log, log_files, source_url
+from connector.errors import options as wrong
+from connector.errors.message import Message
 from tests.dump.command import dump, dumped_json, start_dump
 from tests.dump.shop import SHOP
 from tests.errors.texts import shown, with_code
@@ -35,8 +36,6 @@ OF_THE_LOG = {
 }  # fmt: skip
 LIKE = "it looks like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7"
 GTIDS = {"GTID_LOG_EVENT", "GTID_EVENT"}
-NAMED = "give it as DATABASE.TABLE; * stands for any name"
-FORMS = "MySQL's look like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5, MariaDB's like 0-1-5,1-2-7"
 
 
 def tables_of(events: list[dict[str, object]]) -> list[str]:
@@ -346,51 +345,47 @@ def test_what_is_no_readable_log_is_refused_by_name(
 @pytest.mark.parametrize("recover", [(), ("--recover",)])
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, recover: tuple[str, ...]) -> None:
     done = dump(*recover, tmp_path / "absent")
-    said = shown(wrong.UNREADABLE, path=tmp_path / "absent", why="No such file or directory")
+    said = shown(arguments.UNREADABLE, path=tmp_path / "absent", why="No such file or directory")
     assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
     done = dump(tmp_path)
-    said = shown(wrong.FOLDER, path=tmp_path, why="Is a directory")
+    said = shown(arguments.FOLDER, path=tmp_path, why="Is a directory")
     assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "name a file, - for standard input, or a server with --source"),
-        (["--hexdump", "--format", "json", "x"], "--hexdump is for --format text"),
-        (["--apply-diffs", "x"], "--apply-diffs is for --format json"),
-        (
-            ["--format", "envelope", "--type", "XID", "x"],
-            "--type and --server-id are not for --format envelope, whose records count every event",
-        ),
-        (["--recover", "--stop-never", "x"], "--recover is for files that do not grow"),
-        (["--recover", "--source", "mysql://h"], "--recover is for files that do not grow"),
-        (["--to-last-log", "x"], "--to-last-log and --password-env are for --source"),
-        (["--password-env", "P", "x"], "--to-last-log and --password-env are for --source"),
-        (
-            ["--source", "mysql://h", "--to-last-log"],
-            "--to-last-log and --start-position need the name of a log",
-        ),
+        ([], shown(wrong.NO_LOG)),
+        (["--hexdump", "--format", "json", "x"], shown(wrong.HEXDUMP)),
+        (["--apply-diffs", "x"], shown(wrong.APPLY_DIFFS)),
+        (["--format", "envelope", "--type", "XID", "x"], shown(wrong.NOT_FOR_ENVELOPE)),
+        (["--recover", "--stop-never", "x"], shown(wrong.NOT_RECOVERED)),
+        (["--recover", "--source", "mysql://h"], shown(wrong.NOT_RECOVERED)),
+        (["--to-last-log", "x"], shown(wrong.ONLY_WITH_SOURCE)),
+        (["--password-env", "P", "x"], shown(wrong.ONLY_WITH_SOURCE)),
+        (["--source", "mysql://h", "--to-last-log"], shown(wrong.NEEDS_A_LOG)),
         (
             ["--source", "mysql://h", "--password-env", "ABSENT_PASSWORD"],
-            "--password-env ABSENT_PASSWORD: the environment has no such variable",
+            shown(wrong.NO_VARIABLE, variable="ABSENT_PASSWORD"),
         ),
         (["--type", "NONSENSE", "x"],
-         shown(wrong.NO_EVENT_TYPE, pattern="NONSENSE")),
+         shown(arguments.NO_EVENT_TYPE, pattern="NONSENSE")),
         (["--type", "WRTE_ROWS", "x"],
-         shown(wrong.OTHER_EVENT_TYPE, pattern="WRTE_ROWS", meant="WRITE_ROWS")),
+         shown(arguments.OTHER_EVENT_TYPE, pattern="WRTE_ROWS", meant="WRITE_ROWS")),
         (["--table", "orders", "x"],
-         f"--table orders: {NAMED} (did you mean orders.*?)"),
-        (["--table", "orders.", "x"], f"--table orders.: {NAMED}"),
-        (["--include-gtids", "5", "x"], f"--include-gtids: '5' is no set of GTIDs; {FORMS}"),
+         shown(wrong.TABLE_MEANT, pattern="orders", meant="orders.*")),
+        (["--table", "orders.", "x"], shown(wrong.TABLE, pattern="orders.")),
+        (["--include-gtids", "5", "x"],
+         shown(wrong.NO_GTIDS, option="--include-gtids", text="5")),
         (["--exclude-gtids", "a:1", "x"],
          f"--exclude-gtids: cannot read GTID set member 'a:1': 'a' is not a server UUID; {LIKE}"),
         (["--format", "json", "--source", "http://h"],
-         "the source's URL is not mysql://user:password@host:port/"),
-        (["--output", "/absent/file", "x"], "--output /absent/file: No such file or directory"),
+         shown(source_url.FORM)),
+        (["--output", "/absent/file", "x"],
+         shown(wrong.OUTPUT, path="/absent/file", why="No such file or directory")),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named(arguments: list[str], said: str) -> None:
@@ -406,10 +401,16 @@ def test_what_the_command_line_cannot_read_ends_with_1_too(arguments: list[str])
     assert dump(*arguments).code == 1
 
 
+def test_a_time_that_is_none_is_answered_by_its_form() -> None:
+    said = " ".join(dump("--start-datetime", "soon", "x").errors.replace("│", " ").split())
+    assert str(Message(wrong.TIME, {"text": "soon"})) in said
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's alone")
 def test_a_full_disk_is_named(shop: Shop) -> None:
     done = dump("--output", "/dev/full", shop.first)
-    assert (done.code, done.errors) == (1, "error: cannot write: No space left on device\n")
+    said = shown(wrong.NOT_WRITTEN, why="No space left on device")
+    assert (done.code, done.errors) == (1, f"error: {said}\n")
 
 
 def test_a_log_is_not_written_over(shop: Shop, tmp_path: Path) -> None:
@@ -419,8 +420,8 @@ def test_a_log_is_not_written_over(shop: Shop, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(log)
     done = dump("--output", link, shop.second, log)
-    said = f"error: --output {link}: this is a log that is to be read\n"
-    assert (done.code, done.errors) == (1, said)
+    said = shown(wrong.OUTPUT_IS_A_LOG, path=link)
+    assert (done.code, done.errors) == (1, f"error: {said}\n")
     assert log.read_bytes() == data
 
 

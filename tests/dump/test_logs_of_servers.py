@@ -10,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from connector.cli import app
+from connector.errors import options
 from local_stack import connect
 from tests.dump.command import Dumped, dump, dumped_json, start_dump
 from tests.dump.shop import SHOP
+from tests.errors.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +131,7 @@ def test_a_log_to_read_has_to_be_named(command: str) -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (
         1,
         "",
-        "error: name a file, - for standard input, or a server with --source\n",
+        f"error: {shown(options.NO_LOG)}\n",
     )
 
 
@@ -144,7 +146,7 @@ def test_a_server_that_does_not_answer_ends_with_1(shop: Shop) -> None:
     done = dump("--format", "json", "--source", "mysql://root:secret@127.0.0.1:1", shop.first.name)
     assert (done.code, done.output) == (1, "")
     assert done.errors == (
-        "error: source 127.0.0.1:1: cannot connect: Connection refused: check that the server "
+        "error: source 127.0.0.1:1: cannot connect: Connection refused; check that the server "
         "runs, the URL's host, its port and firewalls\n"
     )
     assert "secret" not in done.errors

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError, pipeline_settings
+from connector.errors import ConfigError, pipeline_settings, tls_files
 from connector.metrics.figures import Figures
 from connector.metrics.server import serving
 from connector.settings.loader import load_settings
 from connector.settings.sections import KafkaSettings, TlsSettings
 from connector.sink.connection import client_settings
 from connector.source.server.tls import context_of
-from tests.errors.texts import says, text_of
+from tests.errors.patterns import fits
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from connector.errors.code import ErrorCode
 
 MINIMAL = """
 name = "shop"
@@ -95,10 +98,14 @@ def unusable(key: str, path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("key", "settings"), [("ca", {"mode": "verify_ca"}), ("certificate", {"mode": "required"})]
+    ("key", "code", "settings"),
+    [
+        ("ca", tls_files.TLS_CA, {"mode": "verify_ca"}),
+        ("certificate", tls_files.TLS_CERTIFICATE, {"mode": "required"}),
+    ],
 )
 def test_a_file_of_the_source_that_cannot_be_used(
-    tmp_path: Path, key: str, settings: dict[str, str]
+    tmp_path: Path, key: str, code: ErrorCode, settings: dict[str, str]
 ) -> None:
     absent, wrong = tmp_path / "absent.pem", tmp_path / "wrong.pem"
     wrong.write_text("not PEM")
@@ -106,7 +113,7 @@ def test_a_file_of_the_source_that_cannot_be_used(
         with pytest.raises(ConfigError) as caught:
             context_of(TlsSettings.model_validate({**settings, key: path}))
         known = {} if why is None else {"why": why}
-        assert says(caught.value.text, "config.tls_file", key=key, path=path, **known)
+        assert fits(caught.value.text, code, path=path, **known)
 
 
 def test_an_address_that_somebody_listens_on() -> None:

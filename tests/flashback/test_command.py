@@ -10,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from connector.cli import app
+from connector.errors import options
 from connector.flashback.spool import Spool
 from connector.flashback.undo import SESSION, Undo
+from tests.errors.texts import shown
 
 if TYPE_CHECKING:
     from typer.testing import Result
@@ -95,7 +97,8 @@ def test_nothing_selected_is_a_session_without_statements(shared_binlogs: Path) 
 def test_a_column_to_omit_needs_its_full_name(shared_binlogs: Path) -> None:
     done = flashback(shared_binlogs / "seed/mysql-bin.000005", "--omit-column", "t.c")
     assert done.exit_code == 1
-    assert done.stderr == "error: --omit-column t.c: give it as DATABASE.TABLE.COLUMN\n"
+    said = shown(options.OMIT_COLUMN, name="t.c")
+    assert done.stderr == f"error: {said}\n"
 
 
 def test_memory_does_not_grow_with_the_transaction(mysql_log: SourceLog) -> None:

@@ -294,7 +294,7 @@ def test_a_position_that_was_purged(stream: Stream, mysql_server: MysqlServer) -
     assert found.code == 3
     assert re.sub(r"[0-9a-f-]{36}:\d+(-\d+)?", "GTIDS", found.error) == (
         f"source {stream.source.host}:{stream.source.port}: the server has purged transactions "
-        "that were not read: GTIDS. To go on without them is to lose changes: give the pipeline a "
+        "that were not read: GTIDS; to go on without them is to lose changes: give the pipeline a "
         "new name and start over, or point it at a replica that still has them; keep logs longer "
         "with binlog_expire_logs_seconds"
     )
@@ -321,7 +321,7 @@ def test_a_source_that_is_down(stream: Stream) -> None:
     found = of_both(stream, source__port=port)
     assert found.code == 1
     assert found.error == (
-        f"source 127.0.0.1:{port}: cannot connect: Connection refused: check that the server runs, "
+        f"source 127.0.0.1:{port}: cannot connect: Connection refused; check that the server runs, "
         "source.host, source.port and firewalls"
     )
 
@@ -331,7 +331,7 @@ def test_a_wrong_password_of_the_source(stream: Stream) -> None:
     assert found.code == 3
     assert found.error == (
         f"source {stream.source.host}:{stream.source.port}: error 1045: Access denied for user "
-        "'root'@'127.0.0.1' (using password: YES): check source.user and source.password, and that "
+        "'root'@'127.0.0.1' (using password: YES); check source.user and source.password, and that "
         "the account may log in from this host"
     )
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.errors import stream_places
+from connector.errors import source_dump, source_failover, stream_places
 from connector.settings.loader import load_settings
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.start.configured_start import resolve_start
 from connector.source.stream.dump_request import open_stream
 from local_stack.managed_server import free_port
-from tests.errors.texts import says
-from tests.errors.texts import text as cause_text
+from tests.errors.patterns import fits
 from tests.integration.conftest import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, failure_of, run_to_end
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
@@ -167,11 +166,11 @@ def test_where_no_server_will_do_each_says_why(
     assert text.startswith(
         "source: no server of source.host and source.failover_hosts can go on with the stream:\n"
     )
-    assert first.startswith(
-        f"  source {address(pair.source)}: the logs were reset since LOG was read: "
-    )
-    assert second.startswith(f"  source {address(pair.replica)}: the server")
-    assert "To go on without the" in second
+    reset = f"source {address(pair.source)}: the logs were reset since LOG was read: "
+    assert re.match(rf"  \[S43[456]\] {re.escape(reset)}", first)
+    purged = f"source {address(pair.replica)}: the server"
+    assert re.match(rf"  \[S42[12]\] {re.escape(purged)}", second)
+    assert "to go on without them" in second
 
 
 def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
@@ -192,7 +191,9 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
         (switched,) = logged(connector, "another server goes on with the stream")
         assert switched["source"] == address(pair.replica)
         (passed,) = logged(connector, "passed over a source")
-        assert says(str(passed["reason"]), "dump.damaged", place=f"source {address(pair.source)}")
+        place = f"source {address(pair.source)}"
+        assert fits(str(passed["error"]), source_dump.DAMAGED, place=place)
+        assert passed["code"] == source_dump.DAMAGED.code
         # The source itself goes on, and the replica with it.
         insert(stream, 20)
         stream.wait_for_changes(30, connector)
@@ -207,10 +208,10 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
         connector.start()
         assert connector.wait() == 3
         head, *lines = failure_of(connector.output()).splitlines()
-    assert head == cause_text("failover.none", first="", second="").splitlines()[0]
+    assert fits(head, source_failover.NONE, problems="")
     # The one that was read last stands first.
     for line, server in zip(lines, (pair.source, pair.replica), strict=True):
-        assert says(line.strip(), "dump.damaged", place=f"source {address(server)}")
+        assert fits(line.strip(), source_dump.DAMAGED, place=f"source {address(server)}")
     changes = stream.changes()
     assert_each_once_in_order(changes, len(changes))
     assert 30 <= len(changes) < 36
@@ -254,7 +255,7 @@ def test_two_connectors_of_one_server_id_are_told_apart(either_stream: Stream) -
         assert connector.wait() == 3
         text = failure_of(connector.output())
     assert re.search(r"error (1236|4052): A (slave|replica) with the same server_", text), text
-    assert text.endswith(": give each replica and each pipeline a source.server_id of its own")
+    assert text.endswith("; give each replica and each pipeline a source.server_id of its own")
 
 
 def rogue_reads(connector: ConnectorProcess) -> None:
@@ -294,7 +295,7 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
     place = f"source {stream.source.host}:{stream.source.port}"
     assert text.startswith(f"{place}: the logs were reset since binlog.000001:")
     assert text.endswith(
-        "What was written since cannot be told from what was read: give the pipeline a new name "
+        "what was written since cannot be told from what was read: give the pipeline a new name "
         "and start over"
     )
     doubts = {
@@ -318,7 +319,7 @@ def test_check_asks_each_server_and_is_ready_where_a_run_would_begin(stream: Str
     shown = done.stdout.splitlines()
     assert shown[1].startswith(f"Source {stream.source.host}:{stream.source.port}: mysql 8.0.")
     assert shown[-2] == (
-        f"source 127.0.0.1:{port}: cannot connect: Connection refused: check that the server runs, "
+        f"source 127.0.0.1:{port}: cannot connect: Connection refused; check that the server runs, "
         "source.host, source.port and firewalls"
     )
     assert shown[-1] == "ready"

@@ -15,6 +15,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from connector.errors import pipeline_commands as requests
 from connector.errors import quarantine as quarantine_codes
 from connector.errors import table_rows, table_statements
 from connector.errors.message import Message
@@ -268,7 +269,7 @@ def test_a_replay_tells_that_a_copy_is_missing_which_the_fence_has_ended(
     config = connector.config
     code, output = quarantine("replay", config, name)
     assert (code, "the fence is lifted" in output) == (3, True), output + connector.output()
-    assert text("replay.copy", table=name, config=config) in output
+    assert shown(requests.COPY_HAS_FAILED, table=name, config=config) in output
     assert folded(in_order(stream), "t").keys() == {3}
     done = binlog_connector("snapshot", str(config), name)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -356,35 +357,29 @@ def test_a_table_is_shown_below_the_fence_of_its_database(
     )
     assert "give the pipeline a new name" not in connector.output()
 
-    shown = {"database": stream.database, "reason": fence["reason"]}
+    facts = {"database": stream.database, "reason": fence["reason"]}
     for name in (f"{stream.database}.t", f"{stream.database}.new", every):
         code, output = quarantine("show", connector.config, name)
         assert code == 0, output
         first, offset, place, *_ = output.splitlines()
-        assert first == text("quarantine.database", what=name, **shown)
+        assert first == text("quarantine.database", what=name, **facts)
         assert offset.startswith("offset ")
         assert place == f"{every} at {fence['since']}"
     for key in (None, '{"id":1}'):
         name = f"{stream.database}.t"
         with_key = ["--key", key] if key else []
         code, output = quarantine("replay", connector.config, name, *with_key)
-        what = f"{name}, key {key}" if key else name
-        assert (code, output) == (
-            2,
-            "error: "
-            + text(
-                "replay.database",
-                what=what,
-                table=name,
-                database=stream.database,
-                event=fence["since"],
-            )
-            + "\n",
+        said = shown(
+            requests.DATABASE_KEPT_BACK,
+            table=name,
+            database=stream.database,
+            since=fence["since"],
         )
+        assert (code, output) == (2, f"error: {said}\n")
     # The fence does not hold for one that was created since.
     created = f"{stream.database}.later"
     code, output = quarantine("show", connector.config, created)
-    nothing = text("quarantine.nothing", what=created, pipeline=stream.prefix)
+    nothing = shown(requests.NOT_IN_QUARANTINE, what=created, pipeline=stream.prefix)
     assert (code, output) == (2, f"error: {nothing}\n")
 
 
@@ -414,14 +409,18 @@ def test_a_request_waits_for_a_pipeline(stream: Stream, connectors: list[Connect
     assert connector.terminate() == 0
     name = f"{stream.database}.t"
     code, output = quarantine("replay", connector.config, name)
-    assert (code, text("replay.waits", pipeline=stream.prefix) in output) == (1, True), output
+    waits = shown(requests.NOT_TAKEN_UP, pipeline=stream.prefix)
+    assert (code, waits in output) == (1, True), output
     raise_limits(stream)
     connector = start(stream, connectors, **ROOMY)
     stream.wait_for_changes(2, connector)
     wait_until(lambda: not fences(connector.config), connector.output)
     code, output = quarantine("replay", connector.config, name)
     assert code == 2, output
-    assert text("replay.nothing", what=name) in output
+    assert shown(requests.NOT_KEPT_BACK, table=name) in output
+    code, output = quarantine("replay", connector.config, name, "--key", "1")
+    assert code == 2, output
+    assert shown(requests.KEY_NOT_KEPT_BACK, table=name, key="1") in output
     code, output = quarantine("show", connector.config, "shop.absent")
-    expected = text("quarantine.nothing", what="shop.absent", pipeline=stream.prefix)
+    expected = shown(requests.NOT_IN_QUARANTINE, what="shop.absent", pipeline=stream.prefix)
     assert (code, expected in output) == (2, True), output

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import conditions, copies
+from connector.errors import conditions, copies, pipeline_commands
 from connector.errors.message import Message
-from tests.errors.texts import shown, text
+from tests.errors.texts import shown
 from tests.integration.harness import (
     ConnectorProcess,
     failure_of,
@@ -247,10 +247,8 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     refused = shown(copies.CONDITION_REFUSED, table=orders, why=f"{place}: {where}")
     assert said.startswith(f"error: {refused.removesuffix('; correct it')}")
     assert said.endswith("; correct it\n")
-    assert refusal(config, f"{stream.database}.orders") == (
-        1,
-        f"{text('snapshot.waits', pipeline=stream.prefix)}\n",
-    )
+    waits = shown(pipeline_commands.COPY_NOT_TAKEN_UP, pipeline=stream.prefix, seconds=15.0)
+    assert refusal(config, f"{stream.database}.orders") == (1, f"error: {waits}\n")
 
 
 def run_snapshot(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -386,7 +384,7 @@ def test_a_table_that_may_not_be_read_is_not_passed_over(stream: Stream) -> None
     assert failure_of(said).splitlines() == [
         f"{place}: the server cannot be followed as it is set up:",
         (
-            "  grant SELECT is missing, wanted granted: "
+            "  grant SELECT is missing, wanted granted; "
             f"GRANT SELECT ON {stream.database}.* TO '{user}'@'%'; or set source.start to where "
             "the stream begins without copies of the tables"
         ),
@@ -398,5 +396,5 @@ def test_a_table_that_may_not_be_read_is_not_passed_over(stream: Stream) -> None
         assert connector.wait() == 3
         assert failure_of(connector.output()) == (
             f"{place}: table {stream.database}.hidden does not exist, or the account may "
-            f"not read it: GRANT SELECT ON {stream.database}.* TO the account of source.user"
+            f"not read it; GRANT SELECT ON {stream.database}.* TO the account of source.user"
         )

@@ -12,8 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from connector.cli import app
+from connector.errors import pipeline_commands
+from connector.errors.message import Message
 from local_stack import connect
-from tests.errors.texts import text
 from tests.integration.harness import read_committed, wait_until
 from tests.integration.snapshot_load import slow_table
 from tests.integration.test_snapshot import run_snapshot, states, wait_for_copies
@@ -166,6 +167,6 @@ def test_the_command_tells_of_a_copy_that_does_not_go_on(
         opener.join()
         assert done.exit_code == 0, done.output
         assert f"{table}: 3 rows" in done.stdout
-        told = text("snapshot.silent", pipeline=stream.prefix, seconds=1)
-        assert told in done.stderr
+        facts = {"pipeline": stream.prefix, "seconds": 1.0}
+        assert str(Message(pipeline_commands.COPY_IS_SILENT, facts)) in done.stderr
         assert connector.terminate() == 0

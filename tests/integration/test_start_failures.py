@@ -17,7 +17,8 @@ from kafka.admin import (
     ResourceType,
 )
 
-from connector.errors import kafka_limits
+from connector.errors import kafka_limits, source_setup
+from connector.errors.message import Message
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
 from tests.errors.texts import text as cause_text
@@ -47,7 +48,7 @@ def test_a_wrong_password(stream: Stream) -> None:
     stream.execute("CREATE USER IF NOT EXISTS wrong@'%' IDENTIFIED BY 'right'")
     assert said(stream, source__user="wrong", source__password="wrong") == (
         "source SOURCE: error 1045: Access denied for user 'wrong'@'127.0.0.1' (using password: "
-        "YES): check source.user and source.password, and that the account may log in from this "
+        "YES); check source.user and source.password, and that the account may log in from this "
         "host"
     )
 
@@ -56,9 +57,9 @@ def test_no_grants(stream: Stream) -> None:
     stream.execute("CREATE USER IF NOT EXISTS nobody@'%' IDENTIFIED BY 'right'")
     assert said(stream, source__user="nobody", source__password="right") == (
         "source SOURCE: the server cannot be followed as it is set up:\n"
-        "  grant REPLICATION SLAVE is missing, wanted granted: "
+        "  [S631] grant REPLICATION SLAVE is missing, wanted granted; "
         "GRANT REPLICATION SLAVE ON *.* TO 'nobody'@'%'\n"
-        "  grant REPLICATION CLIENT is missing, wanted granted: "
+        "  [S631] grant REPLICATION CLIENT is missing, wanted granted; "
         "GRANT REPLICATION CLIENT ON *.* TO 'nobody'@'%'"
     )
 
@@ -69,8 +70,8 @@ def test_a_source_that_does_not_log_rows(kafka_broker: KafkaBroker, tmp_path: Pa
         stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
         assert said(stream) == (
             "source SOURCE: the server cannot be followed as it is set up:\n"
-            "  binlog_format is STATEMENT, wanted ROW: SET PERSIST binlog_format = 'ROW'; sessions "
-            "that are open keep the old format until they reconnect"
+            "  [S614] binlog_format is STATEMENT, wanted ROW; SET PERSIST binlog_format = 'ROW'; "
+            "sessions that are open keep the old format until they reconnect"
         )
 
 
@@ -78,7 +79,7 @@ def test_a_source_that_is_not_there(stream: Stream) -> None:
     port = free_port()
     text = said(stream, code=1, source__port=port, retry__attempts_max=2)
     assert text.replace(str(port), "PORT") == (
-        "source 127.0.0.1:PORT: cannot connect: Connection refused: check that the server runs, "
+        "source 127.0.0.1:PORT: cannot connect: Connection refused; check that the server runs, "
         "source.host, source.port and firewalls"
     )
 
@@ -151,7 +152,7 @@ def test_transactions_that_the_source_has_purged(tmp_path: Path, kafka_broker: K
         )
         text = said(stream, source__start=f"gtid:{uuid}:1")
         assert text.replace(uuid, "UUID") == (
-            "source SOURCE: the server has purged transactions that were not read: UUID:2-3. To go "
+            "source SOURCE: the server has purged transactions that were not read: UUID:2-3; to go "
             "on without them is to lose changes: give the pipeline a new name and start over, or "
             "point it at a replica that still has them; keep logs longer with "
             "binlog_expire_logs_seconds"
@@ -172,7 +173,7 @@ def test_check_shows_what_is_missing_and_the_statement_that_fixes_it(stream: Str
     assert "binlog_format ROW ROW ok" in shown
     assert "grant REPLICATION SLAVE missing granted missing" in shown
     assert (
-        "  grant REPLICATION SLAVE is missing, wanted granted: "
+        "  [S631] grant REPLICATION SLAVE is missing, wanted granted; "
         "GRANT REPLICATION SLAVE ON *.* TO 'nobody'@'%'"
     ) in done.stderr.splitlines()
     assert shown[-1] == "not ready"
@@ -201,10 +202,8 @@ def test_patterns_that_match_no_table_are_told(stream: Stream) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (told,) = [line for line in done.stdout.splitlines() if line.startswith("source.tables:")]
-    assert told == (
-        f"source.tables: {stream.database}.T matches no table that there is now, and that the "
-        "account may see"
-    )
+    facts = {"value": f"{tables[1]}: 0 tables", "pattern": tables[1]}
+    assert told == f"source.tables: {Message(source_setup.NO_TABLE, facts).fix}"
     with stream.connector(source__tables=tables[1:], source__start="snapshot") as connector:
         connector.wait_for(cause_text("start.no_tables"))
         assert connector.terminate() == 0

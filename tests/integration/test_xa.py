@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.errors import source_failover
 from local_stack import MariadbServer, MysqlServer, connect
-from tests.errors.texts import says
+from tests.errors.patterns import fits
 from tests.integration.conftest import new_stream
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 
@@ -85,7 +86,7 @@ def test_logs_that_were_purged_under_a_prepared_transaction_are_named(
     code, output = run_to_end(stream.config())
     assert code == 3
     said = failure_of(output)
-    assert says(said, "failover.prepared", xids="X'78',X'',1"), said
+    assert fits(said, source_failover.PREPARED_GONE, xids="X'78',X'',1"), said
     assert ids(stream) == [1, 2]
 
 

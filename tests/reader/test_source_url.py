@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, source_url
 from connector.reader.source_url import source_settings
 from connector.settings.sections import TlsSettings
 
@@ -84,12 +84,15 @@ def test_another_url_is_refused_without_its_password(url: str) -> None:
             "ssl-mode=SOMETIMES",
             (
                 "the source's URL: ssl-mode: Input should be 'disabled', 'preferred', 'required', "
-                "'verify_ca' or 'verify_identity'"
+                "'verify_ca' or 'verify_identity'; correct the URL"
             ),
         ),
         (
             "server-id=0",
-            "the source's URL: server-id: Input should be greater than or equal to 1",
+            (
+                "the source's URL: server-id: Input should be greater than or equal to 1; correct "
+                "the URL"
+            ),
         ),
     ],
 )
@@ -97,3 +100,11 @@ def test_an_option_that_does_not_fit_is_refused_by_name(query: str, reason: str)
     with pytest.raises(ConfigError) as raised:
         source_settings(f"mysql://u:secret@h/?{query}")
     assert raised.value.text == reason
+
+
+def test_each_option_that_does_not_fit_is_named() -> None:
+    with pytest.raises(ConfigError) as raised:
+        source_settings("mysql://u:secret@h/?server-id=0&connect-timeout=0")
+    assert raised.value.code is source_url.WRONG_OPTIONS
+    lines = raised.value.text.splitlines()
+    assert [line.split()[4] for line in lines[1:]] == ["server-id:", "connect-timeout:"]

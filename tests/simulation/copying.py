@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from connector.errors import SourceUnavailable
+from connector.errors import SourceUnavailable, source_stream
 from connector.progress.progress_record import Progress, progress_topic
 from connector.snapshot.jobs import PassChunk, PassReady
 from connector.snapshot.reader_pool import ReaderPool
@@ -247,8 +247,7 @@ class SteppedReaders(ReaderPool):
     def _open_session(self) -> Iterator[ScriptedSession]:
         server = live(self._process.world)
         if server.identity.server_uuid != self._uuid:
-            reason = "source scripted: it is gone"
-            raise SourceUnavailable(reason)
+            raise SourceUnavailable(source_stream.SERVER_CLOSED, place="source scripted")
         session = ScriptedSession(self._process, server)
         try:
             yield session

@@ -9,7 +9,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from connector.envelope.schemas.anchored_tables import DefinitionSource
-from connector.errors import ConnectorError, SourceRefused, SourceUnavailable
+from connector.errors import ConnectorError, SourceRefused, SourceUnavailable, source_stream
+from connector.errors.source_failover import NONE
 from connector.progress.progress_record import Progress, progress_topic
 from connector.progress.stream_position import Instance, reads_from, start_point
 from connector.run.peers import Peers
@@ -209,7 +210,7 @@ class _ScriptedSource(CheckedSource):
     def open_stream(self, replica_name: str) -> ReplicationStream:
         del replica_name
         if self.process.step(Call.OPEN) is Fault.REFUSED:
-            raise SourceUnavailable(self.place)
+            raise SourceUnavailable(source_stream.SERVER_CLOSED, place=self.place)
         events = self.server.dump(self.reads_from or self.point)
         return ReplicationStream(
             ScriptedSocket(self.process, self.server, events, self.cut_at, by_event=self.by_event),
@@ -247,7 +248,8 @@ class _Simulation:
             if f"{self.world.server.identity.server_uuid}:{_PORT}" not in refusals:
                 return self.world.server
             self.world.fail_over()
-        raise SourceRefused("\n".join(map(str, refusals.values())))
+        problems = list(refusals.values())
+        raise problems[0] if len(problems) == 1 else SourceRefused(NONE, problems=problems)
 
     def peers(self, process: Process) -> Peers:
         """Return what a process talks to."""
@@ -272,8 +274,7 @@ class _Simulation:
             refusals: Mapping[str, SourceRefused],
         ) -> CheckedSource:
             if process.step(Call.CHOOSE) is Fault.REFUSED:
-                reason = "source scripted: refused"
-                raise SourceUnavailable(reason)
+                raise SourceUnavailable(source_stream.SERVER_CLOSED, place="source scripted")
             server = self._server_without(refusals)
             settings = settings.model_copy(
                 update={"host": server.identity.server_uuid, "port": _PORT}

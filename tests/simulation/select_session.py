@@ -11,7 +11,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from connector.codec.payload import encode_lenenc
-from connector.errors import SourceUnavailable, stream_places
+from connector.errors import SourceUnavailable, source_stream
 from connector.gtid import GtidSet
 from connector.source.server.select_session import SelectSession
 from connector.source.server.server_errors import server_error
@@ -107,9 +107,7 @@ class ScriptedSession(SelectSession):
 
     def _lost(self) -> SourceUnavailable:
         self.close()
-        return SourceUnavailable(
-            stream_places.DEAD, address=self.place.removeprefix("source "), seconds=5.0
-        )
+        return SourceUnavailable(source_stream.SERVER_CLOSED, place=self.place)
 
     def _answer(self, sql: str) -> list[_Row]:
         if sql.startswith("SELECT table_schema AS db"):

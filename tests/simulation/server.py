@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.events.mariadb import MariadbGtidListEvent
 from connector.binlog.framing.event_types import EventType
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, source_start
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
@@ -74,8 +74,13 @@ class ScriptedServer:
     def _behind_position(self, name: str, position: int) -> Iterator[bytes]:
         names = [file.name for file in self.files]
         if name not in names:
-            reason = f"the server does not have {name}"
-            raise SourceRefused(reason)
+            raise SourceRefused(
+                source_start.NO_FILE,
+                place="source scripted",
+                file=name,
+                first=names[0],
+                last=names[-1],
+            )
         for file in self.files[names.index(name) :]:
             first = position if file.name == name else FIRST_POSITION
             yield _fake_rotate(file.name, first)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceRefused, UnsupportedChange
-from tests.errors.texts import text
+from connector.errors import SourceRefused, UnsupportedChange, source_dump, source_failover
+from connector.errors.message import Message
+from tests.errors.texts import text_of
 from tests.simulation.faults import AtCalls, Call, Fault, Undisturbed
 from tests.simulation.run import SETTINGS, committed_progress, finish, prepare
 from tests.simulation.story import Change, Story, Transaction, Unlogged
@@ -53,12 +54,16 @@ class AtReceives:
         return self._faults.get(self._count)
 
 
+def facts_of(server_uuid: str) -> dict[str, object]:
+    return {
+        "place": f"source {server_uuid}",
+        "number": 1236,
+        "said": "bogus data in log event",
+    }
+
+
 def refusal_of(server_uuid: str) -> str:
-    return text(
-        "dump.damaged",
-        place=f"source {server_uuid}",
-        said="bogus data in log event",
-    )
+    return text_of(source_dump.DAMAGED, **facts_of(server_uuid))
 
 
 def damaged_at(flavour: Flavour, *receives: int) -> World:
@@ -93,7 +98,8 @@ def test_where_each_refuses_at_one_place_the_run_ends_with_what_each_said(
     with pytest.raises(SourceRefused) as caught:
         finish(world)
     uuids = [server.identity.server_uuid for server in scenario(STORY, standby=True).servers]
-    assert caught.value.text.splitlines() == [refusal_of(uuid) for uuid in uuids]
+    problems = [Message(source_dump.DAMAGED, facts_of(uuid)) for uuid in uuids]
+    assert caught.value.text == text_of(source_failover.NONE, problems=problems)
     # Each was read once.
     assert [progress.server_uuid for progress in committed_progress(world.broker)] == uuids
 

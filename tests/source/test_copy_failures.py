@@ -15,6 +15,8 @@ from connector.errors import (
     UnsupportedChange,
     copies,
     pipeline_settings,
+    source_stream,
+    table_definitions,
 )
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.copy_request import _require_readable
@@ -30,7 +32,7 @@ from connector.source.server.select_session import SelectSession
 from connector.source.stream import log_search
 from connector.source.tables.definition_source import TableDefinitions
 from connector.source.tables.selected_table import SelectedTable
-from tests.errors.texts import text, text_of
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from tests.source.conftest import Source
@@ -171,7 +173,9 @@ def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
     definitions = TableDefinitions(settings, identity, lower_case_names=False)
     with pytest.raises(UnsupportedChange) as caught:
         definitions._columns("odd", "t")
-    assert caught.value.text == text("schema.labels", place=mysql.place, table="odd.t", column="e")
+    assert caught.value.text == text_of(
+        table_definitions.LABELS_UNCERTAIN, place=mysql.place, name="odd.t", column="e"
+    )
 
 
 @dataclass
@@ -199,6 +203,6 @@ def test_a_server_that_does_not_answer_a_dump(
         pytest.raises(SourceUnavailable) as caught,
     ):
         log_search.log_head(server, "binlog.000001")
-    assert caught.value.text == text(
-        "start.hangs", place=mysql.place, file="binlog.000001", seconds=10
+    assert caught.value.text == text_of(
+        source_stream.DUMP_HANGS, place=mysql.place, file="binlog.000001", seconds=10
     )

@@ -69,32 +69,32 @@ def test_mysql_refuses_gtids_of_its_own_that_it_has_not(any_mysql: Source) -> No
     ((uuid,),) = any_mysql.execute("SELECT @@server_uuid")
     text = refused(any_mysql, by_gtid(f"{uuid}:1-99"))
     assert re.search("(Slave|Replica) has more GTIDs than the (master|source) has", text)
-    assert text.endswith(f": {RESET}")
+    assert text.endswith(f"; {RESET}")
 
 
 def test_mysql_refuses_what_it_has_purged(any_mysql: Source) -> None:
     text = refused(any_mysql, by_gtid(""))
     assert re.search("(has purged|purged required) binary logs", text)
-    assert text.endswith(f": {START_AGAIN}")
+    assert text.endswith(f"; {START_AGAIN}")
 
 
 def test_mysql_refuses_a_file_that_it_has_not(any_mysql: Source) -> None:
     text = refused(any_mysql, StartPoint("mysql", None, "binlog.000099", 4))
     assert text == (
         f"{any_mysql.place}: error 1236: Could not find first log file name in binary log index "
-        f"file: {START_AGAIN}"
+        f"file; {START_AGAIN}"
     )
 
 
 def test_mysql_refuses_places_that_a_file_has_not(any_mysql: Source) -> None:
     behind = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 999_999))
     assert "start replication from position > file size" in behind
-    assert behind.endswith(": choose a position inside the file")
+    assert behind.endswith("; choose a position inside the file")
     before = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 2))
     assert "start replication from position < 4" in before
-    assert before.endswith(": choose a position inside the file")
+    assert before.endswith("; choose a position inside the file")
     inside = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 200))
-    assert inside.endswith(f": {DAMAGED}")
+    assert inside.endswith(f"; {DAMAGED}")
 
 
 def test_mysql_throws_the_older_of_two_readers_of_one_name_out(any_mysql: Source) -> None:
@@ -104,7 +104,7 @@ def test_mysql_throws_the_older_of_two_readers_of_one_name_out(any_mysql: Source
         "has connected to the (master|source); ",
         text,
     )
-    assert text.endswith(f": {UNIQUE_ID}")
+    assert text.endswith(f"; {UNIQUE_ID}")
 
 
 def test_mysql_refuses_gtids_when_it_has_them_no_more(any_mysql: Source) -> None:
@@ -117,7 +117,7 @@ def test_mysql_refuses_gtids_when_it_has_them_no_more(any_mysql: Source) -> None
         any_mysql.execute(*(f"SET GLOBAL gtid_mode = {mode}" for mode in back))
     assert text == (
         f"{any_mysql.place}: error 1236: The replication sender thread cannot start in "
-        "AUTO_POSITION mode: this server has GTID_MODE = OFF instead of ON: SET GLOBAL gtid_mode "
+        "AUTO_POSITION mode: this server has GTID_MODE = OFF instead of ON; SET GLOBAL gtid_mode "
         "back to ON, or give the pipeline a new name and start over"
     )
 
@@ -127,20 +127,20 @@ def test_mariadb_refuses_gtids_that_it_has_not(any_mariadb: Source) -> None:
         text = refused(any_mariadb, StartPoint("mariadb", MariadbGtidSet.parse(gtids), "", 4))
         said = f"requested to start from GTID {gtids}, which is not in the master's binlog"
         assert said in text
-        assert text.endswith(f": {NOT_THERE}")
+        assert text.endswith(f"; {NOT_THERE}")
 
 
 def test_mariadb_refuses_places_that_it_has_not(any_mariadb: Source) -> None:
     file = refused(any_mariadb, StartPoint("mariadb", None, "binlog.000099", 4))
     assert file == (
         f"{any_mariadb.place}: error 1236: Could not find first log file name in binary log index "
-        f"file: {START_AGAIN}"
+        f"file; {START_AGAIN}"
     )
     oldest = any_mariadb.execute("SHOW BINARY LOGS")[0][0]
     for position in (2, 999_999):
         text = refused(any_mariadb, StartPoint("mariadb", None, oldest, position))
         assert "start replication from impossible position; " in text
-        assert text.endswith(": choose a position inside the file")
+        assert text.endswith("; choose a position inside the file")
 
 
 def test_mariadb_throws_the_older_of_two_readers_of_one_number_out(any_mariadb: Source) -> None:
@@ -148,7 +148,7 @@ def test_mariadb_throws_the_older_of_two_readers_of_one_number_out(any_mariadb: 
     ((latest,),) = any_mariadb.execute("SELECT @@GLOBAL.gtid_binlog_pos")
     text = thrown_out(any_mariadb, StartPoint("mariadb", MariadbGtidSet.parse(latest), "", 4))
     assert re.search(r"error 4052: A slave with the same server_(uuid/server_)?id ", text)
-    assert text.endswith(f": {UNIQUE_ID}")
+    assert text.endswith(f"; {UNIQUE_ID}")
 
 
 def test_mariadb_refuses_what_it_has_purged(any_mariadb: Source) -> None:
@@ -162,7 +162,7 @@ def test_mariadb_refuses_what_it_has_purged(any_mariadb: Source) -> None:
         any_mariadb.execute("FLUSH LOGS")
     text = refused(any_mariadb, StartPoint("mariadb", MariadbGtidSet(), "", 4))
     assert "Could not find GTID state requested by slave in any binlog files" in text
-    assert text.endswith(f": {START_AGAIN}")
+    assert text.endswith(f"; {START_AGAIN}")
 
 
 def refused(source: Source, point: StartPoint) -> str:

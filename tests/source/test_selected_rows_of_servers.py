@@ -17,14 +17,14 @@ from connector.envelope.copied.selected_chunk import CopyPlace
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.rows.row_writer import RowWriter
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import SourceRefused, UnsupportedChange
+from connector.errors import SourceRefused, UnsupportedChange, source_tables
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 from tests.binlog.test_values_of_real_servers import CASES, JSON_DOCUMENTS, double_literal
 from tests.envelope.collected import Collected
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 from tests.source.chunks import whole_chunk
 from tests.source.conftest import Source, source_of
 
@@ -515,7 +515,7 @@ def test_a_unique_key_that_mariadb_hashes_has_a_column_that_cannot_be_selected(
         mariadb_place.describe()
     assert caught.value.text == (
         f"copy of table {mariadb_place.database}.t: the log has a hidden column for a UNIQUE key "
-        "of a BLOB or TEXT, which cannot be selected: give the key a length, or exclude the table"
+        "of a BLOB or TEXT, which cannot be selected; give the key a length, or exclude the table"
     )
 
 
@@ -524,12 +524,12 @@ def test_a_table_that_is_not_there_and_a_view_are_refused(place: Place) -> None:
     with pytest.raises(SourceRefused) as missing:
         place.describe()
     assert missing.value.text == (
-        f"{start}table {place.database}.t does not exist, or the account may not read it: "
+        f"{start}table {place.database}.t does not exist, or the account may not read it; "
         f"GRANT SELECT ON {place.database}.* TO the account of source.user"
     )
     place.run("CREATE VIEW t AS SELECT 1 AS a")
     with pytest.raises(SourceRefused) as view:
         place.describe()
-    assert view.value.text == text(
-        "schema.view", place=place.session.place, table=f"{place.database}.t"
+    assert view.value.text == text_of(
+        source_tables.VIEW, place=place.session.place, table=f"{place.database}.t"
     )

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from connector.cli import app
-from connector.errors import log
+from connector.errors import log, options
 from tests.errors.texts import shown
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def test_a_full_disk_is_named(shared_binlogs: Path, command: list[str]) -> None:
             stderr=subprocess.PIPE,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (1, b"error: cannot write: No space left on device\n")
+    said = shown(options.NOT_WRITTEN, why="No space left on device")
+    assert (done.returncode, done.stderr.decode()) == (1, f"error: {said}\n")
 
 
 def test_another_file_ends_with_4(tmp_path: Path) -> None:

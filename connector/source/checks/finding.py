@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from connector.errors import source_setup
+from connector.errors.message import Message
+
 if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
     from connector.source.server.mysql_server import MysqlServer
 
 # SET PERSIST came with 8.0; before, and in MariaDB, the option file must say it as well.
@@ -29,49 +33,51 @@ class Finding:
     value: str
     wanted: str
     ok: bool
-    fix: str  # a statement, or what to do where no statement will
+    problem: Message  # what to say if it is not `ok`
     severity: Severity
-
-    def __str__(self) -> str:
-        """Return one line for the operator."""
-        return f"{self.name} is {self.value}, wanted {self.wanted}: {self.fix}"
 
 
 def check_setting(
     server: MysqlServer,
     name: str,
     wanted: str,
+    code: ErrorCode = source_setup.SETTING,
     *,
-    fix: str = "",
     severity: Severity = Severity.ERROR,
     absent_is_good: bool = False,
+    **facts: object,
 ) -> Finding:
     """Return whether a setting has the value that is `wanted`, in capital letters.
 
-    `fix` says how it gets there, where one statement does not do.
+    `code` says what to do if it has not, with `facts` or with the statement that changes it.
     """
     value = server.variable(name)
+    shown = _ABSENT if value is None else value or "''"
+    facts |= {"name": name, "value": shown, "wanted": wanted}
+    if "how" in code.facts:
+        facts.setdefault("how", set_global(server, name, wanted))
     return Finding(
         name,
-        _ABSENT if value is None else value or "''",
-        wanted or "''",
+        shown,
+        wanted,
         absent_is_good if value is None else value.upper() == wanted,
-        fix or set_global(server, name, wanted),
+        Message(code, facts),
         severity,
     )
 
 
-def set_global(server: MysqlServer, name: str, value: str) -> str:
+def set_global(server: MysqlServer, name: str, value: str) -> str | Message:
     """Return how a setting gets a value that outlives a restart."""
     word = value if value.isdigit() else f"'{value}'"
     statement = f"SET {set_verb(server)} {name} = {word}"
     if _persists(server):
         return statement
-    return f"{statement}, and {name} = {value or word} in the server's option file"
+    facts = {"statement": statement, "name": name, "value": value or word}
+    return Message(source_setup.STATEMENT_AND_FILE, facts)
 
 
 def set_verb(server: MysqlServer) -> str:
-    """Return the word behind SET for a setting of the whole server."""
+    """Return the word after SET for a setting of the whole server."""
     return "PERSIST" if _persists(server) else "GLOBAL"
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from connector.errors import source_setup
+from connector.errors.message import Message
 from connector.source.checks.finding import Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from connector.errors.code import ErrorCode
     from connector.settings.sections import SourceSettings
     from connector.source.server.mysql_server import MysqlServer
 
@@ -27,29 +30,23 @@ def check_grants(server: MysqlServer, settings: SourceSettings) -> Iterator[Find
     granted = _global_privileges(server)
     account = str(server.query("SELECT CURRENT_USER() AS account")[0]["account"])
     user, _, host = account.rpartition("@")
+    to = f"'{user or settings.user}'@'{host}'"
     # MariaDB renamed REPLICATION CLIENT, and grants the new name when asked for the old one.
     for names in (("REPLICATION SLAVE",), ("REPLICATION CLIENT", "BINLOG MONITOR", "SUPER")):
         held = granted.intersection(names) or granted.intersection({"ALL PRIVILEGES"})
-        yield Finding(
-            f"grant {names[0]}",
-            "granted" if held else "missing",
-            "granted",
-            bool(held),
-            f"GRANT {names[0]} ON *.* TO '{user or settings.user}'@'{host}'",
-            Severity.ERROR,
-        )
+        facts = {"right": names[0], "account": to}
+        yield _grant(source_setup.GRANT, names[0], facts, held=bool(held))
     if settings.start == _SNAPSHOT:
-        to = f"TO '{user or settings.user}'@'{host}'"
-        readable = _may_read_tables(server)
-        yield Finding(
-            "grant SELECT",
-            "granted" if readable else "missing",
-            "granted",
-            readable,
-            "; ".join(f"GRANT SELECT ON {tables} {to}" for tables in settings.tables)
-            + "; or set source.start to where the stream begins without copies of the tables",
-            Severity.ERROR,
-        )
+        statements = [f"GRANT SELECT ON {tables} TO {to}" for tables in settings.tables]
+        facts = {"statements": "; ".join(statements)}
+        held_select = _may_read_tables(server)
+        yield _grant(source_setup.GRANT_SELECT, "SELECT", facts, held=held_select)
+
+
+def _grant(code: ErrorCode, right: str, facts: dict[str, str], *, held: bool) -> Finding:
+    name, value, wanted = f"grant {right}", "granted" if held else "missing", "granted"
+    problem = Message(code, {"name": name, "value": value, "wanted": wanted, **facts})
+    return Finding(name, value, wanted, held, problem, Severity.ERROR)
 
 
 def _may_read_tables(server: MysqlServer) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, source_setup
+from connector.errors.message import Message
 from connector.source.checks.finding import Finding, Severity, check_setting, set_global, set_verb
 from connector.source.checks.grants import check_grants
 from connector.source.server.binary_logs import (
@@ -23,6 +24,7 @@ from connector.source.server.topology import replicates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from connector.errors.code import ErrorCode
     from connector.settings.sections import SourceSettings
     from connector.source.server.mysql_server import MysqlServer
 
@@ -54,61 +56,67 @@ def require(findings: list[Finding], place: str = "source") -> None:
     """
     errors = [f for f in findings if not f.ok and f.severity is Severity.ERROR]
     if errors:
-        lines = [f"{place}: the server cannot be followed as it is set up:", *map(str, errors)]
-        raise SourceRefused("\n  ".join(lines))
+        problems = [finding.problem for finding in errors]
+        raise SourceRefused(source_setup.NOT_SET_UP, place=place, problems=problems)
 
 
 def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
     own = server.identity.server_id
-    yield Finding(
+    yield _finding(
+        source_setup.SETTING,
         "server_id",
         str(own),
         "not 0",
-        own != 0,
-        set_global(server, "server_id", "1"),
-        Severity.ERROR,
+        ok=own != 0,
+        severity=Severity.ERROR,
+        how=set_global(server, "server_id", "1"),
     )
+    used = settings.server_id
     yield Finding(
         "source.server_id",
-        str(settings.server_id),
+        str(used),
         f"not the server's own, {own}",
-        settings.server_id != own,
-        "give source.server_id another number, unique among all replicas of this server",
+        used != own,
+        Message(source_setup.OWN_SERVER_ID, {"value": used, "own": own}),
         Severity.ERROR,
     )
+
+
+def _finding(
+    code: ErrorCode,
+    name: str,
+    value: str,
+    wanted: str,
+    *,
+    ok: bool,
+    severity: Severity = Severity.WARNING,
+    **facts: object,
+) -> Finding:
+    facts |= {"name": name, "value": value, "wanted": wanted}
+    return Finding(name, value, wanted, ok, Message(code, facts), severity)
 
 
 def _check_rows(server: MysqlServer) -> Iterator[Finding]:
     """Check that every change is written, as rows, whole and with names."""
-    yield check_setting(
-        server, "log_bin", "ON", fix="start the server with log_bin = binlog in its option file"
-    )
+    yield check_setting(server, "log_bin", "ON", source_setup.LOG_BIN)
     yield check_setting(
         server,
         "binlog_format",
         "ROW",
-        fix=set_global(server, "binlog_format", "ROW")
-        + "; sessions that are open keep the old format until they reconnect",
+        source_setup.BINLOG_FORMAT,
         # It is to go in a future version: then rows are all there is.
         absent_is_good=True,
     )
     yield check_setting(server, "binlog_row_image", "FULL")
     # Without it the columns are asked for: see `envelope.anchored_tables`.
-    metadata_fix = set_global(server, "binlog_row_metadata", "FULL")
-    if server.variable("binlog_row_metadata") is None:
-        metadata_fix = (
-            "upgrade: rows carry column names from MySQL 8.0.1 and MariaDB 10.5 on, and this is "
-            f"{server.identity.version}"
-        )
-    yield check_setting(
-        server,
-        "binlog_row_metadata",
-        "FULL",
-        fix=metadata_fix
-        + "; until then the columns are read from information_schema, which takes GRANT SELECT on "
-        "the tables, and a table that is changed while the pipeline stands still is copied anew",
-        severity=Severity.WARNING,
-    )
+    metadata, warning = "binlog_row_metadata", Severity.WARNING
+    if server.variable(metadata) is None:
+        version = server.identity.version
+        code = source_setup.NO_ROW_METADATA
+        yield check_setting(server, metadata, "FULL", code, severity=warning, version=version)
+    else:
+        code = source_setup.ROW_METADATA
+        yield check_setting(server, metadata, "FULL", code, severity=warning)
 
 
 def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
@@ -117,11 +125,16 @@ def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
         f"SET {verb} enforce_gtid_consistency = ON",
         *(f"SET {verb} gtid_mode = {mode}" for mode in ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")),
     ]
-    how = "; ".join(steps) + "; without GTIDs the pipeline cannot follow a failover"
+    warning = Severity.WARNING
+    yield check_setting(server, "enforce_gtid_consistency", "ON", severity=warning, how=steps[0])
     yield check_setting(
-        server, "enforce_gtid_consistency", "ON", fix=steps[0], severity=Severity.WARNING
+        server,
+        "gtid_mode",
+        "ON",
+        source_setup.GTID_MODE,
+        severity=warning,
+        how="; ".join(steps),
     )
-    yield check_setting(server, "gtid_mode", "ON", fix=how, severity=Severity.WARNING)
 
 
 def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
@@ -130,9 +143,7 @@ def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
         server,
         "mysql56_temporal_format",
         "ON",
-        fix=set_global(server, "mysql56_temporal_format", "ON")
-        + "; the log does not tell the digits after the second of columns in the older format: "
-        "rebuild tables that have such columns with ALTER TABLE ... FORCE",
+        source_setup.TEMPORAL_FORMAT,
         severity=Severity.WARNING,
     )
 
@@ -143,36 +154,30 @@ def _check_what_is_logged(server: MysqlServer) -> Iterator[Finding]:
 
 
 def _check_replica(server: MysqlServer) -> Iterator[Finding]:
-    """Check that a replica logs what it receives; nothing asks for it where nothing is received."""
+    """Check that a replica logs what it receives; one that receives nothing need not."""
     # MySQL 8.0.26 renamed log_slave_updates; it is off by default in MariaDB and before 8.0.
     name = "log_replica_updates"
     if server.variable(name) is None:
         name = "log_slave_updates"
     if replicates(server):
-        yield check_setting(
-            server,
-            name,
-            "ON",
-            fix=f"start the server with {name} = ON in its option file: what it receives from its "
-            "source is else not in its log",
-        )
+        yield check_setting(server, name, "ON", source_setup.REPLICA_UPDATES)
 
 
 def _check_keeping(server: MysqlServer) -> Iterator[Finding]:
     """Check that damage shows, and that logs are kept for a while."""
     yield check_setting(server, "binlog_checksum", "CRC32", severity=Severity.WARNING)
     name, seconds = retention(server)
-    yield Finding(
+    yield _finding(
+        source_setup.KEEPING,
         name,
         "for ever" if not seconds else f"{seconds} seconds",
         f"{_DAY_SECONDS} seconds or more",
-        not seconds or seconds >= _DAY_SECONDS,
-        _longer(server, name) + "; a pipeline that stands still for longer has to start over",
-        Severity.WARNING,
+        ok=not seconds or seconds >= _DAY_SECONDS,
+        how=_longer(server, name),
     )
 
 
-def _longer(server: MysqlServer, name: str) -> str:
+def _longer(server: MysqlServer, name: str) -> str | Message:
     """Return the statement that keeps logs for a week."""
     if name == RDS_RETENTION:
         return set_rds_retention("168")
@@ -187,12 +192,4 @@ def _check_filters(server: MysqlServer) -> Iterator[Finding]:
         ("binlog_ignore_db", "Binlog_Ignore_DB"),
     ):
         value = str(status.get(column, ""))
-        yield Finding(
-            option,
-            value or "''",
-            "''",
-            not value,
-            f"remove {option} from the server's option file, and restart it: changes that this "
-            "keeps out of the log are never seen",
-            Severity.WARNING,
-        )
+        yield _finding(source_setup.FILTER, option, value or "''", "''", ok=not value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, source_start
 from connector.wire.replication_commands import FIRST_POSITION
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _RDS_AT_ONCE_SECONDS = 300
 
 
 def binary_log_status(server: MysqlServer) -> dict[str, object] | None:
-    """Return the row of SHOW BINARY LOG STATUS; None where the binary log is off.
+    """Return the row of SHOW BINARY LOG STATUS; None if the binary log is off.
 
     Raises SourceRefused without the grant REPLICATION CLIENT.
     """
@@ -105,9 +105,6 @@ def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]
         position = int(str(rows[-1]["End_log_pos"]))
 
 
-def no_event(place: str, file: str, position: int) -> str:
+def no_event(place: str, file: str, position: int) -> SourceRefused:
     """Return the refusal of a position where no event starts, on the server at `place`."""
-    return (
-        f"{place}: {file}:{position} is not the start of an event: choose a position that "
-        f"SHOW BINLOG EVENTS IN '{file}' prints"
-    )
+    return SourceRefused(source_start.NO_EVENT, place=place, file=file, position=position)

@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID, uuid5
 
-from connector.errors import SourceUnavailable
+from connector.errors import SourceUnavailable, source_login
 from connector.progress.server_identity import ServerIdentity
 
 if TYPE_CHECKING:
@@ -26,12 +26,8 @@ _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 def another_answered(place: str) -> SourceUnavailable:
-    """Return what to raise where two sessions with one address are on two servers."""
-    return SourceUnavailable(
-        f"{place}: another server answered than the one that was checked: name each server itself "
-        "in source.host and source.failover_hosts, not an address that several share",
-        answered=True,
-    )
+    """Return what to raise if two sessions with one address are on two servers."""
+    return SourceUnavailable(source_login.ANOTHER_ANSWERED, place=place, answered=True)
 
 
 class _Session(Protocol):

@@ -16,7 +16,7 @@ import pymysql
 from pymysql.constants import CR
 from pymysql.cursors import DictCursor
 
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import SourceRefused, SourceUnavailable, source_login, source_stream
 from connector.progress.server_identity import ServerIdentity
 from connector.source.server.identity import read_identity
 from connector.source.server.server_errors import UNKNOWN_SYSTEM_VARIABLE, server_error
@@ -217,42 +217,25 @@ def _raise(
         raise _connect_error(place, original) from error
     if not isinstance(number, int):
         # PyMySQL's own refusals of a login have a text alone.
-        reason = f"{place}: login failed: {error}: check the account's authentication plugin"
-        raise SourceRefused(reason) from error
+        raise SourceRefused(source_login.LOGIN_METHOD, place=place, why=str(error)) from error
     if number == 0:
-        reason = f"{place}: the connection was closed"
-        raise SourceUnavailable(reason) from error
+        raise SourceUnavailable(source_stream.CLOSED, place=place) from error
     text = str(error.args[1]) if len(error.args) > 1 else ""
     if number == CR.CR_SSL_CONNECTION_ERROR:
-        reason = (
-            f"{place}: the server offers no TLS: set up TLS on the server, or set "
-            "source.tls.mode to preferred"
-        )
-        raise SourceRefused(reason) from error
+        raise SourceRefused(source_login.NO_TLS, place=place) from error
     raise server_error(place, number, text, logged_in=logged_in) from error
 
 
 def _connect_error(place: str, error: OSError) -> SourceRefused | SourceUnavailable:
     if isinstance(error, ssl.SSLCertVerificationError):
         verdict = error.verify_message.rstrip(".")
-        return SourceRefused(
-            f"{place}: the server's certificate is refused: {verdict}: check "
-            "source.tls.ca and source.host, or lower source.tls.mode"
-        )
+        return SourceRefused(source_login.CERTIFICATE_REFUSED, place=place, why=verdict)
     if isinstance(error, socket.gaierror):
         if error.errno == socket.EAI_AGAIN:
-            return SourceUnavailable(
-                f"{place}: the name cannot be resolved for now: check source.host, and the name "
-                "servers of this machine"
-            )
-        return SourceRefused(f"{place}: the name cannot be resolved: check source.host")
+            return SourceUnavailable(source_login.NAME_LATER, place=place)
+        return SourceRefused(source_login.NAME_UNKNOWN, place=place)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-        return SourceRefused(
-            f"{place}: no TLS session: {error.reason}: check the server's TLS settings, or set "
-            "source.tls.mode to disabled"
-        )
-    reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)
+        return SourceRefused(source_login.NO_TLS_SESSION, place=place, why=error.reason)
     return SourceUnavailable(
-        f"{place}: cannot connect: {reason}: check that the server runs, source.host, source.port "
-        "and firewalls"
+        source_login.UNREACHABLE, place=place, why=error.strerror or str(error)
     )

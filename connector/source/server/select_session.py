@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from connector.errors import SourceUnavailable
+from connector.errors import SourceUnavailable, source_stream
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.server_errors import server_error
 from connector.source.server.shared_socket import SharedSocket
@@ -152,22 +152,20 @@ class SelectSession:
     def _ended(self) -> SourceUnavailable:
         if self._socket.closed:
             return self._closed_here()
-        return SourceUnavailable(f"{self.place}: the server closed the connection")
+        return SourceUnavailable(source_stream.SERVER_CLOSED, place=self.place)
 
     def _broken(self, error: OSError) -> SourceUnavailable:
         if self._socket.closed:
             return self._closed_here()
         if isinstance(error, TimeoutError):
-            reason = (
-                f"{self.place}: no answer to a query in {self._timeout_seconds:g} seconds: the "
-                "server or the network is gone, or the query is slow: look at SHOW PROCESSLIST, "
-                "and at source.read_timeout_seconds"
+            return SourceUnavailable(
+                source_stream.NO_ANSWER, place=self.place, seconds=self._timeout_seconds
             )
-            return SourceUnavailable(reason)
-        return SourceUnavailable(f"{self.place}: the connection broke: {error.strerror or error}")
+        why = error.strerror or str(error)
+        return SourceUnavailable(source_stream.BROKE, place=self.place, why=why)
 
     def _closed_here(self) -> SourceUnavailable:
-        return SourceUnavailable(f"{self.place}: the session was closed here")
+        return SourceUnavailable(source_stream.SESSION_CLOSED_HERE, place=self.place)
 
 
 def _query_packet(sql: str) -> bytes:

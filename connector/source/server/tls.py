@@ -8,11 +8,9 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, tls_files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from connector.settings.sections import TlsSettings
 
 
@@ -29,8 +27,7 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=settings.ca if verify else None)
     except OSError as error:
-        reason = _unusable("source.tls.ca", settings.ca, error)
-        raise ConfigError(reason) from error
+        raise ConfigError(tls_files.TLS_CA, path=settings.ca, why=_why(error)) from error
     # Certificates that MySQL makes for itself lack extensions which the strict rules ask for.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.check_hostname = settings.mode == "verify_identity"
@@ -40,12 +37,13 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
             # Without a passphrase: a daemon must not wait for someone to type.
             context.load_cert_chain(certificate, settings.key, password="")
         except OSError as error:
-            reason = _unusable("source.tls.certificate", certificate, error)
-            raise ConfigError(reason) from error
+            raise ConfigError(
+                tls_files.TLS_CERTIFICATE, path=certificate, why=_why(error)
+            ) from error
     return context
 
 
-def _unusable(key: str, path: Path | None, error: OSError) -> str:
+def _why(error: OSError) -> str:
     # An ssl.SSLError is an OSError, too: the file is there, but not PEM.
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-    return f"{key} {path}: {reason or 'not a PEM file'}: name a PEM file that this user may read"
+    return reason or str(error)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from connector.errors import DecodeError, SourceRefused
+from connector.errors import DecodeError, SourceRefused, source_start
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.start_point import StartPoint
 from connector.source.server.binary_logs import (
@@ -54,11 +54,7 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
             return _at_position(server, file, int(position))
         case ["timestamp", text]:
             return find_time(server, text)
-    reason = (
-        f"source.start {start!r} is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or "
-        "timestamp:TIME"
-    )
-    raise SourceRefused(reason)
+    raise SourceRefused(source_start.FORM, start=start)
 
 
 def _earliest(server: MysqlServer) -> StartPoint:
@@ -74,8 +70,7 @@ def _earliest(server: MysqlServer) -> StartPoint:
 def _latest(server: MysqlServer) -> StartPoint:
     status = binary_log_status(server)
     if status is None:
-        reason = f"{server.place}: the binary log is off: start the server with log_bin"
-        raise SourceRefused(reason)
+        raise SourceRefused(source_start.LOG_OFF, place=server.place)
     file, position = str(status["File"]), int(str(status["Position"]))
     if server.identity.flavour == "mariadb":
         return mariadb_point(server, file, position)
@@ -93,13 +88,10 @@ def _behind_gtids(server: MysqlServer, text: str) -> StartPoint:
         if server.identity.gtid:
             return StartPoint("mysql", GtidSet.parse(text), "", FIRST_POSITION)
     except DecodeError as error:
-        reason = f"source.start: {error}"
-        raise SourceRefused(reason) from error
-    reason = (
-        f"{server.place}: source.start names GTIDs, but the server has gtid_mode "
-        f"{server.variable('gtid_mode')}: set gtid_mode = ON, or start by position"
+        raise SourceRefused(source_start.GTIDS, why=error) from error
+    raise SourceRefused(
+        source_start.NO_GTIDS, place=server.place, mode=server.variable("gtid_mode")
     )
-    raise SourceRefused(reason)
 
 
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
@@ -108,15 +100,16 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     events = server.query(f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT 1", (file,))
     found = int(str(events[0]["Pos"])) if events else file_bytes
     if found != position:
-        raise SourceRefused(no_event(server.place, file, position))
+        raise no_event(server.place, file, position)
     event_type = str(events[0]["Event_type"]) if events else ""
     if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):
-        reason = (
-            f"{server.place}: {file}:{position} is a {event_type} event inside a transaction: "
-            "start where a transaction starts, at a Gtid or Anonymous_Gtid event of "
-            f"SHOW BINLOG EVENTS IN '{file}'"
+        raise SourceRefused(
+            source_start.INSIDE_TRANSACTION,
+            place=server.place,
+            file=file,
+            position=position,
+            event=event_type,
         )
-        raise SourceRefused(reason)
     if server.identity.flavour == "mariadb":
         return mariadb_point(server, file, position)
     gtids = _gtids_before(server, file, position) if server.identity.gtid else None

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import SourceRefused, SourceUnavailable, source_failover, source_start
 from connector.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.progress.order import file_number
 from connector.progress.start_point import StartPoint, shown
@@ -32,13 +32,8 @@ from connector.source.stream.log_search import log_head
 from connector.wire.replication_commands import FIRST_POSITION
 
 if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
     from connector.source.server.mysql_server import MysqlServer
-
-_START_OVER = "give the pipeline a new name and start over"
-_PURGED = (
-    f"To go on without them is to lose changes: {_START_OVER}, or point it at a replica that still "
-    "has them; keep logs longer with "
-)
 
 
 def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
@@ -68,18 +63,21 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
     """
     logs = binary_logs(server)
     if file not in logs:
-        reason = (
-            f"{server.place}: the server does not have {file}; its logs go from {next(iter(logs))} "
-            f"to {next(reversed(logs))}. If it was purged, changes are lost: {_START_OVER}; keep "
-            "logs longer with binlog_expire_logs_seconds"
+        raise SourceRefused(
+            source_start.NO_FILE,
+            place=server.place,
+            file=file,
+            first=next(iter(logs)),
+            last=next(reversed(logs)),
         )
-        raise SourceRefused(reason)
     if position > logs[file]:
-        reason = (
-            f"{server.place}: {file} ends at {logs[file]}, before position {position}: the logs "
-            f"were reset, or this is another server; {_START_OVER}"
+        raise SourceRefused(
+            source_start.AFTER_END,
+            place=server.place,
+            file=file,
+            end=logs[file],
+            position=position,
         )
-        raise SourceRefused(reason)
     return logs[file]
 
 
@@ -90,7 +88,7 @@ def mariadb_point(server: MysqlServer, file: str, position: int) -> StartPoint:
     """
     (row,) = server.query(f"SELECT BINLOG_GTID_POS(%s, {position}) AS gtids", (file,))
     if row["gtids"] is None:
-        raise SourceRefused(no_event(server.place, file, position))
+        raise no_event(server.place, file, position)
     return StartPoint("mariadb", MariadbGtidSet.parse(str(row["gtids"])), file, position)
 
 
@@ -108,34 +106,40 @@ def _is_place_known(server: MysqlServer, point: StartPoint, logs: dict[str, int]
         # before the number is another log_bin.
         same_name = file.rpartition(".")[0] == newest.rpartition(".")[0]
         if same_name and file_number(file) > file_number(newest):
-            raise _reset(server, point, f"its newest file is {newest}")
+            raise _reset(server, point, source_failover.RESET_NEWEST_FILE, newest=newest)
         return False
     if point.position > logs[file]:
-        raise _reset(server, point, f"the file ends at {logs[file]}")
+        raise _reset(server, point, source_failover.RESET_FILE_END, end=logs[file])
     head = log_head(server, file)
     if head.created != point.file_created:
-        reason = f"the file was begun at {_iso(head.created)}, not at {_iso(point.file_created)}"
-        raise _reset(server, point, reason)
+        raise _reset(
+            server,
+            point,
+            source_failover.RESET_FILE_TIME,
+            begun=_iso(head.created),
+            before=_iso(point.file_created),
+        )
     return True
 
 
-def _reset(server: MysqlServer, point: StartPoint, found: str) -> SourceRefused:
-    error = SourceRefused(
-        f"{server.place}: the logs were reset since {point.file}:{point.position} was read: "
-        f"{found}. What was written since cannot be told from what was read: {_START_OVER}"
+def _reset(
+    server: MysqlServer, point: StartPoint, code: ErrorCode, **found: str | int
+) -> SourceRefused:
+    facts: dict[str, Any] = found
+    return SourceRefused(
+        code,
+        reset_server=server.identity.server_uuid,
+        place=server.place,
+        file=point.file,
+        position=point.position,
+        **facts,
     )
-    error.reset_server = server.identity.server_uuid
-    return error
 
 
 def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) -> None:
     purged = GtidSet.parse(server.global_value("gtid_purged") or "")
     if missing := purged - gtids:
-        reason = (
-            f"{server.place}: the server has purged transactions that were not read: "
-            f"{shown(missing)}. {_PURGED}binlog_expire_logs_seconds"
-        )
-        raise SourceRefused(reason)
+        raise SourceRefused(source_failover.PURGED, place=server.place, gtids=shown(missing))
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     if ahead := gtids - executed:
         if ahead.has_server(UUID(server.identity.server_uuid)):
@@ -151,13 +155,16 @@ def _validate_mariadb_gtids(
     purged = mariadb_point(server, first, FIRST_POSITION).gtid_set
     assert isinstance(purged, MariadbGtidSet)
     if not purged <= gtids:
-        reason = (
-            f"{server.place}: the server's first log starts behind {shown(purged)}, but only "
-            f"{shown(gtids) or 'nothing'} was read. To go on without the transactions between is "
-            f"to lose changes: {_START_OVER}, or point it at a replica that still has them; keep "
-            "logs longer with expire_logs_days"
+        if not gtids:
+            raise SourceRefused(
+                source_failover.PURGED_ALL_MARIADB, place=server.place, purged=shown(purged)
+            )
+        raise SourceRefused(
+            source_failover.PURGED_MARIADB,
+            place=server.place,
+            purged=shown(purged),
+            read=shown(gtids),
         )
-        raise SourceRefused(reason)
     # A replica that was made from a backup logs what comes behind the place of the backup. What it
     # receives now is logged before it counts here, so this is asked first.
     received = _gtids(server, "gtid_slave_pos")
@@ -212,28 +219,23 @@ def _lacks_its_own(
         # A commit is in the log, and sent, before it counts as executed: with semi-synchronous
         # replication, for as long as the server waits for a replica.
         return SourceUnavailable(
-            f"{server.place}: the server is still committing transactions that it has sent: "
-            f"{shown(ahead)}. They are waited for: if that lasts, look for sessions that wait for "
-            "the acknowledgement of a semi-synchronous replica",
-            answered=True,
+            source_failover.COMMITTING, answered=True, place=server.place, gtids=shown(ahead)
         )
-    error = SourceRefused(
-        f"{server.place}: the server's logs were reset, or its data was put back: it lacks "
-        f"transactions of its own that were already read: {shown(ahead)}. What was written since "
-        f"cannot be told from what was read: {_START_OVER}, or point it at a server that has them"
+    return SourceRefused(
+        source_failover.RESET,
+        reset_server=server.identity.server_uuid,
+        place=server.place,
+        gtids=shown(ahead),
     )
-    error.reset_server = server.identity.server_uuid
-    return error
 
 
 def _lost(server: MysqlServer, gone: GtidSet | MariadbGtidSet) -> SourceRefused:
-    error = SourceRefused(
-        f"{server.place}: the server has received transactions that were already read, but its "
-        f"logs do not have them: {shown(gone)}. They were reset, or its data was put back or "
-        f"copied: {_START_OVER}, or point it at a server that has them"
+    return SourceRefused(
+        source_failover.LOST,
+        reset_server=server.identity.server_uuid,
+        place=server.place,
+        gtids=shown(gone),
     )
-    error.reset_server = server.identity.server_uuid
-    return error
 
 
 def _lacks_mysql(server: MysqlServer, ahead: GtidSet) -> SourceRefused | SourceUnavailable:
@@ -244,42 +246,36 @@ def _lacks_mysql(server: MysqlServer, ahead: GtidSet) -> SourceRefused | SourceU
     for channel in done:
         if gone := (ahead - executed) - (ahead - channel.received):
             return _lost(server, gone)
-    error = _lacks(server, ahead)
-    if isinstance(error, SourceUnavailable) and len(done) == len(found):
-        error.awaits = frozenset(channel.source_uuid for channel in found)
-    return error
+    if len(done) < len(found):
+        return _lacks(server, ahead)
+    return _lacks(server, ahead, frozenset(channel.source_uuid for channel in found))
 
 
 def _lacks(
-    server: MysqlServer, ahead: GtidSet | MariadbGtidSet
+    server: MysqlServer,
+    ahead: GtidSet | MariadbGtidSet,
+    awaits: frozenset[str] = frozenset(),
 ) -> SourceRefused | SourceUnavailable:
-    said = (
-        f"{server.place}: the server does not have transactions that were already read: "
-        f"{shown(ahead)}"
-    )
+    place, gtids = server.place, shown(ahead)
     if replicates(server):
-        error = SourceUnavailable(
-            f"{said}. It is a replica that lags, and is waited for: look at SHOW REPLICA STATUS, "
-            "or name a server that has them in source.failover_hosts",
+        return SourceUnavailable(
+            source_failover.LAGS,
+            awaits=awaits,
+            otherwise=SourceRefused(source_failover.SOURCES_RESET, place=place, gtids=gtids),
             answered=True,
+            place=place,
+            gtids=gtids,
         )
-        error.otherwise = (
-            f"{said}. It is a replica of servers whose logs were reset, so it will not receive "
-            f"them: point the pipeline at a server that has them, or {_START_OVER}"
-        )
-        return error
-    return SourceRefused(
-        f"{said}. It is no replica, so it will not receive them: it belongs to another topology, "
-        "its logs were reset, or they were lost when it took over: point the pipeline at a server "
-        f"that has them, or {_START_OVER}"
-    )
+    return SourceRefused(source_failover.LACKS, place=place, gtids=gtids)
 
 
 def _diverged(server: MysqlServer, gtid: MariadbGtid, last: MariadbGtid) -> SourceRefused:
     return SourceRefused(
-        f"{server.place}: the server has another transaction in the place of {gtid}, which was "
-        f"already read; domain {gtid.domain_id} goes up to {last} there. It has diverged from the "
-        f"server that was read: point the pipeline at a server that has it, or {_START_OVER}"
+        source_failover.DIVERGED,
+        place=server.place,
+        gtid=gtid,
+        domain=gtid.domain_id,
+        last=last,
     )
 
 

@@ -13,7 +13,7 @@ import socket
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, source_start, source_stream
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.stream.replication_stream import (
@@ -95,13 +95,7 @@ def _introduce(server: MysqlServer, server_id: int, replica_name: str) -> None:
 
 def _ask_for_semi_sync(server: MysqlServer) -> None:
     if "ON" not in {server.variable(name) for name in _SEMI_SYNC_SWITCHES}:
-        reason = (
-            f"{server.place}: semi-synchronous replication is off: SET GLOBAL "
-            "rpl_semi_sync_master_enabled = ON on MariaDB; on MySQL INSTALL PLUGIN "
-            "rpl_semi_sync_source SONAME 'semisync_source.so' and SET GLOBAL "
-            "rpl_semi_sync_source_enabled = ON"
-        )
-        raise SourceRefused(reason)
+        raise SourceRefused(source_stream.NO_SEMI_SYNC, place=server.place)
     server.query("SET @rpl_semi_sync_slave = 1, @rpl_semi_sync_replica = 1")
 
 
@@ -142,9 +136,10 @@ def _dump_command(
     if isinstance(point.gtid_set, MariadbGtidSet):
         return ComBinlogDump(server_id, "", flags=flags)
     if point.position > ComBinlogDump.POSITION_MAX:
-        reason = (
-            f"{server.place}: {point.file}:{point.position} lies behind 4 GiB, where a dump cannot "
-            "start without GTIDs: start at position 4 of the next file"
+        raise SourceRefused(
+            source_start.ABOVE_4_GIB,
+            place=server.place,
+            file=point.file,
+            position=point.position,
         )
-        raise SourceRefused(reason)
     return ComBinlogDump(server_id, point.file, point.position, flags)

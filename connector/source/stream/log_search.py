@@ -24,7 +24,7 @@ from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, PreviousGtidsEvent
 from connector.binlog.framing.event_types import EventType
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import SourceRefused, SourceUnavailable, source_start, source_stream
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.progress.start_point import StartPoint
 from connector.source.server.binary_logs import binary_logs
@@ -87,22 +87,19 @@ def find_time(server: MysqlServer, text: str) -> StartPoint:
     (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
     now = int(str(row["now"]))
     if time_us >= (now + 1) * _US:
-        reason = (
-            f"{server.place}: source.start timestamp:{text} is in the future: it is {_iso(now)} "
-            "there: choose a time that has come, or set source.start to latest"
-        )
-        raise SourceRefused(reason)
+        raise SourceRefused(source_start.FUTURE, place=server.place, time=text, now=_iso(now))
     files = list(binary_logs(server))
     first = _last_begun_before(server, files, time_us)
     if first is None:
         created = log_head(server, files[0]).created
         if time_us < created * _US:
-            reason = (
-                f"{server.place}: source.start timestamp:{text} lies before the oldest log, "
-                f"{files[0]}, which begins at {_iso(created)}: choose a time from then on, or set "
-                "source.start to earliest"
+            raise SourceRefused(
+                source_start.BEFORE_LOGS,
+                place=server.place,
+                time=text,
+                file=files[0],
+                begins=_iso(created),
             )
-            raise SourceRefused(reason)
         first = files[0]
     return _first_transaction(server, first, time_us)
 
@@ -190,11 +187,12 @@ def _dump(server: MysqlServer, file: str) -> Iterator[Iterator[Event]]:
                 elif stream.ended:
                     return
                 else:
-                    reason = (
-                        f"{server.place}: a dump of {file} was not answered within "
-                        f"{settings.read_timeout_seconds:g} seconds: look whether the server hangs"
+                    raise SourceUnavailable(
+                        source_stream.DUMP_HANGS,
+                        place=server.place,
+                        file=file,
+                        seconds=settings.read_timeout_seconds,
                     )
-                    raise SourceUnavailable(reason)
 
         yield events()
 
@@ -205,11 +203,7 @@ def _microseconds(text: str) -> int:
     except ValueError:
         time = None
     if time is None or time.tzinfo is None:
-        reason = (
-            f"source.start timestamp:{text} is not a time with its zone: write it like "
-            "timestamp:2026-11-21T10:00:00Z"
-        )
-        raise SourceRefused(reason)
+        raise SourceRefused(source_start.NO_TIME_ZONE, time=text)
     since = time - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * _US + since.microseconds
 

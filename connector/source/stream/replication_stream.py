@@ -17,7 +17,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING, Self
 
-from connector.errors import ProtocolError, SourceUnavailable
+from connector.errors import ProtocolError, SourceUnavailable, source_stream
 from connector.source.server.server_errors import server_error
 from connector.source.server.shared_socket import SharedSocket
 from connector.system.clock import CLOCK, Clock
@@ -126,8 +126,7 @@ class ReplicationStream:
         try:
             event, self.ack_wanted = split_header(data)
         except ProtocolError as error:
-            reason = f"{self._place}: {error}"
-            raise ProtocolError(reason) from error
+            raise ProtocolError(source_stream.BROKEN_RULES, place=self._place, why=error) from error
         if self.ack_wanted:
             self.events.restart_numbers()
         return event
@@ -162,8 +161,9 @@ class ReplicationStream:
         except OSError as error:
             raise self._broken(error) from error
         if not data:
-            reason = f"{self._place}: the server closed the connection"
-            raise SourceUnavailable(self._closed_reason() or reason)
+            if self._socket.closed:
+                raise self._closed_here()
+            raise SourceUnavailable(source_stream.SERVER_CLOSED, place=self._place)
         self.events.feed(data)
         now = self._monotonic()
         self._has_idled = self._has_idled or now - self._last_heard >= _IDLE_SECONDS
@@ -173,21 +173,24 @@ class ReplicationStream:
     def _check_silence(self) -> None:
         silence_seconds = self._monotonic() - self._last_heard
         if silence_seconds > self._read_timeout_seconds:
-            reason = (
-                f"{self._place}: silent for {silence_seconds:.1f} seconds, although heartbeats "
-                f"were to come {HEARTBEATS_PER_READ_TIMEOUT} times in source.read_timeout_seconds "
-                f"({self._read_timeout_seconds:g}): the server or the network is gone"
+            raise SourceUnavailable(
+                source_stream.SILENT,
+                place=self._place,
+                seconds=silence_seconds,
+                times=HEARTBEATS_PER_READ_TIMEOUT,
+                limit=self._read_timeout_seconds,
             )
-            raise SourceUnavailable(reason)
 
     def _broken(self, error: OSError) -> SourceUnavailable:
-        reason = f"{self._place}: the connection broke: {error.strerror or error}"
-        return SourceUnavailable(self._closed_reason() or reason)
+        if self._socket.closed:
+            return self._closed_here()
+        why = error.strerror or str(error)
+        return SourceUnavailable(source_stream.BROKE, place=self._place, why=why)
 
-    def _closed_reason(self) -> str | None:
-        return f"{self._place}: the stream was closed here" if self._socket.closed else None
+    def _closed_here(self) -> SourceUnavailable:
+        return SourceUnavailable(source_stream.STREAM_CLOSED_HERE, place=self._place)
 
     def _end(self, said: ErrPacket | EofPacket) -> Exception:
         if isinstance(said, EofPacket):
-            return SourceUnavailable(f"{self._place}: the server ended the dump")
+            return SourceUnavailable(source_stream.DUMP_ENDED, place=self._place)
         return server_error(self._place, said.code, said.message)

@@ -18,10 +18,11 @@ from connector.changes.statement import classify
 from connector.codec.sql_text import quoted_name
 from connector.envelope.copied.cell_choice import has_uncertain_labels
 from connector.envelope.schemas.anchored_tables import Definition, DefinitionSource
-from connector.errors import SourceRefused, UnsupportedChange
+from connector.errors import SourceRefused, UnsupportedChange, table_definitions
 from connector.progress.order import file_number
 from connector.progress.start_point import StartPoint
 from connector.source.server.identity import another_answered
+from connector.source.server.mysql_server import place_of
 from connector.source.server.select_session import SelectSession
 from connector.source.stream.dump_request import open_stream
 from connector.source.tables.table_definition import read_definition
@@ -77,12 +78,15 @@ class TableDefinitions(DefinitionSource):
         )
         changed = last > here
         if columns is None and not changed:
-            reason = (
-                f"source {self._settings.host}:{self._settings.port}: table {database}.{table} has "
-                f"rows at {event.file}:{event.position}, but does not exist, and the log up to "
-                f"{file}:{position} has no statement that drops it: exclude the table"
+            raise UnsupportedChange(
+                table_definitions.ROWS_WITHOUT_TABLE,
+                place=place_of(self._settings),
+                name=f"{database}.{table}",
+                file=event.file,
+                position=event.position,
+                end_file=file,
+                end_position=position,
             )
-            raise UnsupportedChange(reason)
         return Definition(columns, file, position, changed=changed)
 
     def _columns(self, database: str, table: str) -> list[SchemaColumn] | None:
@@ -95,12 +99,12 @@ class TableDefinitions(DefinitionSource):
             columns = list(read_definition(session, database, table).schema_columns())
         for column in columns:
             if has_uncertain_labels(column):
-                reason = (
-                    f"{session.place}: table {database}.{table}: the log does not name the labels "
-                    f"of column {column['name']}, and the server shows some characters of them as "
-                    "`?`: SET GLOBAL binlog_row_metadata=FULL, or exclude the table"
+                raise UnsupportedChange(
+                    table_definitions.LABELS_UNCERTAIN,
+                    place=session.place,
+                    name=f"{database}.{table}",
+                    column=column["name"],
                 )
-                raise UnsupportedChange(reason)
         return columns
 
     def _read_log(self, file: str, position: int) -> None:

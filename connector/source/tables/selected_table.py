@@ -9,7 +9,7 @@ from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.envelope.copied.cell_choice import has_uncertain_labels
 from connector.envelope.copied.selected_rows import SelectedRowWriter
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_definitions
 from connector.source.tables.table_definition import (
     PACKED_TYPES,
     TableDefinition,
@@ -83,8 +83,9 @@ class SelectedTable:
             definition = read_definition(session, database, table)
             columns = definition.schema_columns()
         except UnsupportedChange as error:
-            reason = f"copy of table {database}.{table}: {error}"
-            raise UnsupportedChange(reason) from error
+            raise UnsupportedChange(
+                table_definitions.COPY, name=f"{database}.{table}", why=error
+            ) from error
         schema = TableSchema.of_columns(database, table, columns)
         return cls(
             schema,

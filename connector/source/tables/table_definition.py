@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.charsets.collations import charset_of
 from connector.codec.sql_text import quoted_name, sql_text
-from connector.errors import SourceRefused, UnsupportedChange, table_rows
+from connector.errors import (
+    SourceRefused,
+    UnsupportedChange,
+    source_tables,
+    table_definitions,
+    table_rows,
+)
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
@@ -97,28 +103,18 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
     kinds = session.query(_TABLE.format(where=where))
     columns = session.query(_COLUMNS.format(where=where))
     if not kinds or not columns:
-        reason = (
-            f"{session.place}: table {name} does not exist, or the account may not read it: "
-            f"GRANT SELECT ON {database}.* TO the account of source.user"
+        raise TableMissing(
+            source_tables.TABLE_MISSING, place=session.place, table=name, database=database
         )
-        raise TableMissing(reason)
     if "VIEW" in (kinds[0]["type"] or ""):
-        reason = (
-            f"{session.place}: {name} is a view, whose rows are not in the log: name the tables "
-            "that it is made of"
-        )
-        raise SourceRefused(reason)
+        raise SourceRefused(source_tables.VIEW, place=session.place, table=name)
     indexes = [
         row
         for row in session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")
         if row["Non_unique"] == "0"
     ]
     if kinds[0]["engine"] != "MEMORY" and any(row["Index_type"] == "HASH" for row in indexes):
-        reason = (
-            "the log has a hidden column for a UNIQUE key of a BLOB or TEXT, which cannot "
-            "be selected: give the key a length, or exclude the table"
-        )
-        raise UnsupportedChange(reason)
+        raise UnsupportedChange(table_definitions.HIDDEN_COLUMN)
     key = _key(columns, indexes)
     if kinds[0]["type"] == "SYSTEM VERSIONED" and not any(
         row["computed_as"] == "ROW START" for row in columns

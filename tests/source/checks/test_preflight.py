@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, source_setup
+from connector.errors.message import Message
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.preflight import check_source, require
 from connector.source.server.mysql_server import MysqlServer
@@ -98,34 +99,42 @@ def test_each_wrong_setting_is_found_and_its_fix_fixes_it(
     }
     with pytest.raises(SourceRefused) as caught:
         require(list(findings.values()), source.place)
-    named = [line.split()[0] for line in caught.value.text.splitlines()[1:]]
+    # A code in brackets, the name, and the rest.
+    named = [line.split()[1] for line in caught.value.text.splitlines()[1:]]
     assert named == [name for name in findings if name in settings and name not in WARNINGS]
     for finding in findings.values():
         if not finding.ok:
             # The statements of a fix end where its explanation begins.
-            statements = finding.fix.split(", and ")[0].split("; ")
+            statements = finding.problem.fix.split(", and ")[0].split("; ")
             source.execute(*(s for s in statements if s.startswith("SET ")))
     assert bad(check(source)) == {}
 
 
 def test_errors_are_listed_with_what_is_what_is_wanted_and_what_fixes_it() -> None:
     findings = [
-        Finding("log_bin", "ON", "ON", True, "start it", Severity.ERROR),
-        Finding("binlog_row_image", "MINIMAL", "FULL", False,
-                "SET PERSIST binlog_row_image = 'FULL'", Severity.ERROR),
-        Finding("gtid_mode", "OFF", "ON", False, "SET it", Severity.WARNING),
-    ]  # fmt: skip
+        found("log_bin", "ON", "ON", Severity.ERROR),
+        found("binlog_row_image", "MINIMAL", "FULL", Severity.ERROR),
+        found("gtid_mode", "OFF", "ON", Severity.WARNING),
+    ]
     with pytest.raises(SourceRefused) as caught:
         require(findings, "source db:3306")
     assert caught.value.text == (
         "source db:3306: the server cannot be followed as it is set up:\n"
-        "  binlog_row_image is MINIMAL, wanted FULL: SET PERSIST binlog_row_image = 'FULL'"
+        "  [S611] binlog_row_image is MINIMAL, wanted FULL; SET PERSIST binlog_row_image = 'FULL'"
     )
+    assert caught.value.code is source_setup.NOT_SET_UP
+
+
+def found(name: str, value: str, wanted: str, severity: Severity) -> Finding:
+    how = f"SET PERSIST {name} = '{wanted}'"
+    facts = {"name": name, "value": value, "wanted": wanted, "how": how}
+    problem = Message(source_setup.SETTING, facts)
+    return Finding(name, value, wanted, value == wanted, problem, severity)
 
 
 def test_a_mariadb_setting_has_to_be_in_its_option_file_as_well(mariadb: Source) -> None:
-    assert str(check(mariadb)["binlog_format"]) == (
-        "binlog_format is ROW, wanted ROW: SET GLOBAL binlog_format = 'ROW', and binlog_format = "
+    assert check(mariadb)["binlog_format"].problem.text == (
+        "binlog_format is ROW, wanted ROW; SET GLOBAL binlog_format = 'ROW', and binlog_format = "
         "ROW in the server's option file; sessions that are open keep the old format until they "
         "reconnect"
     )
@@ -135,8 +144,8 @@ def test_the_servers_own_id_is_not_ours_to_take(source: Source) -> None:
     finding = check(source, server_id=1)["source.server_id"]
     assert not finding.ok
     assert finding.severity is Severity.ERROR
-    assert str(finding) == (
-        "source.server_id is 1, wanted not the server's own, 1: give source.server_id another "
+    assert finding.problem.text == (
+        "source.server_id is 1, wanted not the server's own, 1; give source.server_id another "
         "number, unique among all replicas of this server"
     )
 
@@ -161,9 +170,9 @@ def test_a_missing_grant_is_a_finding_and_its_fix_fixes_it(
     assert refused == missing
     for name in missing:
         finding = findings[name]
-        assert str(finding) == f"{name} is missing, wanted granted: {finding.fix}"
-        assert finding.fix == f"GRANT {name.removeprefix('grant ')} ON *.* TO '{user}'@'%'"
-        source.execute(finding.fix)
+        statement = f"GRANT {name.removeprefix('grant ')} ON *.* TO '{user}'@'%'"
+        assert finding.problem.text == f"{name} is missing, wanted granted; {statement}"
+        source.execute(statement)
     assert all(f.ok for f in check(source, user=user).values() if f.severity is Severity.ERROR)
 
 
@@ -173,8 +182,8 @@ def test_copies_at_the_start_need_a_grant_that_check_asks_for(source: Source) ->
     assert "grant SELECT" not in check(source, **wanted)
     finding = check(source, start="snapshot", **wanted)["grant SELECT"]
     assert finding.severity is Severity.ERROR
-    assert str(finding) == (
-        "grant SELECT is missing, wanted granted: "
+    assert finding.problem.text == (
+        "grant SELECT is missing, wanted granted; "
         f"GRANT SELECT ON shop.* TO '{user}'@'%'; GRANT SELECT ON crm.orders TO '{user}'@'%'; "
         "or set source.start to where the stream begins without copies of the tables"
     )
@@ -223,8 +232,8 @@ def test_a_server_without_a_binary_log_is_told_to_have_one(
     settings = {"log_bin": None, "skip_log_bin": "", "gtid_mode": None}
     with local_stack.MysqlServer(tmp_path_factory.mktemp("no-log"), settings=settings) as server:
         findings = check(source_of(server))
-    assert str(findings["log_bin"]) == (
-        "log_bin is OFF, wanted ON: start the server with log_bin = binlog in its option file"
+    assert findings["log_bin"].problem.text == (
+        "log_bin is OFF, wanted ON; start the server with log_bin = binlog in its option file"
     )
     assert findings["log_bin"].severity is Severity.ERROR
     assert not findings["log_bin"].ok
@@ -235,9 +244,9 @@ def test_a_replica_that_does_not_log_what_it_receives_is_refused(tmp_path: Path)
     with local_stack.MysqlServer(tmp_path / "replica", settings=off) as server:
         source = source_of(server)
         finding = check(source)["log_replica_updates"]
-        assert str(finding) == (
-            "log_replica_updates is OFF, wanted ON: start the server with log_replica_updates = ON "
-            "in its option file: what it receives from its source is else not in its log"
+        assert finding.problem.text == (
+            "log_replica_updates is OFF, wanted ON; start the server with log_replica_updates = ON "
+            "in its option file: otherwise its log does not have what it receives from its source"
         )
         assert not finding.ok
         assert finding.severity is Severity.ERROR

@@ -74,7 +74,7 @@ def test_a_query_without_its_grant_names_the_grant(source: Source) -> None:
     privilege = "BINLOG MONITOR" if source.is_mariadb else "SUPER, REPLICATION CLIENT"
     assert caught.value.text == (
         f"{source.place}: error 1227: Access denied; you need (at least one of) the {privilege} "
-        "privilege(s) for this operation: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "
+        "privilege(s) for this operation; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "
         "the account of source.user; see `binlog-connector config grants.sql`"
     )
 
@@ -84,7 +84,7 @@ def test_a_wrong_password_is_refused_without_showing_it(source: Source) -> None:
         MysqlServer.connect(source.settings(password="secret of someone"))
     assert caught.value.text == (
         f"{source.place}: error 1045: Access denied for user '{source.user}'@'127.0.0.1' (using "
-        "password: YES): check source.user and source.password, and that the account may log in "
+        "password: YES); check source.user and source.password, and that the account may log in "
         "from this host"
     )
 
@@ -97,7 +97,7 @@ def test_a_password_outside_ascii_works_as_mysql_clients_send_it(source: Source)
 
 def test_a_locked_account_is_refused(source: Source) -> None:
     user = source.create_account(requirement="ACCOUNT LOCK")
-    with pytest.raises(SourceRefused, match=r"error (3118|4151): .*: ALTER USER ... ACCOUNT UNLOC"):
+    with pytest.raises(SourceRefused, match=r"error (3118|4151): .*; ALTER USER ... ACCOUNT UNLOC"):
         MysqlServer.connect(source.settings(user=user))
 
 
@@ -107,7 +107,7 @@ def test_a_port_where_nobody_listens_is_unavailable(source: Source) -> None:
     with pytest.raises(SourceUnavailable) as caught:
         MysqlServer.connect(source.settings(port=port))
     assert caught.value.text == (
-        f"source 127.0.0.1:{port}: cannot connect: Connection refused: check that the server "
+        f"source 127.0.0.1:{port}: cannot connect: Connection refused; check that the server "
         "runs, source.host, source.port and firewalls"
     )
 
@@ -119,7 +119,7 @@ def test_a_peer_that_accepts_and_stays_silent_is_unavailable(mysql: Source) -> N
             MysqlServer.connect(mysql.settings(port=port, read_timeout_seconds=1))
     assert caught.value.text == (
         f"source 127.0.0.1:{port}: error 2013: Lost connection to MySQL server during query "
-        "(timed out): check that the server runs"
+        "(timed out); check that the server runs"
     )
 
 
@@ -129,9 +129,9 @@ def test_a_name_that_does_not_exist_is_refused(mysql: Source) -> None:
         MysqlServer.connect(mysql.settings(host="no-such-host.invalid"))
     # A machine without any name server cannot tell that the name does not exist.
     assert caught.value.text in {
-        f"source no-such-host.invalid:{port}: the name cannot be resolved: check source.host",
+        f"source no-such-host.invalid:{port}: the name cannot be resolved; check source.host",
         (
-            f"source no-such-host.invalid:{port}: the name cannot be resolved for now: check "
+            f"source no-such-host.invalid:{port}: the name cannot be resolved for now; check "
             "source.host, and the name servers of this machine"
         ),
     }
@@ -141,7 +141,7 @@ def test_too_many_connections_of_an_account_are_transient(source: Source) -> Non
     user = source.create_account(requirement="WITH MAX_USER_CONNECTIONS 1")
     with (
         MysqlServer.connect(source.settings(user=user)),
-        pytest.raises(SourceUnavailable, match=r"error (1203|1226): .*: raise "),
+        pytest.raises(SourceUnavailable, match=r"error (1203|1226): .*; raise "),
     ):
         MysqlServer.connect(source.settings(user=user))
 
@@ -175,7 +175,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused(mysql: Source) -> None
         MysqlServer.connect(mysql.settings(tls={"mode": "verify_ca"}))
     assert caught.value.text == (
         f"{mysql.place}: the server's certificate is refused: self-signed certificate in "
-        "certificate chain: check source.tls.ca and source.host, or lower source.tls.mode"
+        "certificate chain; check source.tls.ca and source.host, or lower source.tls.mode"
     )
 
 
@@ -185,7 +185,7 @@ def test_a_certificate_for_another_name_is_refused(mysql: Source) -> None:
         MysqlServer.connect(mysql.settings(tls={"mode": "verify_identity", "ca": ca}))
     assert caught.value.text == (
         f"{mysql.place}: the server's certificate is refused: IP address mismatch, certificate is "
-        "not valid for '127.0.0.1': check source.tls.ca and source.host, or lower source.tls.mode"
+        "not valid for '127.0.0.1'; check source.tls.ca and source.host, or lower source.tls.mode"
     )
 
 

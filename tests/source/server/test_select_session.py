@@ -125,7 +125,7 @@ def test_a_server_that_is_silent_for_too_long_is_given_up(source: Source) -> Non
         session.query("SELECT SLEEP(60)")
     assert caught.value.text == (
         f"{source.place}: no answer to a query in 1.5 seconds: the server or the network is gone, "
-        "or the query is slow: look at SHOW PROCESSLIST, and at source.read_timeout_seconds"
+        "or the query is slow; look at SHOW PROCESSLIST, and at source.read_timeout_seconds"
     )
 
 

@@ -6,13 +6,14 @@ import pytest
 
 import connector.source.server.binary_logs
 import local_stack
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, source_failover
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.start_point import StartPoint
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
+from tests.errors.texts import text_of
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def test_gtids_are_taken_as_what_was_read(source: Source) -> None:
 
 def test_gtids_on_a_server_without_them_are_refused(without_gtids: Source) -> None:
     assert refusal(without_gtids, "gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1") == (
-        f"{without_gtids.place}: source.start names GTIDs, but the server has gtid_mode OFF: set "
+        f"{without_gtids.place}: source.start names GTIDs, but the server has gtid_mode OFF; set "
         "gtid_mode = ON, or start by position"
     )
 
@@ -144,10 +145,10 @@ def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
     said = refusal(source, f"position:{file}:5")
     if source.is_mariadb:
         assert said.startswith(f"{source.place}: error 1220: Error when executing command SHOW ")
-        assert said.endswith(": choose a position that SHOW BINLOG EVENTS prints")
+        assert said.endswith("; choose a position that SHOW BINLOG EVENTS prints")
     else:
         assert said == (
-            f"{source.place}: {file}:5 is not the start of an event: choose a position that SHOW "
+            f"{source.place}: {file}:5 is not the start of an event; choose a position that SHOW "
             f"BINLOG EVENTS IN '{file}' prints"
         )
 
@@ -155,7 +156,7 @@ def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
 def test_words_that_the_configuration_does_not_know_are_refused(mysql: Source) -> None:
     assert refusal(mysql, "yesterday") == (
         "source.start 'yesterday' is not snapshot, earliest, latest, gtid:SET, position:FILE:POS "
-        "or timestamp:TIME"
+        "or timestamp:TIME; write one of these"
     )
 
 
@@ -175,7 +176,7 @@ def test_a_position_inside_a_transaction_is_refused(source: Source, schema: str)
     file, _ = status(source)
     (inside,) = position_of(source, file, "Table_map")
     assert refusal(source, f"position:{file}:{inside}") == (
-        f"{source.place}: {file}:{inside} is a Table_map event inside a transaction: start where a "
+        f"{source.place}: {file}:{inside} is a Table_map event inside a transaction; start where a "
         "transaction starts, at a Gtid or Anonymous_Gtid event of SHOW BINLOG EVENTS IN "
         f"'{file}'"
     )
@@ -185,7 +186,7 @@ def test_a_file_that_the_server_does_not_have_is_refused(source: Source) -> None
     logs = [row[0] for row in source.execute("SHOW BINARY LOGS")]
     assert refusal(source, "position:binlog.999999:4") == (
         f"{source.place}: the server does not have binlog.999999; its logs go from {logs[0]} to "
-        f"{logs[-1]}. If it was purged, changes are lost: give the pipeline a new name and start "
+        f"{logs[-1]}; if it was purged, changes are lost: give the pipeline a new name and start "
         "over; keep logs longer with binlog_expire_logs_seconds"
     )
 
@@ -206,7 +207,7 @@ def test_transactions_purged_before_they_were_read_are_named(own_mysql: Source) 
     read = GtidSet()
     read.add(first)
     assert refusal_to_resume(own_mysql, StartPoint("mysql", read, "", 4)) == (
-        f"{own_mysql.place}: the server has purged transactions that were not read: {second}. To "
+        f"{own_mysql.place}: the server has purged transactions that were not read: {second}; to "
         "go on without them is to lose changes: give the pipeline a new name and start over, or "
         "point it at a replica that still has them; keep logs longer with "
         "binlog_expire_logs_seconds"
@@ -219,13 +220,15 @@ def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
     own_mariadb.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
     purged = executed(own_mariadb)
     own_mariadb.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
-    for read, shown in ((MariadbGtidSet(), "nothing"), (MariadbGtidSet.parse("0-1-1"), "0-1-1")):
-        assert refusal_to_resume(own_mariadb, StartPoint("mariadb", read, "", 4)) == (
-            f"{own_mariadb.place}: the server's first log starts behind {purged}, but only {shown} "
-            "was read. To go on without the transactions between is to lose changes: give the "
-            "pipeline a new name and start over, or point it at a replica that still has them; "
-            "keep logs longer with expire_logs_days"
-        )
+    facts = {"place": own_mariadb.place, "purged": purged}
+    nothing = StartPoint("mariadb", MariadbGtidSet(), "", 4)
+    assert refusal_to_resume(own_mariadb, nothing) == (
+        text_of(source_failover.PURGED_ALL_MARIADB, **facts)
+    )
+    one = StartPoint("mariadb", MariadbGtidSet.parse("0-1-1"), "", 4)
+    assert refusal_to_resume(own_mariadb, one) == (
+        text_of(source_failover.PURGED_MARIADB, read="0-1-1", **facts)
+    )
 
 
 def test_a_server_that_lacks_what_was_read_and_is_no_replica_is_refused(source: Source) -> None:
@@ -234,7 +237,7 @@ def test_a_server_that_lacks_what_was_read_and_is_no_replica_is_refused(source: 
     assert refusal(source, f"gtid:{gtids},{foreign}") == (
         f"{source.place}: the server does not have transactions that were already read: {foreign}. "
         "It is no replica, so it will not receive them: it belongs to another topology, its logs "
-        "were reset, or they were lost when it took over: point the pipeline at a server that has "
+        "were reset, or they were lost when it took over; point the pipeline at a server that has "
         "them, or give the pipeline a new name and start over"
     )
 
@@ -252,9 +255,9 @@ def test_a_server_without_a_binary_log_is_refused(tmp_path: Path) -> None:
     with local_stack.MysqlServer(tmp_path / "no-log", settings=settings) as server:
         source = source_of(server)
         assert refusal(source, "latest") == (
-            f"{source.place}: the binary log is off: start the server with log_bin"
+            f"{source.place}: the binary log is off; start the server with log_bin"
         )
         assert refusal(source, "earliest") == (
-            f"{source.place}: error 1381: You are not using binary logging: start the server with "
+            f"{source.place}: error 1381: You are not using binary logging; start the server with "
             "log_bin"
         )

@@ -13,7 +13,7 @@ import pytest
 import local_stack
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.mariadb import MariadbGtidEvent
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import SourceRefused, SourceUnavailable, source_failover
 from connector.gtid import Gtid, GtidSet, MariadbGtidSet
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.topology import channels
@@ -21,7 +21,7 @@ from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
 from connector.source.stream.log_search import log_head
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
 from tests.source.conftest import Source, source_of
@@ -113,7 +113,7 @@ def test_a_replica_that_lags_is_waited_for(replication: ReplicationPair) -> None
     missing = after - before  # type: ignore[operator]  # of one product
     assert hesitation(replica, point) == (
         f"{replica.place}: the server does not have transactions that were already read: {missing}."
-        " It is a replica that lags, and is waited for: look at SHOW REPLICA STATUS, or name a "
+        " It is a replica that lags, and is waited for; look at SHOW REPLICA STATUS, or name a "
         "server that has them in source.failover_hosts"
     )
     replication.start_replication()
@@ -136,7 +136,7 @@ def test_a_server_that_took_over_without_what_was_read_is_refused(
     assert refusal(replica, point) == (
         f"{replica.place}: the server does not have transactions that were already read: {missing}."
         " It is no replica, so it will not receive them: it belongs to another topology, its logs "
-        "were reset, or they were lost when it took over: point the pipeline at a server that has "
+        "were reset, or they were lost when it took over; point the pipeline at a server that has "
         f"them, or {START_OVER}"
     )
     pair.follow()
@@ -174,7 +174,7 @@ def test_a_mariadb_that_has_diverged_is_refused(tmp_path: Path) -> None:
         assert refusal(replica, point) == (
             f"{replica.place}: the server has another transaction in the place of 77-1-2, which "
             "was already read; domain 77 goes up to 77-2-3 there. It has diverged from the server "
-            "that was read: point the pipeline at a server that has it, or "
+            "that was read; point the pipeline at a server that has it, or "
             f"{START_OVER}"
         )
 
@@ -185,7 +185,7 @@ def test_a_server_that_lacks_transactions_of_its_own_was_reset(own_mysql: Source
     own_mysql.execute("RESET MASTER")
     assert refusal(own_mysql, point) == (
         f"{own_mysql.place}: the server's logs were reset, or its data was put back: it lacks "
-        f"transactions of its own that were already read: {point.gtid_set}. What was written since "
+        f"transactions of its own that were already read: {point.gtid_set}; what was written since "
         f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
     )
 
@@ -196,7 +196,7 @@ def test_a_mariadb_that_lacks_transactions_of_its_own_was_reset(own_mariadb: Sou
     own_mariadb.execute("RESET MASTER")
     assert refusal(own_mariadb, point) == (
         f"{own_mariadb.place}: the server's logs were reset, or its data was put back: it lacks "
-        f"transactions of its own that were already read: {point.gtid_set}. What was written since "
+        f"transactions of its own that were already read: {point.gtid_set}; what was written since "
         f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
     )
 
@@ -213,8 +213,8 @@ def test_a_replica_that_lacks_what_it_has_received_was_reset(
         pair.wait_for_replica()
         wait_until(lambda: has_committed(replica), lambda: str(pair.replication_status()))
         replica.execute(pair.reset)
-        assert refusal(replica, point) == text(
-            "failover.lost", place=replica.place, gtids=point.gtid_set
+        assert refusal(replica, point) == text_of(
+            source_failover.LOST, place=replica.place, gtids=point.gtid_set
         )
 
 
@@ -235,7 +235,7 @@ def test_a_reset_shows_though_no_transaction_is_missing(resettable: Source) -> N
     begun = latest(resettable).file_created
     assert refusal(resettable, point) == (
         f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
-        f"the file was begun at {iso(begun)}, not at {iso(point.file_created)}. What was written "
+        f"the file was begun at {iso(begun)}, not at {iso(point.file_created)}; what was written "
         f"since cannot be told from what was read: {START_OVER}"
     )
 
@@ -246,7 +246,7 @@ def test_a_reset_shows_in_files_that_were_not_begun_again(resettable: Source) ->
     reset(resettable)
     assert refusal(resettable, point) == (
         f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
-        f"its newest file is binlog.000001. What was written since cannot be told from what was "
+        f"its newest file is binlog.000001; what was written since cannot be told from what was "
         f"read: {START_OVER}"
     )
 
@@ -258,7 +258,7 @@ def test_a_reset_shows_in_a_file_that_ends_before_the_place(resettable: Source) 
     _, end = resettable.execute("SHOW MASTER STATUS")[0][:2]
     assert refusal(resettable, point) == (
         f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
-        f"the file ends at {end}. What was written since cannot be told from what was read: "
+        f"the file ends at {end}; what was written since cannot be told from what was read: "
         f"{START_OVER}"
     )
 
@@ -301,7 +301,7 @@ def wait_for_an_unfinished_commit(own_mysql: Source) -> None:
         point = replace(before, gtid_set=gtids, position=position)
         assert hesitation(own_mysql, point) == (
             f"{own_mysql.place}: the server is still committing transactions that it has sent: "
-            f"{sent}. They are waited for: if that lasts, look for sessions that wait for the "
+            f"{sent}. They are waited for; if that lasts, look for sessions that wait for the "
             "acknowledgement of a semi-synchronous replica"
         )
     finally:
@@ -332,7 +332,7 @@ def test_a_domain_that_was_deleted_is_left_out_where_its_end_was_read(
     ) == (
         f"{own_mariadb.place}: the server does not have transactions that were already read: 7-9-1."
         " It is no replica, so it will not receive them: it belongs to another topology, its logs "
-        "were reset, or they were lost when it took over: point the pipeline at a server that has "
+        "were reset, or they were lost when it took over; point the pipeline at a server that has "
         f"them, or {START_OVER}"
     )
 

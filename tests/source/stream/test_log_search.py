@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, source_start
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
 from connector.source.stream.log_search import log_head
-from tests.errors.texts import says
+from tests.errors.patterns import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,19 +114,19 @@ def test_a_time_before_the_oldest_log_is_refused(own_mysql: Source) -> None:
         begins = datetime.fromtimestamp(log_head(server, "binlog.000002").created, UTC)
     assert refusal(own_mysql, iso(moment)) == (
         f"{own_mysql.place}: source.start timestamp:{iso(moment)} lies before the oldest log, "
-        f"binlog.000002, which begins at {begins:%Y-%m-%dT%H:%M:%SZ}: choose a time from then on, "
+        f"binlog.000002, which begins at {begins:%Y-%m-%dT%H:%M:%SZ}; choose a time from then on, "
         "or set source.start to earliest"
     )
 
 
 def test_a_time_in_the_future_is_refused(mysql: Source) -> None:
     said = refusal(mysql, "2999-01-01T00:00:00Z")
-    assert says(said, "start.future", place=mysql.place, time="2999-01-01T00:00:00Z")
+    assert fits(said, source_start.FUTURE, place=mysql.place, time="2999-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize("text", ["2026-11-21T10:00:00", "2026-11-21", "2026-13-01T00:00:00Z"])
 def test_a_time_without_its_zone_is_refused(mysql: Source, text: str) -> None:
     assert refusal(mysql, text) == (
-        f"source.start timestamp:{text} is not a time with its zone: write it like "
+        f"source.start timestamp:{text} is not a time with its zone; write it like "
         "timestamp:2026-11-21T10:00:00Z"
     )

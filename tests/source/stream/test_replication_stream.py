@@ -13,7 +13,13 @@ from zlib import crc32
 
 import pytest
 
-from connector.errors import ProtocolError, SourceRefused, SourceUnavailable, conversations
+from connector.errors import (
+    ProtocolError,
+    SourceRefused,
+    SourceUnavailable,
+    conversations,
+    source_stream,
+)
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
@@ -21,7 +27,8 @@ from connector.source.server.mysql_server import MysqlServer
 from connector.source.start.configured_start import resolve_start
 from connector.source.stream.dump_request import open_stream
 from connector.source.stream.replication_stream import ReplicationStream
-from tests.errors.texts import says, text_of
+from tests.errors.patterns import fits
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -310,7 +317,7 @@ def test_a_server_that_hangs_is_noticed_by_its_silence(without_gtids: Source) ->
                 read_until(stream, NEVER)
         finally:
             os.kill(without_gtids.server.pid, signal.SIGCONT)
-    assert says(caught.value.text, "stream.silent", place=without_gtids.place, timeout=1)
+    assert fits(caught.value.text, source_stream.SILENT, place=without_gtids.place, limit=1)
 
 
 @pytest.mark.parametrize("grants", ["", "REPLICATION CLIENT"])
@@ -319,7 +326,7 @@ def test_an_account_without_the_grant_is_told_which(source: Source, grants: str)
     with pytest.raises(SourceRefused) as caught:
         open_stream(source.settings(user=user), point_of(source, "latest"), replica_name=NAME)
     assert caught.value.text == (
-        f"{source.place}: error 1045: Access denied for user '{user}'@'%' (using password: YES): "
+        f"{source.place}: error 1045: Access denied for user '{user}'@'%' (using password: YES); "
         "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account of source.user; see "
         "`binlog-connector config grants.sql`"
     )
@@ -335,7 +342,7 @@ def test_of_two_replicas_with_one_server_id_the_older_is_told(source: Source) ->
     number = 4052 if source.is_mariadb else 1236
     assert caught.value.text.startswith(f"{source.place}: error {number}: A slave with the same ")
     assert caught.value.text.endswith(
-        ": give each replica and each pipeline a source.server_id of its own"
+        "; give each replica and each pipeline a source.server_id of its own"
     )
 
 
@@ -356,7 +363,7 @@ def test_a_dump_of_purged_transactions_is_refused(own_mysql: Source) -> None:
     said = refusal(own_mysql, StartPoint("mysql", None, "binlog.000001", 4))
     assert said == (
         f"{own_mysql.place}: error 1236: Could not find first log file name in binary log index "
-        "file: what was not read is gone from this server: give the pipeline a new name and start "
+        "file; what was not read is gone from this server: give the pipeline a new name and start "
         "over, or point it at a replica that still has the log"
     )
 
@@ -425,11 +432,11 @@ def test_a_connection_cut_inside_an_event_is_unavailable(
     assert caught.value.text == "source db:3306: the server closed the connection"
 
 
-def test_a_position_behind_4_gib_cannot_be_asked_for_without_gtids(without_gtids: Source) -> None:
+def test_a_position_above_4_gib_cannot_be_asked_for_without_gtids(without_gtids: Source) -> None:
     point = StartPoint("mysql", None, "binlog.000001", 2**32)
     with pytest.raises(SourceRefused) as caught:
         open_stream(without_gtids.settings(), point, replica_name=NAME)
     assert caught.value.text == (
-        f"{without_gtids.place}: binlog.000001:4294967296 lies behind 4 GiB, where a dump cannot "
-        "start without GTIDs: start at position 4 of the next file"
+        f"{without_gtids.place}: binlog.000001:4294967296 lies above 4 GiB, where a dump cannot "
+        "start without GTIDs; start at position 4 of the next file"
     )

@@ -1,0 +1,176 @@
+"""S600: what a server and its account must have: settings and grants."""
+
+from __future__ import annotations
+
+from connector.errors.code import ErrorCode
+
+_WHAT = "{name} is {value}, wanted {wanted}"
+_ROWS = "The pipeline needs every change as rows, with all columns, in the log."
+
+
+def _setting(code: str, name: str, value: str, wanted: str, fix: str, cause: str) -> ErrorCode:
+    """Return the code of a setting; `{how}` in `fix` is the statement that changes it."""
+    example = {"name": name, "value": value, "wanted": wanted}
+    if "{how}" in fix:
+        example["how"] = f"SET PERSIST {name} = '{wanted}'"
+    return ErrorCode(code, _WHAT, fix, cause=cause, example=example)
+
+
+NOT_SET_UP = ErrorCode(
+    "S601",
+    "{place}: the server cannot be followed as it is set up:{problems:lines}",
+    cause=(
+        "Settings or grants that the pipeline cannot do without are missing. Each has its own line "
+        "with its own advice; `binlog-connector check` shows those that are good, too."
+    ),
+    example={
+        "place": "source db1:3306",
+        "problems": (
+            "binlog_format is STATEMENT, wanted ROW; SET PERSIST binlog_format = 'ROW'",
+            "gtid_mode is OFF, wanted ON; SET PERSIST gtid_mode = 'ON'",
+        ),
+    },
+)
+STATEMENT_AND_FILE = ErrorCode(
+    "S602",
+    "{statement}, and {name} = {value} in the server's option file",
+    cause="Only MySQL 8.0 and later keep by SET PERSIST what a statement sets.",
+    example={"statement": "SET GLOBAL log_bin = 'ON'", "name": "log_bin", "value": "ON"},
+)
+SETTING = _setting(
+    "S611",
+    "binlog_row_image",
+    "MINIMAL",
+    "FULL",
+    "{how}",
+    f"{_ROWS} A few other settings make damage visible, or let the stream go on elsewhere.",
+)
+OWN_SERVER_ID = ErrorCode(
+    "S612",
+    "{source.server_id} is {value}, wanted not the server's own, {own}",
+    "give {source.server_id} another number, unique among all replicas of this server",
+    cause="A server sends its log to nobody who has its own server_id.",
+    example={"value": 1, "own": 1},
+)
+LOG_BIN = _setting(
+    "S613",
+    "log_bin",
+    "OFF",
+    "ON",
+    "start the server with log_bin = binlog in its option file",
+    "The server writes no binary log, so nothing can be followed.",
+)
+BINLOG_FORMAT = _setting(
+    "S614",
+    "binlog_format",
+    "STATEMENT",
+    "ROW",
+    "{how}; sessions that are open keep the old format until they reconnect",
+    _ROWS,
+)
+ROW_METADATA = _setting(
+    "S615",
+    "binlog_row_metadata",
+    "MINIMAL",
+    "FULL",
+    "{how}; until then the columns are read from information_schema, which takes GRANT SELECT on "
+    "the tables, and a table that is changed while the pipeline stands still is copied anew",
+    "The log names the columns of a table only if this setting is FULL.",
+)
+NO_ROW_METADATA = ErrorCode(
+    "S616",
+    _WHAT,
+    "upgrade: rows carry column names from MySQL 8.0.1 and MariaDB 10.5 on, and this is {version}; "
+    "until then the columns are read from information_schema, which takes GRANT SELECT on the "
+    "tables, and a table that is changed while the pipeline stands still is copied anew",
+    cause="The server is too old to name the columns of a table in its log.",
+    example={
+        "name": "binlog_row_metadata",
+        "value": "absent",
+        "wanted": "FULL",
+        "version": "5.7.44-log",
+    },
+)
+GTID_MODE = _setting(
+    "S617",
+    "gtid_mode",
+    "OFF",
+    "ON",
+    "{how}; without GTIDs the pipeline cannot follow a failover",
+    "A position means nothing on another server, a GTID means the same on all.",
+)
+TEMPORAL_FORMAT = _setting(
+    "S618",
+    "mysql56_temporal_format",
+    "OFF",
+    "ON",
+    "{how}; the log does not tell the digits after the second of columns in the older format: "
+    "rebuild tables that have such columns with ALTER TABLE ... FORCE",
+    "MariaDB writes times in an older format if the setting is OFF.",
+)
+REPLICA_UPDATES = _setting(
+    "S619",
+    "log_replica_updates",
+    "OFF",
+    "ON",
+    "start the server with {name} = ON in its option file: otherwise its log does not have what it "
+    "receives from its source",
+    "A replica writes to its own log what it receives only if it is told to.",
+)
+KEEPING = _setting(
+    "S620",
+    "binlog_expire_logs_seconds",
+    "3600 seconds",
+    "86400 seconds or more",
+    "{how}; a pipeline that stands still for longer has to start over",
+    "The server deletes logs that are older, whether they were read or not.",
+)
+FILTER = _setting(
+    "S621",
+    "binlog_do_db",
+    "erp",
+    "''",
+    "remove {name} from the server's option file, and restart it: changes that this keeps out of "
+    "the log are never seen",
+    "The server keeps the changes of some databases out of its log.",
+)
+GRANT = ErrorCode(
+    "S631",
+    _WHAT,
+    "GRANT {right} ON *.* TO {account}",
+    cause="To read a log is what a replica does, and the server asks for the rights of one.",
+    example={
+        "name": "grant REPLICATION SLAVE",
+        "value": "missing",
+        "wanted": "granted",
+        "right": "REPLICATION SLAVE",
+        "account": "'cdc'@'%'",
+    },
+)
+GRANT_SELECT = ErrorCode(
+    "S632",
+    _WHAT,
+    "{statements}; or set {source.start} to where the stream begins without copies of the tables",
+    cause="With the start point `snapshot` tables are copied, which takes the right to read them.",
+    example={
+        "name": "grant SELECT",
+        "value": "missing",
+        "wanted": "granted",
+        "statements": "GRANT SELECT ON erp.* TO 'cdc'@'%'",
+    },
+)
+NO_TABLE = ErrorCode(
+    "S641",
+    "{source.tables} is {value}, wanted a table",
+    "{pattern} matches no table that there is now, and that the account may see",
+    cause="The pattern may be misspelt, the table may come later, or a grant is missing.",
+    example={"value": "erp.ordrs: 0 tables", "pattern": "erp.ordrs"},
+)
+NO_TABLE_IN_LOWER_CASE = ErrorCode(
+    "S642",
+    "{source.tables} is {value}, wanted a table",
+    "{pattern} matches no table that there is now, and that the account may see; this server has "
+    "names in lower case",
+    cause="With lower_case_table_names = 1 a server has the names of tables in lower case alone.",
+    example={"value": "erp.Orders: 0 tables", "pattern": "erp.Orders"},
+)

@@ -1,0 +1,55 @@
+"""T900: tables whose definition at the server does not fit their rows in the log."""
+
+from __future__ import annotations
+
+from connector.errors.code import ErrorCode
+
+ROWS_WITHOUT_TABLE = ErrorCode(
+    "T901",
+    "{place}: table {name} has rows at {file}:{position}, but does not exist, and the log up to "
+    "{end_file}:{end_position} has no statement that drops it",
+    "exclude the table",
+    cause=(
+        "The log does not name the columns of the table, so the server is asked for them. It has "
+        "no such table, or the account does not see it."
+    ),
+    example={
+        "place": "source db1:3306",
+        "name": "erp.orders",
+        "file": "binlog.000042",
+        "position": 1187,
+        "end_file": "binlog.000042",
+        "end_position": 90210,
+    },
+)
+LABELS_UNCERTAIN = ErrorCode(
+    "T902",
+    "{place}: table {name}: the log does not name the labels of column {column}, and the server "
+    "shows some characters of them as `?`",
+    "SET GLOBAL binlog_row_metadata=FULL, or exclude the table",
+    cause=(
+        "Labels of ENUM and SET may have characters that information_schema cannot show, so they "
+        "are known from the log alone."
+    ),
+    example={"place": "source db1:3306", "name": "erp.orders", "column": "mood"},
+)
+TYPE_UNKNOWN = ErrorCode(
+    "T903",
+    "column {column} has type {type}, which the envelope has no form for",
+    "exclude the table",
+    cause="The type is one of a plugin, or newer than this version.",
+    example={"column": "shape", "type": "xmltype"},
+)
+HIDDEN_COLUMN = ErrorCode(
+    "T904",
+    "the log has a hidden column for a UNIQUE key of a BLOB or TEXT, which cannot be selected",
+    "give the key a length, or exclude the table",
+    cause="MariaDB keeps a hash of the value for such a key, in a column that SELECT cannot name.",
+)
+COPY = ErrorCode(
+    "T905",
+    "copy of table {name}: {why}",
+    frame=True,
+    cause="The table cannot be copied.",
+    example={"name": "erp.orders", "why": "column shape has type xmltype"},
+)
