@@ -7,6 +7,8 @@ from typing import NoReturn
 import typer
 from rich.console import Console
 
+from connector.errors import ConnectorError, fields
+
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
@@ -32,5 +34,6 @@ def log_failure(error: Exception, code: int) -> NoReturn:
     """Log the error as the last line of a log for machines, and end with `code`."""
     from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
 
-    get_logger().error("failed", error=str(error), exit_code=code)
+    told = fields(error) if isinstance(error, ConnectorError) else {"error": str(error)}
+    get_logger().error("failed", **told, exit_code=code)
     raise typer.Exit(code) from error

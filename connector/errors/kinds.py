@@ -35,26 +35,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from connector.errors import log
-from connector.errors.code import ErrorCode
 from connector.errors.message import Message
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from connector.errors.code import ErrorCode
     from connector.errors.words import Words
-
-# Until every call site gives facts: a finished sentence.
-_SENTENCE = ErrorCode("", "{text}", cause="")
 
 
 class ConnectorError(Exception):
     """Base of every error that the product raises on purpose."""
 
-    def __init__(self, code: ErrorCode | str, /, **facts: object) -> None:
+    def __init__(self, code: ErrorCode, /, **facts: object) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
         super().__init__()
-        if isinstance(code, str):
-            code, facts = _SENTENCE, {"text": code}
         self.message = Message(code, facts)
 
     @property
@@ -68,8 +63,8 @@ class ConnectorError(Exception):
         return self.message.text
 
     def __str__(self) -> str:
-        """Return the text; once every call site gives facts, with the code before it."""
-        return self.text
+        """Return the text with its code before it."""
+        return f"[{self.code}] {self.text}"
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return what a copy in another process is made of: the facts."""
@@ -100,7 +95,7 @@ class SourceUnavailable(TransientError):
 
     def __init__(
         self,
-        code: ErrorCode | str,
+        code: ErrorCode,
         /,
         *,
         number: int = 0,
@@ -126,7 +121,7 @@ class SinkUnavailable(TransientError):
 
     def __init__(
         self,
-        code: ErrorCode | str,
+        code: ErrorCode,
         /,
         *,
         answered: bool = True,
@@ -143,7 +138,7 @@ class TransactionOutlasted(SinkUnavailable):
     """Kafka did not take a batch within the time that one of its transactions may last."""
 
     def __init__(
-        self, code: ErrorCode | str, transaction_id: str, seconds: float, **facts: object
+        self, code: ErrorCode, transaction_id: str, seconds: float, **facts: object
     ) -> None:
         """Name the current source transaction as `Transaction.id` does."""
         facts = _with(code, facts, transaction_id=transaction_id, seconds=seconds)
@@ -179,7 +174,7 @@ class SourceRefused(DefiniteError):
 
     def __init__(
         self,
-        code: ErrorCode | str,
+        code: ErrorCode,
         /,
         *,
         number: int = 0,
@@ -221,7 +216,7 @@ class UnsupportedChange(DefiniteError):
 
     def __init__(
         self,
-        code: ErrorCode | str,
+        code: ErrorCode,
         /,
         *,
         database: str | None = None,
@@ -309,10 +304,8 @@ class LogRefused(DecodeError):
         self.file = file
 
 
-def _with(code: ErrorCode | str, facts: dict[str, object], **known: object) -> dict[str, object]:
+def _with(code: ErrorCode, facts: dict[str, object], **known: object) -> dict[str, object]:
     """Return `facts`, and those of the `known` ones that the templates of `code` name."""
-    if isinstance(code, str):
-        return facts
     return facts | {name: fact for name, fact in known.items() if name in code.facts}
 
 

@@ -1,75 +1,100 @@
-"""Writes docs/errors.md from the table: `make errors-page`."""
+"""Writes docs/errors.md from the catalogue: `make errors-page`."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 from string import Formatter
+from typing import TYPE_CHECKING
 
-from tests.errors.cause import Cause, End
-from tests.errors.texts import GROUPS
+from connector.errors.catalogue import GROUPS
+from connector.errors.code import End
+from tests.errors.catalogue import MODULES
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 
-_HEAD = """# What a failure says
+_HEAD = """# Error codes
 
-Every text of `run`, `check`, `snapshot` and `quarantine`, with what to do; *words* in italics stand
-for what differs. A text says where, what, and what to do, and has no values of rows and no secrets.
+Every text of a failure begins with its code: `[S112] source db:3306: …`. A log in JSON has the code
+as a field. A code never changes its meaning. `binlog-connector explain S112` prints the same as
+this page, with an example.
+
+A text says where, what, and what to do. *Words* in italics stand for what differs. No text has a
+value of a row or a secret.
 
 | end | what becomes of the command | exit code |
 |---|---|---|
-| 2 | the configuration or an argument is wrong: nothing was done | 2 |
-| 3 | starting again cannot help; in Kafka is what stands before the failure, and no more | 3 |
-| retried | `run` goes on from what was committed, after pauses (`[retry]`), without end | 1 \
-once `retry.attempts_max` attempts have failed, and of a command that makes no other one |
-| 1 | the command has waited long enough | 1 |
-| goes on | a line of the log | |
+| 2 | The configuration or an argument is wrong. Nothing was done. | 2 |
+| 3 | Starting again cannot help. Kafka has what comes before the failure, and no more. | 3 |
+| retried | `run` goes on from what was committed, after a pause (`[retry]`). | 1, after \
+`retry.attempts_max` attempts |
+| 1 | The command has waited long enough, or the demo or the Spark job has failed. | 1 |
+| goes on | Nothing ends. This is a line of the log. | |
 
-0 is the code of a clean end, also after SIGTERM. After a second SIGTERM or Ctrl-C it is 130:
-"stopped before the batch was committed; it is read again by the next run".
+`dump`, `stat` and `flashback` have exit codes of their own: see their `--help`. 0 is a clean end,
+also after SIGTERM. After a second SIGTERM or Ctrl-C the exit code is 130.
 
-If the fix is to continue after a refused transaction, `run` adds the place after it: `the place
-after this transaction is source.start = "gtid:..."`. With `log.format = "json"`, the text is the
-field `error` of the last line.
-
-`make errors-page` writes this page from the table in `tests/errors/`, with which tests compare what
-is said.
+`make errors-page` writes this page from `connector/errors/`.
 """
+_ENDS = {End.FAILED: "1"}
 _SPECIAL = re.compile(r"([\\|*_<>\[\]])")
+_LETTER = re.compile(r"^[A-Z][0-9x]*(?:, [A-Z][0-9x]*)*: ")
 
 
 def page() -> str:
     """Return the whole page."""
     parts = [_HEAD]
-    for group in GROUPS:
-        lines = [
-            f"## {group.title}",
-            "",
-            group.about,
-            "",
-            "| what is said | what to do | end |",
-            "|---|---|---|",
-        ]
-        lines += [_line(cause) for cause in group.causes]
-        parts.append("\n".join(lines) + "\n")
+    for letter, title in GROUPS.items():
+        parts.append(f"## {letter}: {title}\n")
+        for name, codes in MODULES.items():
+            shown = sorted(
+                (code for code in codes.values() if code.code[0] == letter and not code.frame),
+                key=lambda code: code.code,
+            )
+            if shown:
+                parts.append(_table(name, shown))
     return "\n".join(parts)
 
 
-def _line(cause: Cause) -> str:
-    fix = _shown(cause.fix.lstrip(".:; "))
-    waits = "wait" if cause.end is End.RETRIED else ""
-    return f"| {_shown(cause.what)} | {fix or waits} | {cause.end.value} |"
+def _table(module: str, codes: list[ErrorCode]) -> str:
+    lines = [
+        f"### {_title(module)}",
+        "",
+        "| code | text | why | what to do | end |",
+        "|---|---|---|---|---|",
+        *(_line(code) for code in codes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _title(module: str) -> str:
+    """Return the first sentence of the module's docstring, without the letter of its codes."""
+    path = Path(__file__).parents[2] / "connector" / "errors" / f"{module}.py"
+    first = path.read_text("utf-8").split('"""')[1].split("\n\n")[0].replace("\n", " ")
+    title = _LETTER.sub("", first).rstrip(".")
+    return title[:1].upper() + title[1:]
+
+
+def _line(code: ErrorCode) -> str:
+    fix = _shown(code.fix)
+    waits = "Wait." if code.end is End.RETRIED else ""
+    end = _ENDS.get(code.end, code.end.value)
+    why = _SPECIAL.sub(r"\\\1", code.cause)
+    return f"| {code} | {_shown(code.what)} | {why} | {fix or waits} | {end} |"
 
 
 def _shown(text: str) -> str:
-    """Write a text as a cell of a table."""
+    """Write a template as a cell of a table."""
     shown = ""
     for literal, name, _, _ in Formatter().parse(text):
         shown += _SPECIAL.sub(r"\\\1", literal)
         if name is not None:
-            shown += f"*{name.replace('_', ' ')}*"
+            shown += name if "." in name else f"*{name.replace('_', ' ')}*"
     return shown.replace("\n", "<br>").strip()
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    PAGE.write_text(page(), "utf-8")
