@@ -13,7 +13,6 @@ CONFIGURATION = Group(
     "Configuration",
     "Said by every command, before anything is connected to.",
     (
-        _settings(),
         _settings(
             "config.kafka_file",
             "kafka.{key} {path}: {why}",
