@@ -85,7 +85,7 @@ _COMPRESSED_ROWS_START: Final = 166
 _COMPRESSED_ROWS_END: Final = 171
 
 
-# What an event leaves for later ones: by its type code, nothing for most.
+# State that an event leaves for later ones, by type code; most leave none.
 _NOTHING: Final = 0
 _ROWS_FOLLOW: Final = 1
 _ROWS_HEAD: Final = 2

@@ -196,7 +196,7 @@ class Event:
 
     @property
     def body(self) -> EventBody:
-        """What the event says, decoded at the first use.
+        """The content of the event, decoded at the first use.
 
         Raises EventError if it cannot be read to its end.
         """

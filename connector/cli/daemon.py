@@ -40,7 +40,7 @@ _STOPPED_HARD = "stopped before the batch was committed; it is read again by the
 def run(
     config: ConfigPath,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log what helps to find a fault, too.")
+        bool, typer.Option("--verbose", "-v", help="Also log details that help to find a fault.")
     ] = False,
 ) -> None:
     """Stream changes into Kafka until SIGTERM or Ctrl-C.

@@ -1,7 +1,7 @@
 """Errors of a server that speak of a pipeline's settings become errors that speak of a URL's parts.
 
-What goes wrong with a server is told in one place for all who read it (`connector.source`), in the
-words of the configuration, which whoever opens a URL does not have.
+`connector.source` reports all errors of a server in the words of the configuration, which the user
+of a URL does not have.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _WORDS = [
 
 @contextmanager
 def words_of_urls() -> Iterator[None]:
-    """Let errors of a server that pass through here speak of a URL."""
+    """Rewrite errors of a server that pass through this context manager in the words of a URL."""
     try:
         yield
     except (SourceUnavailable, SourceRefused, ConfigError, ProtocolError) as error:

@@ -10,8 +10,8 @@ first, then those of the table, whose types are in `arrow_types`:
 `_gtid`         of its transaction; null without one
 `_timestamp`    when its statement began, UTC
 `_seq`          counts the rows of the transaction, from 0; both images have one
-`_absent`       names of the columns that the image leaves out, and that are null
-                for that alone; null with all of them
+`_absent`       names of the columns that the image leaves out; they are null only
+                for this reason; null if no column is absent
 ==============  =================================================================
 
 Batches of one table come in the order of the log, and a table that is altered begins a new batch.
