@@ -37,6 +37,7 @@ from connector.reader.byte_source import ByteSource
 from connector.reader.event_frames import EventFrames
 from connector.records.record_batch import BatchingTarget, BatchReceiver, RecordBatch
 from connector.run.delivery_stream import DeliveryStream
+from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,6 +182,7 @@ def _stream(path: Path, tables: str, receiver: Dropped) -> Counter[str]:
         RecordEncoder(options, standing.order, target),
         target,
         standing,
+        TemporaryFolder(),
     )
     found: Counter[str] = Counter()
     complete = False

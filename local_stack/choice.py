@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.external import ExternalServer, parse_address
 from local_stack.mariadb import MariadbServer
 from local_stack.mysql import MysqlServer
@@ -36,12 +36,10 @@ def source_server(choice: SourceChoice, directory: Path) -> Server:
     """
     given = [choice.executable is not None, choice.address is not None, choice.container]
     if sum(given) > 1:
-        reason = "choose one of: the path of a mysqld, the address of a server, a container"
-        raise LocalStackError(reason)
+        raise LocalStackError(local_stack.CHOICES)
     if choice.executable is not None:
         if choice.product != "mysql":
-            reason = f"the path of a mysqld serves MySQL, but the source is {choice.product}"
-            raise LocalStackError(reason)
+            raise LocalStackError(local_stack.MYSQLD_ALONE, product=choice.product)
         return MysqlServer(directory, executable=choice.executable)
     if choice.address is not None:
         return ExternalServer(parse_address(choice.address))
@@ -58,6 +56,5 @@ def _container(product: Product) -> MysqlContainer:
             MysqlContainer,
         )
     except ImportError as error:
-        reason = f"containers need {error.name}; pip install 'binlog-connector[containers]'"
-        raise LocalStackError(reason) from error
+        raise LocalStackError(local_stack.NO_CONTAINERS, package=error.name) from error
     return MysqlContainer() if product == "mysql" else MariadbContainer()

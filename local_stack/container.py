@@ -11,31 +11,28 @@ from __future__ import annotations
 
 import contextlib
 import time
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
 # Docker's client has no types of its own, and two names are not worth a package of stubs.
 from docker import from_env  # type: ignore[import-untyped]
 from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 
-from connector.errors import LocalStackError
-from local_stack.endpoint import Endpoint
-from local_stack.kafka import BROKER_SETTINGS, broker_answers
-from local_stack.kafka_jars import KAFKA_VERSION
+from connector.errors import LocalStackError, local_stack
+from local_stack.endpoint import Endpoint, Server
 from local_stack.managed_server import HOST, START_SECONDS, free_port
 from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
 from local_stack.sql_server import ADMINISTRATOR, ADMINISTRATOR_PASSWORD, option, server_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
 LOOK_SECONDS = 0.2
 TAIL_LINES = 20
 
 
-class ContainerServer(ABC):
+class ContainerServer(Server):
     """A server in a container of ours, made at the first start and removed by the stop."""
 
     def __init__(self, image: str) -> None:
@@ -56,8 +53,7 @@ class ContainerServer(ABC):
     def endpoint(self) -> Endpoint:
         """Where the server answers; raises LocalStackError before the first start."""
         if self._endpoint is None:
-            reason = f"the container of {self.image} was not started yet; start it first"
-            raise LocalStackError(reason)
+            raise LocalStackError(local_stack.CONTAINER_NOT_STARTED, image=self.image)
         return self._endpoint
 
     @property
@@ -83,8 +79,9 @@ class ContainerServer(ABC):
                 port = self.endpoint.port
                 self._wrapped().start()
         except DockerException as error:
-            reason = f"{self.image}: Docker cannot start it: {error}"
-            raise LocalStackError(reason) from error
+            raise LocalStackError(
+                local_stack.CONTAINER_REFUSED, image=self.image, said=error
+            ) from error
         self._endpoint = self._wait(port)
         return self._endpoint
 
@@ -104,18 +101,6 @@ class ContainerServer(ABC):
         self._wrapped().stop()
         return self.start()
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
     def _make(self, port: int) -> DockerContainer:
         container = DockerContainer(self.image)
         # Docker's own client takes an address with the port, testcontainers' signature does not.
@@ -126,8 +111,7 @@ class ContainerServer(ABC):
 
     def _wrapped(self) -> Any:
         if self._container is None:
-            reason = f"the container of {self.image} is not running; start it first"
-            raise LocalStackError(reason)
+            raise LocalStackError(local_stack.CONTAINER_NOT_RUNNING, image=self.image)
         return self._container.get_wrapped_container()
 
     def _wait(self, port: int) -> Endpoint:
@@ -141,9 +125,8 @@ class ContainerServer(ABC):
             if wrapped.status in ("exited", "dead"):
                 break
             time.sleep(LOOK_SECONDS)
-        log = wrapped.logs(tail=TAIL_LINES).decode(errors="replace")
-        reason = f"{self.image} did not start in its container. The end of its log:\n{log}"
-        raise LocalStackError(reason)
+        tail = wrapped.logs(tail=TAIL_LINES).decode(errors="replace")
+        raise LocalStackError(local_stack.CONTAINER_SILENT, image=self.image, tail=tail)
 
 
 class MysqlContainer(ContainerServer):
@@ -185,38 +168,10 @@ class MariadbContainer(MysqlContainer):
         self.image = f"mariadb:{version}"
 
 
-class KafkaContainer(ContainerServer):
-    """A Kafka broker in a container."""
-
-    def __init__(self, version: str = KAFKA_VERSION) -> None:
-        """Use the Apache image of `version`."""
-        super().__init__(f"apache/kafka:{version}")
-
-    def _describe(self, container: DockerContainer, port: int) -> None:
-        controller = port + 1
-        settings = {
-            **BROKER_SETTINGS,
-            "controller.quorum.voters": f"1@localhost:{controller}",
-            "listeners": f"PLAINTEXT://:{port},CONTROLLER://:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
-            "log.dirs": "/var/lib/kafka/data",
-        }
-        for name, value in settings.items():
-            container.with_env(f"KAFKA_{name.replace('.', '_').upper()}", value)
-
-    def _reach(self, port: int) -> Endpoint | None:
-        endpoint = Endpoint(HOST, port)
-        return endpoint if broker_answers(endpoint) else None
-
-
 def require_engine() -> None:
     """Raise LocalStackError unless a Docker engine answers."""
     try:
         with contextlib.closing(from_env()) as client:
             client.ping()
     except DockerException as error:
-        reason = (
-            f"no Docker engine answers: {error}; start Docker, "
-            "or use a private server or the address of a server of your own"
-        )
-        raise LocalStackError(reason) from error
+        raise LocalStackError(local_stack.NO_ENGINE, said=error) from error

@@ -21,7 +21,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_files
 from local_stack.archive import unpack_deb
 from local_stack.download import Artifact, NotPublished, fetch, read_text
 
@@ -59,11 +59,13 @@ def unpack_packages(
     found = find_packages(lzma.decompress(index.read_bytes()).decode("utf-8"), packages)
     missing = [name for name in packages if name not in found]
     if missing:
-        reason = (
-            f"{base}: suite {suite} has no package {', '.join(missing)}; "
-            f"set {MIRROR_VARIABLE} to a complete mirror"
+        raise LocalStackError(
+            local_files.NO_PACKAGES,
+            mirror=base,
+            suite=suite,
+            packages=missing,
+            variable=MIRROR_VARIABLE,
         )
-        raise LocalStackError(reason)
     artifacts = []
     for fields in found.values():
         path = fields["Filename"]
@@ -105,8 +107,7 @@ def _fetch_index(base: str, suite: str, cache: Cache) -> Path:
     # In the SHA256 paragraph only; MD5 digests are shorter.
     match = re.search(rf"^ ([0-9a-f]{{64}})\s+(\d+) {re.escape(INDEX)}$", release, re.MULTILINE)
     if match is None:
-        reason = f"{base}/dists/{suite}/InRelease: lists no {INDEX}; choose another mirror"
-        raise LocalStackError(reason)
+        raise LocalStackError(local_files.NO_INDEX, mirror=base, suite=suite, index=INDEX)
     sha256, size = match[1], int(match[2])
     folder = INDEX.rpartition("/")[0]
     # By digest, so that an index that is replaced meanwhile is still the one that was listed.

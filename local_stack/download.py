@@ -31,7 +31,8 @@ from tenacity import (
     wait_exponential,
 )
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_files
+from connector.errors.message import Message
 from local_stack.progress import meter
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ class NotPublished(LocalStackError):
 
 class _Broken(Exception):
     """The transfer broke; another attempt may succeed."""
+
+    def __init__(self, why: Message | str) -> None:
+        """Say `why`: a code of ours, or what the network said."""
+        super().__init__(why)
+        self.why = why
 
 
 def fetch(title: str, artifacts: Sequence[Artifact], cache: Cache) -> list[Path]:
@@ -119,8 +125,7 @@ def _fetch_one(artifact: Artifact, cache: Cache, show: Meter, given_up: threadin
         except _Broken as error:
             raise _unreachable(artifact.url, error) from error
         except OSError as error:
-            reason = f"{part}: cannot be written: {error.strerror}; make room in the cache"
-            raise LocalStackError(reason) from error
+            raise LocalStackError(local_files.PART, file=part, said=error.strerror) from error
         part.rename(final)
 
 
@@ -149,13 +154,13 @@ class _Transfer:
         self._part.unlink()
         if begin:
             # The first bytes are from another day or another mirror: begin anew.
-            reason = "the parts do not fit together"
-            raise _Broken(reason)
-        reason = (
-            f"{self._artifact.url}: the file has SHA-256 {found}, "
-            f"but {self._artifact.sha256} was expected; it was not used. Choose another repository"
+            raise _Broken(Message(local_files.PARTS_DIFFER, {}))
+        raise LocalStackError(
+            local_files.DIGEST,
+            url=self._artifact.url,
+            found=found,
+            wanted=self._artifact.sha256,
         )
-        raise LocalStackError(reason)
 
     def _read_part(self, digest: Any) -> int:
         size = 0
@@ -172,8 +177,7 @@ class _Transfer:
         with _network(_open, self._artifact.url, headers) as response:
             if begin and response.status != HTTPStatus.PARTIAL_CONTENT:
                 self._part.unlink()
-                reason = "the server cannot resume"
-                raise _Broken(reason)
+                raise _Broken(Message(local_files.NOT_RESUMED, {}))
             with self._part.open("ab") as file:
                 while chunk := _network(response.read, CHUNK_BYTES):
                     file.write(chunk)
@@ -181,11 +185,9 @@ class _Transfer:
                     done += len(chunk)
                     self._progress(done)
                     if self._given_up.is_set():
-                        reason = "another download of the same set failed"
-                        raise LocalStackError(reason)
+                        raise LocalStackError(local_files.GIVEN_UP, url=self._artifact.url)
         if done < self._artifact.size:
-            reason = f"the connection ended after {done} of {self._artifact.size} bytes"
-            raise _Broken(reason)
+            raise _Broken(Message(local_files.CUT, {"done": done, "size": self._artifact.size}))
         return begin
 
     def _progress(self, done: int) -> None:
@@ -204,10 +206,7 @@ def _attempts(given_up: threading.Event) -> Retrying:
 
 
 def _unreachable(url: str, error: _Broken) -> LocalStackError:
-    return LocalStackError(
-        f"{url}: cannot be fetched: {error}; "
-        "check the network (proxy and certificate variables are honoured) and try again"
-    )
+    return LocalStackError(local_files.UNREACHABLE, url=url, why=error.why)
 
 
 def _network(call: Callable[..., Any], *arguments: object) -> Any:
@@ -223,23 +222,22 @@ def _network(call: Callable[..., Any], *arguments: object) -> Any:
 def _open(url: str, headers: dict[str, str]) -> Any:
     """Return the response; a definite answer against us is not a transient error."""
     if not url.startswith(("https://", "http://")):
-        reason = f"{url}: not an address of a repository; it begins with https:// or http://"
-        raise LocalStackError(reason)
+        raise LocalStackError(local_files.NO_URL, url=url)
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see above
     try:
         return _opener().open(request, timeout=TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-            reason = f"{url}: the repository does not have it (HTTP {error.code})"
-            raise NotPublished(reason) from error
+            raise NotPublished(local_files.NOT_PUBLISHED, url=url, status=error.code) from error
         if error.code < HTTPStatus.INTERNAL_SERVER_ERROR and error.code not in (
             HTTPStatus.REQUEST_TIMEOUT,
             HTTPStatus.TOO_MANY_REQUESTS,
             HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         ):
-            reason = f"{url}: the repository refuses it: HTTP {error.code} {error.reason}"
-            raise LocalStackError(reason) from error
+            raise LocalStackError(
+                local_files.REFUSED, url=url, status=error.code, said=error.reason
+            ) from error
         raise
 
 
@@ -252,8 +250,9 @@ def _opener() -> urllib.request.OpenerDirector:
             try:
                 context.load_verify_locations(cafile=bundle)
             except OSError as error:
-                reason = f"{variable} names {bundle}, which is no certificate bundle: {error}"
-                raise LocalStackError(reason) from error
+                raise LocalStackError(
+                    local_files.BUNDLE, variable=variable, file=bundle, said=error
+                ) from error
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),

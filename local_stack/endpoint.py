@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import pymysql
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from pymysql.cursors import Cursor
 
 
@@ -31,37 +30,41 @@ class Endpoint:
         return f"{self.host}:{self.port}"
 
 
-class Server(Protocol):
+class Server(ABC):
     """A server that can be started, stopped and killed; a context manager stops it at the end."""
 
+    @abstractmethod
     def start(self) -> Endpoint:
         """Return where the server answers, once it does; of a running server, at once."""
 
+    @abstractmethod
     def stop(self) -> None:
         """Shut the server down cleanly, its data kept; of a stopped server, do nothing."""
 
+    @abstractmethod
     def kill(self) -> None:
         """End the server as a power cut would: SIGKILL."""
 
+    @abstractmethod
     def restart(self) -> Endpoint:
         """Start the server again, on the same port and data, after a stop where it runs."""
 
     @property
+    @abstractmethod
     def pid(self) -> int:
         """The process id of the running server."""
 
     @property
+    @abstractmethod
     def endpoint(self) -> Endpoint:
         """Where the started server answers."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        self.start()
+        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 CONNECT_SECONDS = 10

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pymysql
 
-from connector.errors import LocalStackError
-from local_stack.endpoint import CONNECT_SECONDS, Endpoint, connect
+from connector.errors import LocalStackError, local_stack
+from local_stack.endpoint import CONNECT_SECONDS, Endpoint, Server, connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
 PASSWORD_VARIABLE = "BINLOG_CONNECTOR_SOURCE__PASSWORD"  # noqa: S105 - the name of a variable
 DEFAULT_PORT = 3306
 DEFAULT_USER = "root"
 
 
-class ExternalServer:
+class ExternalServer(Server):
     """A MySQL or MariaDB of the user's: looked at, never started or stopped."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Stand for the server at `endpoint`."""
-        self.endpoint = endpoint
+        self._endpoint = endpoint
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The address that the user gave."""
+        return self._endpoint
 
     @property
     def pid(self) -> int:
         """Unknown; raises LocalStackError."""
-        self._refuse("has a process id that is not known")
+        raise LocalStackError(local_stack.OWN_PID, address=self.endpoint.bootstrap)
 
     def start(self) -> Endpoint:
         """Return the endpoint after a login; raises LocalStackError when that fails."""
@@ -38,11 +42,13 @@ class ExternalServer:
             connect(self.endpoint, read_timeout_seconds=CONNECT_SECONDS).close()
         except pymysql.err.MySQLError as error:
             said = error.args[-1] if error.args else error
-            reason = (
-                f"{self.endpoint.bootstrap}: cannot log in as {self.endpoint.user!r}: {said}; "
-                f"check that the server runs, the address and the password ({PASSWORD_VARIABLE})"
-            )
-            raise LocalStackError(reason) from error
+            raise LocalStackError(
+                local_stack.LOGIN,
+                address=self.endpoint.bootstrap,
+                user=self.endpoint.user,
+                said=said,
+                variable=PASSWORD_VARIABLE,
+            ) from error
         return self.endpoint
 
     def stop(self) -> None:
@@ -50,30 +56,11 @@ class ExternalServer:
 
     def kill(self) -> None:
         """Refuse; raises LocalStackError."""
-        self._refuse("cannot be killed")
+        raise LocalStackError(local_stack.OWN_KILL, address=self.endpoint.bootstrap)
 
     def restart(self) -> Endpoint:
         """Refuse; raises LocalStackError."""
-        self._refuse("cannot be restarted")
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def _refuse(self, what: str) -> NoReturn:
-        reason = (
-            f"{self.endpoint.bootstrap} is a server of your own and {what}; "
-            "use a private server for that"
-        )
-        raise LocalStackError(reason)
+        raise LocalStackError(local_stack.OWN_RESTART, address=self.endpoint.bootstrap)
 
 
 def parse_address(address: str, environment: Mapping[str, str] = os.environ) -> Endpoint:
@@ -85,18 +72,12 @@ def parse_address(address: str, environment: Mapping[str, str] = os.environ) -> 
         parts = urlsplit(f"//{address}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise _no_address() from None
+        raise LocalStackError(local_stack.NO_ADDRESS) from None
     if not host or parts.path or parts.query or parts.fragment:
-        raise _no_address()
+        raise LocalStackError(local_stack.NO_ADDRESS)
     user = unquote(parts.username or DEFAULT_USER)
     if parts.password is None:
         password = environment.get(PASSWORD_VARIABLE, "")
     else:
         password = unquote(parts.password)
     return Endpoint(host, port or DEFAULT_PORT, user, password)
-
-
-def _no_address() -> LocalStackError:
-    # The text may hold a password: it is not repeated.
-    form = "[USER[:PASSWORD]@]HOST[:PORT]"
-    return LocalStackError(f"the address of the server is not of the form {form}")

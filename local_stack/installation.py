@@ -8,8 +8,9 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.libraries import FOLDERS, library_environment, library_path
+from local_stack.process import log_tail
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,9 +53,9 @@ class Installation:
                 check=False,
             )
         if run.returncode:
-            end = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
-            reason = f"{self.command[-1]} cannot make a data directory. The end of {log}:\n{end}"
-            raise LocalStackError(reason)
+            raise LocalStackError(
+                local_stack.NO_DATA, server=self.command[-1], log=log, tail=log_tail(log)
+            )
 
 
 def program_installation(program: Path, cache: Cache, basedir: Path | None = None) -> Installation:
@@ -63,8 +64,7 @@ def program_installation(program: Path, cache: Cache, basedir: Path | None = Non
     Raises LocalStackError when it is missing, is no server, or lacks libraries.
     """
     if not (program.is_file() and os.access(program, os.X_OK)):
-        reason = f"{program}: there is no program; give the path of mysqld itself"
-        raise LocalStackError(reason)
+        raise LocalStackError(local_stack.NO_PROGRAM, program=program)
     libraries = library_path(program, cache)
     options = ["--no-defaults"]
     if basedir is not None:
@@ -106,9 +106,6 @@ def _version(command: tuple[str, ...], libraries: str) -> Version:
     )
     match = VERSION.search(run.stdout)
     if match is None:
-        said = (run.stderr or run.stdout).strip() or "nothing"
-        reason = (
-            f"{command[-1]} does not tell its version, it says: {said}; give the path of mysqld"
-        )
-        raise LocalStackError(reason)
+        said = (run.stderr or run.stdout).strip()
+        raise LocalStackError(local_stack.NO_VERSION, program=command[-1], said=said)
     return int(match[1]), int(match[2]), int(match[3])

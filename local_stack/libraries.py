@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.debian import unpack_packages
 
 if TYPE_CHECKING:
@@ -45,12 +45,7 @@ def library_path(program: Path, cache: Cache) -> str:
         path = os.pathsep.join(str(root / folder) for folder in FOLDERS)
         missing = missing_libraries(program, path)
     if missing:
-        reason = (
-            f"{program} needs {', '.join(sorted(missing))}, which this system lacks; "
-            "install the package that has it (apt-get install libaio1 libnuma1, or "
-            "libaio1t64 libnuma1; dnf install libaio numactl-libs)"
-        )
-        raise LocalStackError(reason)
+        raise LocalStackError(local_stack.NO_LIBRARIES, program=program, libraries=missing)
     return path
 
 
@@ -58,8 +53,7 @@ def missing_libraries(program: Path, library_path: str = "") -> set[str]:
     """Return the sonames that the loader does not find for `program`."""
     ldd = shutil.which("ldd")
     if ldd is None:
-        reason = f"the libraries of {program} cannot be checked without ldd; install libc-bin"
-        raise LocalStackError(reason)
+        raise LocalStackError(local_stack.NO_LDD, program=program)
     run = subprocess.run(  # noqa: S603 - a fixed program on a path of ours
         [ldd, str(program)],
         env=library_environment(library_path),
@@ -68,8 +62,8 @@ def missing_libraries(program: Path, library_path: str = "") -> set[str]:
         check=False,
     )
     if run.returncode:
-        reason = f"{program} is no program for this system: {(run.stderr or run.stdout).strip()}"
-        raise LocalStackError(reason)
+        said = (run.stderr or run.stdout).strip()
+        raise LocalStackError(local_stack.OTHER_SYSTEM, program=program, said=said)
     return set(MISSING.findall(run.stdout))
 
 

@@ -11,15 +11,15 @@ import platform
 import random
 import socket
 import time
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Self
+from abc import abstractmethod
+from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
+from local_stack.endpoint import Server
 from local_stack.process import GuardedProcess, log_tail
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from local_stack.endpoint import Endpoint
 
@@ -32,7 +32,7 @@ PORTS = range(20000, 32000)
 PORT_ATTEMPTS = 3
 
 
-class ManagedServer(ABC):
+class ManagedServer(Server):
     """A server process of ours, with everything that it writes in one folder."""
 
     # What the server calls itself in messages.
@@ -66,16 +66,18 @@ class ManagedServer(ABC):
     def pid(self) -> int:
         """The process id of the running server; raises LocalStackError when it is down."""
         if self._process is None or not self._process.is_running:
-            reason = f"{self.name} in {self.directory} is not running; start it first"
-            raise LocalStackError(reason)
+            raise LocalStackError(
+                local_stack.NOT_RUNNING, server=self.name, directory=self.directory
+            )
         return self._process.pid
 
     @property
     def endpoint(self) -> Endpoint:
         """Where the server answers; raises LocalStackError before the first start."""
         if self._endpoint is None:
-            reason = f"{self.name} in {self.directory} was not started yet; start it first"
-            raise LocalStackError(reason)
+            raise LocalStackError(
+                local_stack.NOT_STARTED, server=self.name, directory=self.directory
+            )
         return self._endpoint
 
     def start(self) -> Endpoint:
@@ -99,12 +101,10 @@ class ManagedServer(ABC):
                 self._endpoint = endpoint
                 return endpoint
             if chosen is not None:
-                break
-        reason = (
-            f"{self.name}: port {chosen or 'chosen by the system'} was taken by another process; "
-            f"end that one, or delete {kept} for another port"
-        )
-        raise LocalStackError(reason)
+                raise LocalStackError(
+                    local_stack.PORT_TAKEN, server=self.name, port=chosen, file=kept
+                )
+        raise LocalStackError(local_stack.PORTS_TAKEN, server=self.name, attempts=PORT_ATTEMPTS)
 
     def stop(self) -> None:
         """Shut the server down cleanly; its data stays in the folder."""
@@ -123,18 +123,6 @@ class ManagedServer(ABC):
         self.stop()
         return self.start()
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
     def _serve(self, port: int) -> Endpoint | None:
         """Return the endpoint, or None if the port was taken by another process."""
         start_of_log = self.log.stat().st_size if self.log.exists() else 0
@@ -149,15 +137,21 @@ class ManagedServer(ABC):
             return endpoint
         if process.is_running:
             process.kill()
-            problem = f"did not answer on port {port} within {START_SECONDS:.0f} seconds"
-        else:
-            with self.log.open("rb") as log:
-                log.seek(start_of_log)
-                if self.port_taken.encode() in log.read():
-                    return None
-            problem = "ended while starting"
-        reason = f"{self.name} {problem}. The end of {self.log}:\n{log_tail(self.log)}"
-        raise LocalStackError(reason)
+            raise LocalStackError(
+                local_stack.NO_ANSWER,
+                server=self.name,
+                port=port,
+                seconds=START_SECONDS,
+                log=self.log,
+                tail=log_tail(self.log),
+            )
+        with self.log.open("rb") as log:
+            log.seek(start_of_log)
+            if self.port_taken.encode() in log.read():
+                return None
+        raise LocalStackError(
+            local_stack.ENDED_EARLY, server=self.name, log=self.log, tail=log_tail(self.log)
+        )
 
     def _wait_until_it_answers(self, process: GuardedProcess, port: int) -> Endpoint | None:
         deadline = time.monotonic() + START_SECONDS
@@ -181,8 +175,7 @@ def free_port() -> int:
     for port in random.sample(PORTS, k=len(PORTS)):
         if is_free(port):
             return port
-    reason = f"no port of {HOST} between {PORTS[0]} and {PORTS[-1]} is free; end a server"
-    raise LocalStackError(reason)
+    raise LocalStackError(local_stack.NO_PORT, host=HOST, first=PORTS[0], last=PORTS[-1])
 
 
 def is_free(port: int) -> bool:
@@ -197,8 +190,4 @@ def is_free(port: int) -> bool:
 def _require_platform() -> None:
     system, machine = platform.system(), platform.machine()
     if (system, machine) != ("Linux", "x86_64"):
-        reason = (
-            f"private servers are available for Linux on x86_64, this is {system} on {machine}; "
-            "start Docker, or give the address of a server of your own"
-        )
-        raise LocalStackError(reason)
+        raise LocalStackError(local_stack.PLATFORM, system=system, machine=machine)

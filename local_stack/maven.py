@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_files
 from local_stack.download import Artifact, fetch
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ def _mirror_of_central(settings: Path) -> str | None:
     try:
         root = ET.parse(settings).getroot()  # noqa: S314 - the user's own file
     except ET.ParseError as error:
-        reason = f"{settings}: not valid XML: {error}; repair it, or set {REPOSITORY_VARIABLE}"
-        raise LocalStackError(reason) from error
+        raise LocalStackError(
+            local_files.SETTINGS_XML, file=settings, said=error, variable=REPOSITORY_VARIABLE
+        ) from error
     for mirror in root.iterfind(".//{*}mirrors/{*}mirror"):
         names = (mirror.findtext("{*}mirrorOf") or "").replace(" ", "").split(",")
         url = (mirror.findtext("{*}url") or "").strip()

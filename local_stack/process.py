@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,8 +40,9 @@ class GuardedProcess:
         with self._guard.stdout as answer:
             line = answer.readline()
         if not line:
-            reason = f"{command[0]}: cannot be executed: {self._complaint()}"
-            raise LocalStackError(reason)
+            raise LocalStackError(
+                local_stack.NOT_EXECUTED, program=command[0], said=self._complaint()
+            )
         self.pid = int(line)
 
     @property
@@ -87,8 +88,7 @@ class GuardedProcess:
 
     def _complaint(self) -> str:
         _, complaint = self._guard.communicate()
-        lines = complaint.decode(errors="replace").splitlines()
-        return lines[-1] if lines else "no reason given"
+        return "".join(complaint.decode(errors="replace").splitlines()[-1:])
 
     def _close(self) -> None:
         for pipe in (self._guard.stdin, self._guard.stderr):

@@ -1,7 +1,8 @@
 """The command: `python -m stream_jobs CONFIG`, or this file given to spark-submit.
 
 Standard output carries status lines only, see `stream_jobs.status`; everything that Spark, its JVM
-or a library prints goes to standard error. Exit codes: 0 stopped, 1 failed, 2 wrong configuration.
+or a library prints goes to standard error, and so does a failure, for people. Exit codes: 0
+stopped, 1 failed, 2 wrong configuration.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from stream_jobs.errors import ConfigError
+from connector.errors import ConfigError, fields, mirror
+from connector.errors.message import Message
 
 # Packages of the extra; one of them is missing where the connector was installed alone.
 _EXTRA = frozenset({"delta", "py4j", "pyspark"})
@@ -38,9 +40,10 @@ def main() -> int:
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] not in _EXTRA:
                 raise
-            reason = f"the job needs more packages ({error}): pip install 'binlog-connector[spark]'"
+            message = Message(mirror.EXTRA, {"said": error})
             # As a status line, of which the module cannot be imported either.
-            print(json.dumps({"event": "failed", "error": reason}), file=out)
+            print(json.dumps({"event": "failed", **fields(message)}), file=out)
+            sys.stderr.write(f"error: {message}\n")
             return EXIT_CONFIG
 
 
@@ -53,7 +56,7 @@ def _run(config: Path, out: TextIO) -> int:
     try:
         settings = load_settings(config)
     except ConfigError as error:
-        lines.write("failed", error=str(error))
+        lines.fail(error.message)
         return EXIT_CONFIG
     return run(settings, lines)
 

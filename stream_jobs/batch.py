@@ -25,6 +25,8 @@ from pyspark import StorageLevel, inheritable_thread_target
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 
 from connector.contract import OP_DELETE
+from connector.errors import mirror_records
+from connector.errors.message import Message
 from stream_jobs.latest_changes import (
     OP,
     PLACE,
@@ -35,6 +37,7 @@ from stream_jobs.latest_changes import (
     typed_changes,
 )
 from stream_jobs.mirrors import TableRows
+from stream_jobs.problems import Problems
 from stream_jobs.records import Place, summarize, typed_records
 from stream_jobs.sequence import HI, LO, PackedSequence
 
@@ -87,7 +90,7 @@ class BatchApplier:
 
         `checkpoint_id` is unique to the stream's checkpoint.
 
-        Raises StreamJobError when the batch cannot be applied; its positions are not stored then.
+        Raises MirrorError if the batch cannot be applied; its positions are not stored then.
         """
         began = time.monotonic()
         session = kafka.sparkSession
@@ -165,16 +168,17 @@ class BatchApplier:
             return TableReport(changes, 0, 0, changes, None)
         keyless = next((part.keyless for part in parts if part.keyless is not None), None)
         if keyless is not None:
-            reason = "the record has no key, but its schema has a primary key"
-            raise keyless.corrupt(reason)
+            raise keyless.corrupt(Message(mirror_records.NO_KEY, {}))
         if not table.parses:
             return TableReport(changes, 0, 0, sum(part.rows for part in parts), None)
         topic = parts[0].topic
+        problems = Problems()
         typed = typed_changes(
             latest_changes(records, topic, stale),
             table.schema,
             table.parses,
             self._settings.mirror.zero_dates,
+            problems,
         )
         # Kept by the job that counts it. Not `persist`: Delta refuses a cached merge source,
         # because it could be evicted between its two readings; a checkpoint cannot.
@@ -196,7 +200,7 @@ class BatchApplier:
                 problem[PLACE]["offset"],
                 PackedSequence(problem[HI], problem[LO]),
             )
-            raise place.corrupt(problem[PROBLEM])
+            raise place.corrupt(problems[problem[PROBLEM]])
         applied = totals["applied"] or 0
         if applied:
             table.mirror.merge(winners, table.schema)

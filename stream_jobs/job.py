@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
 
+from connector.errors import ConnectorError, mirror
+from connector.errors.message import Message
 from stream_jobs.batch import BatchApplier
-from stream_jobs.errors import StreamJobError
 from stream_jobs.kafka_source import read_rows, row_topic_pattern
 from stream_jobs.mirrors import Mirrors
 from stream_jobs.positions import Positions
@@ -44,7 +45,7 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 
 
-class StopRequested(StreamJobError):
+class StopRequested(Exception):
     """A batch was about to begin after a stop was requested; it runs after the next start."""
 
 
@@ -64,7 +65,7 @@ class StreamJob:
         self._announced: set[str] = set()
 
     def stop(self) -> None:
-        """Ask the job to stop behind the batch at hand; returns at once."""
+        """Ask the job to stop after the current batch; returns at once."""
         self._stop.set()
 
     def run(self, session: SparkSession) -> int:
@@ -91,10 +92,10 @@ class StreamJob:
             if self._last_batch_id >= 0:
                 positions.know_partitions(self._listener.partitions())
                 positions.store(session)
-        except (StreamJobError, PySparkException, Py4JError) as error:
+        except (ConnectorError, PySparkException, Py4JError) as error:
             cause = self._failure or error
             if not isinstance(cause, StopRequested):
-                self._lines.write("failed", error=_sentence(cause, self._settings))
+                self._lines.fail(_message(cause, self._settings))
                 return EXIT_FAILED
         self._lines.write("stopped", end_offsets=self._listener.end_offsets)
         return EXIT_OK
@@ -102,6 +103,7 @@ class StreamJob:
     def _start(self, session: SparkSession, positions: Positions) -> StreamingQuery:
         settings = self._settings
         applier = BatchApplier(settings, Mirrors(settings), positions)
+        no_mirror = Message(mirror.NO_MIRROR, {})
 
         def apply(kafka: DataFrame, batch_id: int) -> None:
             with self._batch():
@@ -113,7 +115,8 @@ class StreamJob:
                     self._lines.write(
                         "no_mirror",
                         topic=topic,
-                        reason="the table has no primary key; its changes stay in Kafka only",
+                        reason=no_mirror.text,
+                        code=no_mirror.code.code,
                     )
                 self._listener.add_report(batch_id, report)
                 self._last_batch_id = batch_id
@@ -173,7 +176,7 @@ def run(settings: Settings, lines: StatusLines) -> int:
     try:
         session = start_session(settings)
     except (PySparkException, Py4JError) as error:
-        lines.write("failed", error=f"Spark did not start: {_sentence(error, settings)}")
+        lines.fail(Message(mirror.SPARK_NOT_STARTED, {"why": _message(error, settings)}))
         return EXIT_FAILED
     # Again, because Spark installs a handler for SIGINT of its own.
     _stop_on_signals(job)
@@ -188,15 +191,13 @@ def _stop_on_signals(job: StreamJob) -> None:
         signal.signal(number, lambda *_: job.stop())
 
 
-def _sentence(error: BaseException, settings: Settings) -> str:
-    """Return the error's own text; of Spark's errors without plans and stack traces."""
-    if isinstance(error, StreamJobError):
-        return str(error)
+def _message(error: BaseException, settings: Settings) -> Message:
+    """Return what went wrong; in Spark's own words, but without plans and stack traces."""
+    if isinstance(error, ConnectorError):
+        return error.message
     text = re.split(r"\s*(?:SQLSTATE: \w+|=== Streaming Query|JVM stacktrace:)", str(error))[0]
     _, kafka, reason = text.partition(_KAFKA_ERRORS)
     if kafka:
-        return (
-            f"Kafka at {', '.join(settings.kafka.bootstrap_servers)}: {reason}. "
-            "Check kafka.bootstrap_servers and kafka.options, and that the brokers answer"
-        )
-    return f"{type(error).__name__}: {text}"
+        servers = settings.kafka.bootstrap_servers
+        return Message(mirror.KAFKA_FAILED, {"servers": servers, "said": reason})
+    return Message(mirror.SPARK_FAILED, {"kind": type(error).__name__, "said": text})

@@ -14,7 +14,7 @@ mirror has::
     _cdc_superseded       changes of the key in this batch, this one included
     _cdc_source_ts_ms     when the source committed it
     _cdc_place            partition and offset
-    _cdc_problem          why the change cannot be applied; NULL when it can
+    _cdc_problem          the number of what is wrong with the change, see `Problems`, or NULL
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from pyspark.sql.window import Window
 
 from connector.contract import OP_DELETE
+from connector.errors import mirror_records
 from stream_jobs.column_types import ColumnType, type_text
 from stream_jobs.records import ROW_OPS
 from stream_jobs.sequence import HI, LO
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from connector.contract import SchemaColumn
+    from stream_jobs.problems import Problems
     from stream_jobs.table_schema import TableSchema
 
 OP = "_cdc_op"
@@ -79,13 +81,17 @@ def latest_changes(records: DataFrame, topic: str, stale: Column | None) -> Data
 
 
 def typed_changes(
-    latest: DataFrame, target: TableSchema, parses: Sequence[ParsedAs], zero_dates: ZeroDates
+    latest: DataFrame,
+    target: TableSchema,
+    parses: Sequence[ParsedAs],
+    zero_dates: ZeroDates,
+    problems: Problems,
 ) -> DataFrame:
     """Return `latest` as rows of `target`, each parsed by the schema that it names.
 
-    `parses` has one entry for each schema id in `latest`.
+    `parses` has one entry for each schema id in `latest`. `problems` gets what can be wrong.
     """
-    parts = [_parsed(latest, target, parse, zero_dates) for parse in parses]
+    parts = [_parsed(latest, target, parse, zero_dates, problems) for parse in parses]
     return reduce(lambda left, right: left.unionByName(right), parts)
 
 
@@ -97,11 +103,8 @@ def literal(column: SchemaColumn, value: object) -> Column:
     return column_type.store(F.from_json(F.lit(text), schema)["value"])
 
 
-def _parsed(
-    latest: DataFrame, target: TableSchema, parse: ParsedAs, zero_dates: ZeroDates
-) -> DataFrame:
-    schema = parse.schema
-    is_delete = F.col("op") == OP_DELETE
+def _image(schema: TableSchema, is_delete: Column) -> dict[str, Column]:
+    """Return each column as the record has it: of a delete the key before, else the row after."""
     image = {
         column["name"]: F.col(f"{_JSON}.after").getField(column["name"])
         for column in schema.columns
@@ -109,7 +112,19 @@ def _parsed(
     for name in schema.key:
         before = F.col(f"{_JSON}.before").getField(name)
         image[name] = F.when(is_delete, before).otherwise(image[name])
+    return image
 
+
+def _parsed(
+    latest: DataFrame,
+    target: TableSchema,
+    parse: ParsedAs,
+    zero_dates: ZeroDates,
+    problems: Problems,
+) -> DataFrame:
+    schema = parse.schema
+    is_delete = F.col("op") == OP_DELETE
+    image = _image(schema, is_delete)
     values: list[Column] = []
     for column in target.columns:
         name = column["name"]
@@ -121,19 +136,19 @@ def _parsed(
             value = F.when(~is_delete, default)
         values.append(value.alias(name))
 
-    problems = [
+    found = [
         F.when(
             F.col(f"{_JSON}.{_CORRUPT}").isNotNull(),
-            f"the value is not JSON with the types of schema {schema.schema_id}",
+            problems.add(mirror_records.NOT_JSON, schema=schema.schema_id),
         ),
         F.when(
             F.when(is_delete, F.col(f"{_JSON}.before").isNull()).otherwise(
                 F.col(f"{_JSON}.after").isNull()
             ),
-            "the value has no row image for its cdc.op",
+            problems.add(mirror_records.NO_IMAGE),
         ),
         *(
-            _problem(column, image[column["name"]], is_delete, schema, zero_dates)
+            _problem(column, image[column["name"]], is_delete, schema, zero_dates, problems)
             for column in schema.columns
         ),
     ]
@@ -155,7 +170,7 @@ def _parsed(
             SUPERSEDED,
             F.col(f"{_JSON}.source.ts_ms").alias(SOURCE_TS_MS),
             F.struct("partition", "offset").alias(PLACE),
-            F.coalesce(*problems).alias(PROBLEM),
+            F.coalesce(*found).alias(PROBLEM),
         )
     )
 
@@ -182,31 +197,28 @@ def _problem(
     is_delete: Column,
     schema: TableSchema,
     zero_dates: ZeroDates,
+    problems: Problems,
 ) -> Column:
-    """Return why a column's value cannot be stored, NULL when it can."""
+    """Return the number of why a column's value cannot be stored, NULL if it can."""
     name, column_type = column["name"], ColumnType.of(column)
     is_key = name in schema.key
     # Of a deleted row only the key is read.
     concerned = F.lit(True) if is_key else ~is_delete
-    problem = F.when(F.lit(False), "")
+    problem = F.when(F.lit(False), 0)
     if is_key or not column["nullable"]:
-        problem = problem.when(concerned & parsed.isNull(), f"column {name} has no value")
+        problem = problem.when(
+            concerned & parsed.isNull(), problems.add(mirror_records.NO_COLUMN, column=name)
+        )
     if column_type.form is not None:
         problem = problem.when(
             concerned & ~column_type.has_form(parsed),
-            f"the value of column {name} does not look like {type_text(column)}",
+            problems.add(mirror_records.WRONG_FORM, column=name, type=type_text(column)),
         )
     unfit = concerned & parsed.isNotNull() & column_type.store(parsed).isNull()
     if not column_type.is_date:
-        return problem.when(unfit, f"the value of column {name} is no {type_text(column)}")
+        wrong = problems.add(mirror_records.WRONG_VALUE, column=name, type=type_text(column))
+        return problem.when(unfit, wrong)
     if zero_dates == "null" and not is_key:
         return problem
-    return problem.when(
-        unfit,
-        f"column {name} holds a zero, partial or impossible date, which Spark's types cannot"
-        + (
-            ", and a key cannot be NULL; exclude the table in the connector's settings"
-            if is_key
-            else '; set mirror.zero_dates = "null" to store NULL for such values'
-        ),
-    )
+    zero = mirror_records.ZERO_KEY if is_key else mirror_records.ZERO_DATE
+    return problem.when(unfit, problems.add(zero, column=name))

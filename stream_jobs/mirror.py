@@ -19,8 +19,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from pyspark.sql.types import LongType, StructField, StructType
 
 from connector.contract import OP_DELETE
+from connector.errors import MirrorError, mirror
 from stream_jobs.column_types import ColumnType
-from stream_jobs.errors import MirrorConflict
 from stream_jobs.latest_changes import OP, literal
 from stream_jobs.sequence import HI, LO, is_above
 
@@ -56,18 +56,14 @@ class Mirror:
     def schema_id(self, table: str) -> str | None:
         """Return the schema that the mirror follows, None when there is no mirror yet.
 
-        Raises MirrorConflict when `path` holds something else than the mirror of `table`.
+        Raises MirrorError if `path` holds something else than the mirror of `table`.
         """
         if not DeltaTable.isDeltaTable(self._session, self.path):
             return None
         detail = DeltaTable.forPath(self._session, self.path).detail()
         properties: dict[str, str] = detail.select("properties").collect()[0][0]
         if properties.get(_TABLE_PROPERTY) != table or _SCHEMA_PROPERTY not in properties:
-            reason = (
-                f"{self.path} holds a Delta table that is not the mirror of {table}. "
-                "Move it away, or set mirror.path to another place"
-            )
-            raise MirrorConflict(reason)
+            raise MirrorError(mirror.ANOTHER_TABLE, path=self.path, table=table)
         return properties[_SCHEMA_PROPERTY]
 
     def create(self, schema: TableSchema) -> None:

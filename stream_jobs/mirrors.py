@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stream_jobs.errors import MirrorConflict, StreamJobError, UnsupportedSchemaChange
+from connector.errors import MirrorError, SchemaUnfollowed
+from connector.errors import mirror as codes
 from stream_jobs.latest_changes import ParsedAs, literal
 from stream_jobs.mirror import Mirror, mirror_path
 from stream_jobs.schema_registry import SchemaRegistry
@@ -66,7 +67,7 @@ class Mirrors:
     def prepare(self, session: SparkSession, rows: TableRows) -> ReadyTable:
         """Bring the mirror of a topic to its new floor and its newest schema.
 
-        Raises UnsupportedSchemaChange, SchemaMissing, MirrorConflict or StreamJobError.
+        Raises MirrorError if that is not possible.
         """
         found = self._registry.require(session, {(rows.topic, id_) for id_ in rows.schema_ids})
         known = {schema_id: schema for (_, schema_id), schema in found.items()}
@@ -82,7 +83,12 @@ class Mirrors:
         if current is None:
             self._refuse_rows_without_key(rows, newest, mirror)
             if rows.were_applied:
-                raise _mirror_gone(newest, path, self._base)
+                raise MirrorError(
+                    codes.MIRROR_GONE,
+                    table=newest.name,
+                    path=path,
+                    positions=f"{self._base.rstrip('/')}/_cdc",
+                )
         target = current
         if used:
             target = self._follow(session, rows, current, newest, mirror)
@@ -120,10 +126,10 @@ class Mirrors:
             return current
         newest.refuse_unknown()
         try:
-            added = newest.added_since(current)
-        except ValueError as change:
+            added = newest.added_since(current, mirror.path)
+        except SchemaUnfollowed:
             if not mirror.is_empty():
-                raise UnsupportedSchemaChange(newest.name, str(change), mirror.path) from change
+                raise
             mirror.replace(newest)
             return newest
         origins = self._registry.defaults_between(rows.topic, current, newest)
@@ -140,13 +146,10 @@ class Mirrors:
     ) -> ParsedAs:
         if schema.schema_id == target.schema_id:
             return ParsedAs(schema, {})
-        try:
-            if rows.highest_row[schema.schema_id] > target.first:
-                # An earlier column list is in use again: columns were dropped.
-                schema.added_since(target)
-            target.added_since(schema)
-        except ValueError as change:
-            raise UnsupportedSchemaChange(target.name, str(change), path) from change
+        if rows.highest_row[schema.schema_id] > target.first:
+            # An earlier column list is in use again: columns were dropped.
+            schema.added_since(target, path)
+        target.added_since(schema, path)
         origins = self._registry.defaults_between(rows.topic, schema, target)
         unknown = self._unknown(origins)
         if unknown:
@@ -160,26 +163,18 @@ class Mirrors:
         for schema in self._registry.history(rows.topic):
             is_gone = rows.floor is not None and schema.first < rows.floor <= newest.first
             if schema.first < newest.first and not is_gone and schema.key != newest.key:
-                try:
-                    newest.added_since(schema)
-                except ValueError as change:
-                    raise UnsupportedSchemaChange(newest.name, str(change), mirror.path) from change
+                newest.added_since(schema, mirror.path)
 
     def _refuse_unfit_default(
         self, session: SparkSession, schema: TableSchema, column: SchemaColumn
     ) -> None:
-        """Raise StreamJobError when the value of existing rows would become NULL."""
+        """Raise MirrorError if the value of existing rows would become NULL."""
         value = column.get("added_default")
         if value is None or self._zero_dates == "null":
             return
         stored = session.range(1).select(literal(column, value).isNotNull()).collect()[0][0]
         if not stored:
-            reason = (
-                f"{schema.name}: rows that existed have, in the added column {column['name']}, a "
-                "zero date, which Spark's types cannot hold; set "
-                'mirror.zero_dates = "null" to store NULL for such values'
-            )
-            raise StreamJobError(reason)
+            raise MirrorError(codes.ZERO_DEFAULT, table=schema.name, column=column["name"])
 
     def _unknown(self, origins: Mapping[str, SchemaColumn]) -> list[str]:
         if self._unknown_defaults == "null":
@@ -187,19 +182,5 @@ class Mirrors:
         return [name for name, column in origins.items() if column.get("added_default_unknown")]
 
 
-def _mirror_gone(schema: TableSchema, path: str, base: str) -> MirrorConflict:
-    reason = (
-        f"{schema.name}: there is no mirror at {path}, but changes of the table have been applied. "
-        f"Put the mirror back, or delete {base.rstrip('/')}/_cdc and mirror.checkpoint: then every "
-        "topic is applied again from its start"
-    )
-    return MirrorConflict(reason)
-
-
-def _unknown_default(schema: TableSchema, columns: list[str]) -> StreamJobError:
-    reason = (
-        f"{schema.name}: the values of existing rows in the added column {', '.join(columns)} were "
-        'computed by the server and are not in the binlog; set mirror.unknown_defaults = "null" '
-        "to leave NULL there, then make the source log them, for example by updating each row"
-    )
-    return StreamJobError(reason)
+def _unknown_default(schema: TableSchema, columns: list[str]) -> MirrorError:
+    return MirrorError(codes.UNKNOWN_DEFAULT, table=schema.name, columns=columns)

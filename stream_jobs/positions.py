@@ -18,7 +18,7 @@ key is chosen before anything is applied. With another batch boundary (a new che
 interruption) the row may come back for a batch, and is deleted when the replay reaches its delete.
 
 *Why the number of partitions is kept.* With more partitions a key moves to another one, and its
-changes are no longer read in order: see `PartitionsAdded`.
+changes are no longer read in order: the job stops, see `mirror.PARTITIONS_ADDED`.
 
 *Why floors are kept.* A truncate is one record in one partition; older rows can still come in a
 later batch from the others.
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
 
-from stream_jobs.errors import PartitionsAdded
+from connector.errors import MirrorError, mirror
 from stream_jobs.sequence import PackedSequence, is_above
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ class Positions:
                 self._partitions[part.topic] = part.partition + 1
 
     def refuse_added_partitions(self, batch: Iterable[PartitionSummary]) -> None:
-        """Raise PartitionsAdded when `batch` has records of a partition that a topic had not."""
+        """Raise MirrorError if `batch` has records of a partition that a topic had not."""
         for part in batch:
             count = self._partitions.get(part.topic)
             if count is not None and part.partition >= count:
-                raise PartitionsAdded(part.topic, count)
+                raise MirrorError(mirror.PARTITIONS_ADDED, topic=part.topic, partitions=count)
 
     def applied(self, topic: str, partition: int) -> PackedSequence | None:
         """Return the sequence up to which no change of a partition is applied any more."""

@@ -4,8 +4,9 @@
       ▼
     topic  partition  offset  key  value  op  schema_id  hi  lo  problem
 
-`problem` says what is wrong with the headers; it is NULL for a record that follows the contract.
-A tombstone repeats the headers of its `d`; it is kept here with `op` NULL, and never applied.
+`problem` is the index in `_PROBLEMS` of what is wrong with the headers; it is NULL for a record
+that follows the contract. A tombstone repeats the headers of its `d`; it is kept here with `op`
+NULL, and never applied.
 
 https://spark.apache.org/docs/latest/streaming/structured-streaming-kafka-integration.html
 """
@@ -27,7 +28,8 @@ from connector.contract import (
     OP_TRUNCATE,
     OP_UPDATE,
 )
-from stream_jobs.errors import CorruptRecord
+from connector.errors import MirrorError, mirror_records
+from connector.errors.message import Message
 from stream_jobs.sequence import PackedSequence, pack_columns
 
 if TYPE_CHECKING:
@@ -35,6 +37,15 @@ if TYPE_CHECKING:
 
 # A row of a copy stands in the order of changes, and is applied as an update is.
 ROW_OPS = (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ)
+
+_PROBLEMS = (
+    Message(mirror_records.NO_SEQUENCE, {}),
+    Message(mirror_records.WRONG_SEQUENCE, {}),
+    Message(mirror_records.NO_HEADER, {"header": HEADER_OP}),
+    Message(mirror_records.WRONG_OP, {}),
+    Message(mirror_records.NO_HEADER, {"header": HEADER_SCHEMA}),
+    Message(mirror_records.NO_VALUE, {}),
+)
 
 
 def typed_records(kafka: DataFrame) -> DataFrame:
@@ -54,15 +65,17 @@ def typed_records(kafka: DataFrame) -> DataFrame:
     hi, lo = pack_columns(seq)
     is_tombstone = value.isNull() & (op == OP_DELETE)
     packed = headers.withColumns({"hi": hi, "lo": lo})
-    problem = (
-        F.when(is_tombstone & schema_id.isNotNull(), None)
-        .when(seq.isNull(), f"there is no header {HEADER_SEQ}")
-        .when(F.col("hi").isNull(), f"the header {HEADER_SEQ} is not a sequence")
-        .when(op.isNull(), f"there is no header {HEADER_OP}")
-        .when(~op.isin(*ROW_OPS, OP_TRUNCATE), f"the header {HEADER_OP} is not c, u, d, r or t")
-        .when(schema_id.isNull(), f"there is no header {HEADER_SCHEMA}")
-        .when(value.isNull(), f"there is no value, and {HEADER_OP} is not d")
+    conditions = (
+        seq.isNull(),
+        F.col("hi").isNull(),
+        op.isNull(),
+        ~op.isin(*ROW_OPS, OP_TRUNCATE),
+        schema_id.isNull(),
+        value.isNull(),
     )
+    problem = F.when(is_tombstone & schema_id.isNotNull(), None)
+    for number, condition in enumerate(conditions):
+        problem = problem.when(condition, number)
     return packed.select(
         "topic",
         "partition",
@@ -86,10 +99,25 @@ class Place:
     offset: int
     seq: PackedSequence | None
 
-    def corrupt(self, reason: str) -> CorruptRecord:
-        """Return the error that names this record."""
-        seq = None if self.seq is None else self.seq.unpack()
-        return CorruptRecord(self.topic, self.partition, self.offset, seq, reason)
+    def corrupt(self, why: Message) -> MirrorError:
+        """Return the error that names this record, and why it is refused."""
+        topic, partition, offset = self.topic, self.partition, self.offset
+        if self.seq is None:
+            return MirrorError(
+                mirror_records.UNPLACED_RECORD,
+                topic=topic,
+                partition=partition,
+                offset=offset,
+                why=why,
+            )
+        return MirrorError(
+            mirror_records.RECORD,
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            seq=self.seq.unpack(),
+            why=why,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +140,7 @@ class PartitionSummary:
 def summarize(records: DataFrame) -> list[PartitionSummary]:
     """Count the typed `records` of a batch.
 
-    Raises CorruptRecord for the first record, by topic, partition and offset, with a problem.
+    Raises MirrorError for the first record, by topic, partition and offset, with a problem.
     """
     place = F.struct("offset", "hi", "lo", "problem")
     seq = F.struct("hi", "lo")
@@ -135,7 +163,7 @@ def summarize(records: DataFrame) -> list[PartitionSummary]:
     corrupt = [row for row in rows if row["corrupt"] is not None]
     if corrupt:
         first = min(corrupt, key=lambda row: (row["topic"], row["partition"], row["corrupt"][0]))
-        raise _place(first, "corrupt").corrupt(first["corrupt"]["problem"])
+        raise _place(first, "corrupt").corrupt(_PROBLEMS[first["corrupt"]["problem"]])
     return [
         PartitionSummary(
             topic=row["topic"],

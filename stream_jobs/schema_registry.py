@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from connector.contract import row_topic
-from stream_jobs.errors import SchemaMissing, StreamJobError
+from connector.errors import MirrorError, mirror
 from stream_jobs.kafka_source import read_schema_values, schema_topic
 from stream_jobs.table_schema import TableSchema
 
@@ -41,14 +41,19 @@ class SchemaRegistry:
     ) -> dict[tuple[str, str], TableSchema]:
         """Return the schema of each (topic, schema id) in `needed`.
 
-        Raises SchemaMissing when one does not appear in time, StreamJobError for a schema record
-        that cannot be read.
+        Raises MirrorError if one does not appear in time, and for a schema record that cannot be
+        read.
         """
         deadline = time.monotonic() + self._wait_seconds
         while missing := self._missing(needed):
             if time.monotonic() >= deadline:
-                raise SchemaMissing(
-                    *min(missing), schema_topic(self._kafka.topic_prefix), self._wait_seconds
+                topic, schema_id = min(missing)
+                raise MirrorError(
+                    mirror.SCHEMA_MISSING,
+                    topic=topic,
+                    schema=schema_id,
+                    schema_topic=schema_topic(self._kafka.topic_prefix),
+                    seconds=self._wait_seconds,
                 )
             self._read(session)
             if self._missing(needed):
@@ -84,11 +89,12 @@ class SchemaRegistry:
             try:
                 schema = TableSchema.decode(value)
             except (ValueError, KeyError, TypeError) as error:
-                reason = (
-                    f"{schema_topic(self._kafka.topic_prefix)}: a record is not a schema record "
-                    f"({type(error).__name__}). The job and the connector must be of one version"
-                )
-                raise StreamJobError(reason) from error
+                # The text of the error may hold what the record holds.
+                raise MirrorError(
+                    mirror.SCHEMA_RECORD,
+                    topic=schema_topic(self._kafka.topic_prefix),
+                    why=type(error).__name__,
+                ) from error
             topic = row_topic(self._kafka.topic_prefix, schema.database, schema.table)
             # Of an id that was published twice the first record says when it began.
             self._schemas.setdefault(topic, {}).setdefault(schema.schema_id, schema)

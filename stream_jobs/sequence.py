@@ -24,6 +24,7 @@ from connector.contract import (
     SEQ_ROW_DIGITS,
     Sequence,
 )
+from connector.errors import MirrorError, mirror
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -48,15 +49,14 @@ class PackedSequence(NamedTuple):
     def pack(cls, sequence: Sequence) -> PackedSequence:
         """Pack the five numbers.
 
-        Raises ValueError for a number that is too wide for its field.
+        Raises MirrorError for a number that is too wide for its field.
         """
         if (
             sequence.epoch >> EPOCH_BITS
             or sequence.file >> FILE_BITS
             or sequence.position >> POSITION_BITS
         ):
-            reason = f"sequence {sequence} is beyond what a mirror can store"
-            raise ValueError(reason)
+            raise MirrorError(mirror.SEQUENCE_BEYOND, seq=sequence)
         epoch_file = sequence.epoch << FILE_BITS | sequence.file
         return cls(
             epoch_file << POSITION_BITS | sequence.position,

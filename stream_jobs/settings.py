@@ -8,25 +8,16 @@ error. `configs/stream_job.toml` lists every key with its default and when to ch
 
 from __future__ import annotations
 
-import os
-import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic_settings import SettingsConfigDict
 
-from stream_jobs.errors import ConfigError
+from connector.settings.files import FileSettings
+from connector.settings.values import PipelineName, TopicPrefix
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-ENVIRONMENT_PREFIX = "STREAM_JOB_"
-NESTED = "__"
-_LISTS = "`binlog-connector config stream_job.toml` lists the keys"
 
 # What Spark fetches itself where no jars are given.
 PACKAGES = (
@@ -44,15 +35,17 @@ _CLIENT_OPTIONS = {
 }
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
+    """Base of every section: unknown keys are errors, and nothing changes after the load."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class KafkaSettings(_Section):
+class KafkaSettings(Section):
     """The brokers and the topics that are read."""
 
     bootstrap_servers: Annotated[list[str], Field(min_length=1)]
-    topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+    topic_prefix: TopicPrefix
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 100_000
     # Keys of a topic that got more partitions have no order any more.
     added_partitions: Literal["error", "accept"] = "error"
@@ -69,7 +62,7 @@ class KafkaSettings(_Section):
         return options
 
 
-class MirrorSettings(_Section):
+class MirrorSettings(Section):
     """Where the Delta tables lie, and what they cannot hold."""
 
     path: Annotated[str, Field(min_length=1)]
@@ -81,14 +74,14 @@ class MirrorSettings(_Section):
     unknown_defaults: Literal["error", "null"] = "error"
 
 
-class TriggerSettings(_Section):
+class TriggerSettings(Section):
     """When a batch is taken."""
 
     kind: Literal["processingTime", "availableNow"] = "processingTime"
     interval_seconds: Annotated[float, Field(ge=0, le=86_400)] = 5.0
 
 
-class SparkSettings(_Section):
+class SparkSettings(Section):
     """The Spark session, where the job starts it itself."""
 
     jars: list[str] = []
@@ -97,79 +90,24 @@ class SparkSettings(_Section):
     settings: dict[str, str | int | float | bool] = {}
 
 
-class Settings(BaseSettings):
+class Settings(FileSettings):
     """Everything that the job needs to know."""
 
-    model_config = SettingsConfigDict(
-        extra="forbid",
-        frozen=True,
-        env_prefix=ENVIRONMENT_PREFIX,
-        env_nested_delimiter=NESTED,
-    )
+    model_config = SettingsConfigDict(env_prefix="STREAM_JOB_")
+
+    reference: ClassVar[str] = "binlog-connector config stream_job.toml"
 
     # Names the pipeline; part of Delta's txnAppId, so that two pipelines never share one.
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    name: PipelineName
     kafka: KafkaSettings
     mirror: MirrorSettings
     trigger: TriggerSettings = TriggerSettings()
     spark: SparkSettings = SparkSettings()
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        return env_settings, init_settings
-
 
 def load_settings(path: Path) -> Settings:
     """Read the TOML file at `path`, then the environment.
 
-    Raises ConfigError with one line per wrong key.
+    Raises ConfigError, which names every wrong key.
     """
-    try:
-        document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = f"{path}: cannot read the configuration: {error.strerror}"
-        raise ConfigError(reason) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = f"{path}: not valid TOML: {error}"
-        raise ConfigError(reason) from error
-    _refuse_unknown_variables()
-    try:
-        return Settings(**document)
-    except ValidationError as error:
-        lines = [_explain(problem, path) for problem in error.errors(include_input=False)]
-        raise ConfigError("\n".join(lines)) from error
-
-
-def _refuse_unknown_variables() -> None:
-    for variable in sorted(os.environ):
-        if not variable.startswith(ENVIRONMENT_PREFIX):
-            continue
-        keys = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split(NESTED)
-        section: Any = Settings
-        for key in keys:
-            fields = getattr(section, "model_fields", {})
-            if key not in fields:
-                reason = (
-                    f"environment variable {variable}: there is no key {'.'.join(keys)}; {_LISTS}"
-                )
-                raise ConfigError(reason)
-            section = fields[key].annotation
-
-
-def _explain(problem: Any, path: Path) -> str:
-    key = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        return f"{path}: unknown key {key}; {_LISTS}"
-    if problem["type"] == "missing":
-        variable = ENVIRONMENT_PREFIX + NESTED.join(key.upper().split("."))
-        return f"{path}: {key} is required (or set {variable})"
-    return f"{path}: {key}: {problem['msg']}"
+    return Settings.load(path)

@@ -3,25 +3,29 @@
     {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger"}
     {"event": "batch_applied", "batch_id", "seconds", "records", "end_offsets", "tables"}
     {"event": "idle", "end_offsets"}
-    {"event": "no_mirror", "topic", "reason"}
+    {"event": "no_mirror", "topic", "reason", "code"}
     {"event": "stopped", "end_offsets"}
-    {"event": "failed", "error"}
+    {"event": "failed", "error", "code"}
 
 `end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
 They count Kafka's transaction markers and aborted records too, so they reach a topic's
 read_committed end. A line `idle` says that there is nothing new, at most about once a second.
 `tables` is by `database.table`, see `batch.TableReport`. `seconds` is the time from the batch's
-first step to its last. Fields may be added, but none is removed or changes its meaning.
+first step to its last. `code` is an error code, which `binlog-connector explain` explains. Fields
+may be added, but none is removed or changes its meaning.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TextIO
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from connector.errors import fields
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from connector.errors.message import Message
     from stream_jobs.batch import BatchReport
 
 Offsets = dict[str, dict[str, int]]
@@ -52,6 +57,11 @@ class StatusLines:
         with self._lock:
             self._out.write(line + "\n")
             self._out.flush()
+
+    def fail(self, message: Message) -> None:
+        """Write `failed`, and the same for people on standard error."""
+        self.write("failed", **fields(message))
+        sys.stderr.write(f"error: {message}\n")
 
 
 class ProgressListener(StreamingQueryListener):

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from connector.contract import COLUMN_TYPES, Sequence
+from connector.errors import MirrorError, SchemaUnfollowed, mirror
 from stream_jobs.column_types import ColumnType, type_text
-from stream_jobs.errors import StreamJobError
 from stream_jobs.sequence import PackedSequence
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class TableSchema:
     def decode(cls, value: bytes) -> TableSchema:
         """Read the value of a record in `<prefix>.schema`.
 
-        Raises ValueError, KeyError or TypeError for a value that is not such a record.
+        Raises ValueError, KeyError or TypeError for a value that is not such a record, and
+        MirrorError for a sequence that a mirror cannot store.
         """
         record: SchemaRecord = json.loads(value)
         return cls(
@@ -75,44 +76,41 @@ class TableSchema:
         return {column["name"]: column for column in self.columns}
 
     def refuse_unknown(self) -> None:
-        """Raise StreamJobError when a column cannot be stored under its name or type."""
+        """Raise MirrorError if a column cannot be stored under its name or type."""
         for column in self.columns:
             name = column["name"]
             if column["type"] not in COLUMN_TYPES:
-                reason = (
-                    f"{self.name}: column {name} has type {column['type']}, which this version of "
-                    "the job does not know. Use the version that belongs to the connector"
+                raise MirrorError(
+                    mirror.UNKNOWN_TYPE, table=self.name, column=name, type=column["type"]
                 )
-                raise StreamJobError(reason)
             if name.lower().startswith(OWN_PREFIX) or _NAMES_FORBID & set(name):
-                reason = (
-                    f"{self.name}: a mirror cannot have a column named {name!r}: names that begin "
-                    f"with {OWN_PREFIX} are the job's own, and Delta refuses space, tab, newline "
-                    "and ,;{}()= in names. Exclude the table in the connector's "
-                    "source.exclude_tables, or rename the column before the first row is read"
-                )
-                raise StreamJobError(reason)
+                raise MirrorError(mirror.COLUMN_NAME, table=self.name, column=name)
 
-    def added_since(self, older: TableSchema) -> list[AddedColumn]:
+    def added_since(self, older: TableSchema, path: str) -> list[AddedColumn]:
         """Return the columns that this schema has and `older` has not, in this one's order.
 
-        Raises ValueError, with the change in words, when anything else differs.
+        Raises SchemaUnfollowed if anything else differs; the mirror lies at `path`.
         """
         if self.key != older.key:
-            before, now = (", ".join(key) or "none" for key in (older.key, self.key))
-            reason = f"the primary key changed from ({before}) to ({now})"
-            raise ValueError(reason)
+            raise SchemaUnfollowed(
+                mirror.KEY_CHANGED, table=self.name, before=older.key, now=self.key, path=path
+            )
         for column in older.columns:
             name, old_type = column["name"], type_text(column)
             now_column = self.by_name.get(name)
             if now_column is None:
-                reason = f"column {name} of type {old_type} was dropped or renamed"
-                raise ValueError(reason)
-            if ColumnType.of(now_column) != ColumnType.of(column):
-                reason = (
-                    f"column {name} changed its type from {old_type} to {type_text(now_column)}"
+                raise SchemaUnfollowed(
+                    mirror.COLUMN_GONE, table=self.name, column=name, type=old_type, path=path
                 )
-                raise ValueError(reason)
+            if ColumnType.of(now_column) != ColumnType.of(column):
+                raise SchemaUnfollowed(
+                    mirror.COLUMN_RETYPED,
+                    table=self.name,
+                    column=name,
+                    before=old_type,
+                    now=type_text(now_column),
+                    path=path,
+                )
         added: list[AddedColumn] = []
         after: str | None = None
         for column in self.columns:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -13,6 +15,7 @@ from connector.errors import (
     LogTruncated,
     TruncatedPayload,
     arguments,
+    fields,
     log_events,
     log_files,
     log_payloads,
@@ -45,3 +48,24 @@ def test_a_frame_has_the_code_of_the_error_inside_of_it() -> None:
         "FORMAT_DESCRIPTION_EVENT came before it; read the log from its start, where that event "
         "is; compare with `mysqlbinlog --start-position=4 binlog.000001`"
     )
+
+
+def test_the_catalogue_needs_nothing_but_the_standard_library() -> None:
+    program = (
+        "import sys, connector\n"
+        "before = set(sys.modules)\n"
+        "from connector.errors import catalogue\n"
+        "catalogue.codes()\n"
+        "loaded = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(loaded - sys.stdlib_module_names - {'connector'}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_fields_of_a_log_line_have_the_text_and_the_code_of_the_error_inside_of_a_frame() -> None:
+    inside = DecodeError(log_events.NO_FORMAT)
+    error = EventError("binlog.000001", 4, "XID_EVENT", inside)
+    assert fields(error) == fields(error.message) == {"error": error.text, "code": "L206"}

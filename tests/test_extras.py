@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from connector.errors import arguments, local_demo
+from tests.errors.texts import shown
+
 ROOT = Path(__file__).parents[1]
 # As where these packages are not installed.
 WITHOUT = """
@@ -39,10 +42,17 @@ def test_the_spark_job_names_its_extra() -> None:
     assert done.returncode == 2, done.stderr
     assert json.loads(done.stdout) == {
         "event": "failed",
-        "error": "the job needs more packages (No module named 'py4j'): pip install "
+        "error": "the job needs more packages (No module named 'py4j'); pip install "
         "'binlog-connector[spark]'",
+        "code": "M104",
     }
-    assert done.stderr == ""
+    assert done.stderr == (
+        "error: [M104] the job needs more packages (No module named 'py4j'); pip install "
+        "'binlog-connector[spark]'\n"
+    )
+
+
+NO_DELTA = "No module named 'deltalake'"
 
 
 def test_the_demo_names_its_extra() -> None:
@@ -50,10 +60,7 @@ def test_the_demo_names_its_extra() -> None:
         "sys.argv = ['binlog-connector', 'demo']\nfrom connector.cli import main\nmain()"
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "error: the demo needs more packages (No module named 'deltalake'): pip install "
-        "'binlog-connector[demo]'\n"
-    )
+    assert done.stderr == f"error: {shown(local_demo.EXTRA, said=NO_DELTA)}\n"
 
 
 TO_ARROW = """
@@ -61,7 +68,7 @@ from connector.reader import open_binlog
 from tests.reader.log_files import three_transactions
 open_binlog(three_transactions().data).to_arrow()
 """
-REFUSED = "connector.errors.ConfigError"
+REFUSED = "connector.errors.kinds.ConfigError"
 NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pip install"
 
 
@@ -71,7 +78,7 @@ NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pi
         ("import connector.reader.spark", f"{NEEDS} 'binlog-connector[spark]'"),
         (
             TO_ARROW,
-            f"{REFUSED}: Arrow needs pyarrow: pip install 'binlog-connector[arrow]'",
+            f"{REFUSED}: {shown(arguments.NO_PYARROW)}",
         ),
     ],
 )

@@ -73,7 +73,7 @@ class EventDecoder:
         """
         self.ignored_events: Counter[int] = Counter()  # number of unknown ignored events, by type
         self.format_data = b""  # the last FORMAT_DESCRIPTION_EVENT as received
-        self._place = PositionCounter(file, position)
+        self._counter = PositionCounter(file, position)
         self._version = version
         self._counted = counted or version is not BinlogVersion.V4
         self._mariadb = mariadb
@@ -83,13 +83,13 @@ class EventDecoder:
         self._encrypted: StartEncryptionEvent | None = None
 
     @property
-    def place(self) -> PositionCounter:
+    def log_position(self) -> PositionCounter:
         """Where the next event starts."""
-        return self._place
+        return self._counter
 
     def seek(self, position: int) -> None:
         """Expect the next event at another position of the same log; the format stays the same."""
-        self._place.position = position
+        self._counter.position = position
 
     def decode(self, data: bytes) -> Event:
         """Decode one whole event in the form of a file: without the OK byte of the network.
@@ -107,14 +107,14 @@ class EventDecoder:
         State for later events is decoded here. Raises the errors of `decode`; those of a body that
         is decoded later come when it is used.
         """
-        place = self._place
+        counter = self._counter
         if self._encrypted is not None:
             raise LogRefused(
                 log_files.ENCRYPTED_FROM_HERE,
-                place.file or UNNAMED_LOG,
+                counter.file or UNNAMED_LOG,
                 version=self._encrypted.key_version,
             )
-        position = place.position
+        position = counter.position
         type_code: i64 = -1
         try:
             reader = PayloadReader(data)
@@ -126,11 +126,11 @@ class EventDecoder:
             checksummed = self._verified(header, data)
             occupies = self._counted or self._occupies(header)
             if not self._counted:
-                position = place.start_of(header, occupies=occupies)
+                position = counter.start_of(header, occupies=occupies)
             next_position = position + header.event_size if occupies else position
             bodies = self._bodies
             event = Event(
-                place.file,
+                counter.file,
                 position,
                 next_position,
                 header,
@@ -150,8 +150,8 @@ class EventDecoder:
                 bodies.receive(event, reader)
         except DecodeError as error:
             name = "an event header" if type_code < 0 else event_name(type_code)
-            raise EventError(place.file or UNNAMED_LOG, position, name, error) from error
-        place.position = next_position
+            raise EventError(counter.file or UNNAMED_LOG, position, name, error) from error
+        counter.position = next_position
         if type_code == START_ENCRYPTION:
             self._take_encryption(event)
         elif not self._counted and (type_code == ROTATE or not occupies):
@@ -209,12 +209,12 @@ class EventDecoder:
         """Move the position to the next event."""
         body = event.body
         if isinstance(body, RotateEvent):
-            self._place = _place_said_by(event, body.next_file, body.next_position)
+            self._counter = _position_said_by(event, body.next_file, body.next_position)
         elif isinstance(body, HeartbeatEvent) and body.exact:
-            self._place = _place_said_by(event, body.file, body.position)
+            self._counter = _position_said_by(event, body.file, body.position)
         elif event.header.log_pos and not occupies:
             # A heartbeat, or MariaDB's artificial GTID list: the server has skipped to here.
-            self._place.advance_to(event.header.log_pos)
+            self._counter.advance_to(event.header.log_pos)
 
     def _occupies(self, header: EventHeader) -> bool:
         """Return whether the event is in the file and was not made up for the replica.
@@ -223,10 +223,10 @@ class EventDecoder:
         """
         if header.artificial or is_heartbeat(header.type_code):
             return False
-        return header.log_pos != 0 or not _has_place(header.type_code)
+        return header.log_pos != 0 or not _has_position(header.type_code)
 
 
-def _place_said_by(event: Event, file: str, position: int) -> PositionCounter:
+def _position_said_by(event: Event, file: str, position: int) -> PositionCounter:
     """Return the position that an event of the server names.
 
     Raises EventError for a position that no log can have.
@@ -237,7 +237,7 @@ def _place_said_by(event: Event, file: str, position: int) -> PositionCounter:
     return PositionCounter(file, position)
 
 
-def _has_place(type_code: i64) -> bool:
+def _has_position(type_code: i64) -> bool:
     """Return whether events of this type have a position in the file, unless they are made up."""
     return type_code in (FORMAT_DESCRIPTION, ROTATE, START_ENCRYPTION)
 

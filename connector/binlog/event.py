@@ -2,108 +2,115 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol, final
 
+import zstandard
 from mypy_extensions import i64, mypyc_attr
 
-from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
-from connector.binlog.events.control import (
-    IgnorableEvent,
-    IncidentEvent,
-    RotateEvent,
-    SlaveEvent,
-    StopEvent,
+from connector.binlog.events.plain_body import PlainBody
+from connector.binlog.events.statement import QueryEvent, thread_id_of
+from connector.binlog.events.transaction import GtidEvent, opening_of
+from connector.binlog.events.transaction_payload import (
+    TransactionPayload,  # noqa: TC001 - a compiled dataclass looks its types up
 )
-from connector.binlog.events.encryption import StartEncryptionEvent
-from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
-from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
-from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.heartbeat import HeartbeatEvent
-from connector.binlog.events.load import (
-    AppendBlockEvent,
-    BeginLoadQueryEvent,
-    CreateFileEvent,
-    DeleteFileEvent,
-    ExecLoadEvent,
-    LoadEvent,
-)
-from connector.binlog.events.mariadb import (
-    AnnotateRowsEvent,
-    BinlogCheckpointEvent,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-)
-from connector.binlog.events.partial_row_data import PartialRowDataEvent
-from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.statement import (
-    ExecuteLoadQueryEvent,
-    QueryEvent,
-    RowsQueryEvent,
-    thread_id_of,
-)
-from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction import (
-    AnonymousGtidEvent,
-    GtidEvent,
-    PreviousGtidsEvent,
-    XidEvent,
-    opening_of,
-)
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
-from connector.binlog.events.xa import XaPrepareEvent
 from connector.binlog.framing.checksum import stored_checksum
-from connector.binlog.framing.event_types import QUERY, event_name
+from connector.binlog.framing.event_types import QUERY, EventType, event_name
 from connector.binlog.framing.log_position import UNNAMED_LOG
-from connector.errors import DecodeError, EventError
+from connector.errors import DecodeError, EventError, log_payloads
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from connector.binlog.events.rows_head import RowsHead
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.binlog.events.transaction_payload import CompressionType
     from connector.binlog.framing.header import EventHeader
     from connector.codec.payload import PayloadReader
     from connector.gtid import Gtid
 
-EventBody = (
-    AnnotateRowsEvent
-    | AnonymousGtidEvent
-    | AppendBlockEvent
-    | BeginLoadQueryEvent
-    | BinlogCheckpointEvent
-    | CreateFileEvent
-    | DeleteFileEvent
-    | ExecLoadEvent
-    | ExecuteLoadQueryEvent
-    | FormatDescriptionEvent
-    | GtidEvent
-    | GtidTaggedEvent
-    | HeartbeatEvent
-    | IgnorableEvent
-    | IncidentEvent
-    | IntvarEvent
-    | LoadEvent
-    | MariadbGtidEvent
-    | MariadbGtidListEvent
-    | PartialRowDataEvent
-    | PreviousGtidsEvent
-    | QueryEvent
-    | RandEvent
-    | RotateEvent
-    | RowsEvent
-    | RowsQueryEvent
-    | SlaveEvent
-    | StartEncryptionEvent
-    | StartEventV3
-    | StopEvent
-    | TableMapEvent
-    | TransactionContextEvent
-    | TransactionPayloadEvent
-    | UserVarEvent
-    | ViewChangeEvent
-    | XaPrepareEvent
-    | XidEvent
-)
-
-
 _BEGIN: Final = b"BEGIN"
+
+
+class InnerDecoder(Protocol):
+    """Opens the events of one payload, in order."""
+
+    def open(self, data: bytes, number: int) -> Event:
+        """Open the `number`th event, from 1."""
+        ...
+
+
+@dataclass(slots=True)
+class TransactionPayloadEvent:
+    """The events of a transaction after its GTID event, compressed; `events()` decodes them."""
+
+    payload: TransactionPayload
+    file: str
+    position: int
+    # Makes the decoder for one pass over the events inside.
+    _new_decoder: Callable[[], InnerDecoder] = field(repr=False, compare=False)
+    # What `events` shows of them; None shows all.
+    view: Callable[[Iterator[Event]], Iterator[Event]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    @property
+    def compression(self) -> CompressionType:
+        """How the events are compressed."""
+        return self.payload.compression
+
+    @property
+    def payload_size(self) -> int:
+        """The bytes of the events, compressed."""
+        return self.payload.size
+
+    @property
+    def uncompressed_size(self) -> int:
+        """The bytes of the events, decompressed."""
+        return self.payload.uncompressed_size
+
+    def events(self) -> Iterator[Event]:
+        """Decompress and decode the events one after the other.
+
+        They have the file and the positions of this event, and no checksum. Raises EventError that
+        counts the events from 1 for one that cannot be read.
+        """
+        return self._viewed(map(_decoded, self._opened()))
+
+    def opened(self) -> Iterator[Event]:
+        """Decompress the events like `events`, but decode each body at its first use."""
+        return self._viewed(self._opened())
+
+    def _viewed(self, events: Iterator[Event]) -> Iterator[Event]:
+        return events if self.view is None else self.view(events)
+
+    def _opened(self) -> Iterator[Event]:
+        decoder = self._new_decoder()
+        number = 0
+        try:
+            for data in self.payload.split():
+                number += 1
+                yield decoder.open(data, number)
+        except EventError:
+            raise
+        except DecodeError as error:
+            raise self._unreadable(number, error) from error
+        except zstandard.ZstdError as error:
+            damage = DecodeError(log_payloads.NOT_UNPACKED, why=error)
+            raise self._unreadable(number, damage) from error
+
+    def _unreadable(self, number: int, error: DecodeError) -> EventError:
+        """Return the EventError for `error`, after `number` of the events inside."""
+        why = DecodeError(log_payloads.AFTER_INSIDE, number=number, why=error)
+        return EventError(self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, why)
+
+
+EventBody = PlainBody | TransactionPayloadEvent
+
+
+def _decoded(event: Event) -> Event:
+    _ = event.body
+    return event
 
 
 class EventBodies:

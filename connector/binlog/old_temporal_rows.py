@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.columns.bitmap import bitmap_length
 from connector.binlog.columns.row_plan import describe
+from connector.binlog.columns.values import ABSENT
 from connector.errors import DecodeError, log_rows
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.columns.row_plan import RowPlan
+    from connector.binlog.columns.values import Value
     from connector.binlog.events.rows import RowsEvent
     from connector.codec.payload import PayloadReader
 
@@ -36,47 +39,44 @@ def misfit(rows: RowsEvent) -> DecodeError | None:
     if not plan.old_temporal:
         return None
     images = [
-        plan.places(present)
+        plan.indexes(present)
         for present in (rows.before_columns_present, rows.after_columns_present)
         if present is not None
     ]
-    if not any(place in plan.old_temporal for places in images for place in places):
+    old = frozenset(plan.old_temporal)
+    if not any(index in old for indexes in images for index in indexes):
         return None
-    if _fit(plan, rows.images(), images):
+    if _fit(plan, rows.images(), images, old):
         return None
     columns = rows.table_map.columns
-    names = [describe(columns[place], place) for place in plan.old_temporal]
+    names = [describe(columns[index], index) for index in plan.old_temporal]
     return DecodeError(log_rows.OLD_FRACTION, columns=names)
 
 
-def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]]) -> bool:
+def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]], old: frozenset[int]) -> bool:
     """Return whether the bytes up to the end are whole rows with images of these columns."""
     try:
         while image.offset < image.end:
-            for places in images:
-                if not _skip(plan, image, places):
+            for indexes in images:
+                if not _skip(plan, image, indexes, old):
                     return False
     except DecodeError:
         return False
     return True
 
 
-def _skip(plan: RowPlan, image: PayloadReader, places: list[int]) -> bool:
+def _skip(plan: RowPlan, image: PayloadReader, indexes: list[int], old: frozenset[int]) -> bool:
     """Skip one row image; return False, or raise DecodeError, if the bytes are not one."""
-    count: i64 = len(places)
-    nulls = image.take((count + 7) >> 3)
+    count: i64 = len(indexes)
+    length = bitmap_length(count)
+    nulls = image.take(length)
     unused = count & 7
     if unused:
-        last: i64 = image.data[nulls + (count >> 3)]
+        last: i64 = image.data[nulls + length - 1]
         ones: i64 = 0xFF
         if last >> unused != ones >> unused:
             return False
-    for number, place in enumerate(places):
-        bits: i64 = image.data[nulls + (number >> 3)]
-        if bits >> (number & 7) & 1:
-            continue
-        if place in plan.old_temporal:
-            plan.readers[place].read(image)
-        else:
-            plan.readers[place].skip(image)
+    image.offset = nulls
+    values: list[Value] = [ABSENT] * len(plan.readers)
+    plan.read_chosen(image, indexes, plan.readers, old, values)
     return True

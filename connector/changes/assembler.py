@@ -18,8 +18,9 @@ out (`group_rows`), and so are rows that an earlier run has delivered (`earlier_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, final
+from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import (
@@ -31,7 +32,6 @@ from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.binlog.framing.event_types import GTID_LOG, event_name
 from connector.changes.earlier_runs import EarlierRuns
@@ -39,19 +39,12 @@ from connector.changes.event_meaning import ABOUT_ROWS, GTID, MEANING_OF_TYPE, Q
 from connector.changes.group_rows import GroupRows
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver, Committed
-from connector.changes.refusals import (
-    ASCII_SAVEPOINTS,
-    PLAIN_TRANSACTIONS,
-    XA_BEFORE,
-    Refusal,
-    refused_change,
-    unsupported_event,
-)
+from connector.changes.refusals import refused_change, unsupported_event
 from connector.changes.statement import StatementKind
 from connector.changes.statement_reader import StatementReader
 from connector.changes.transaction import RowsChange, SourceTransaction
 from connector.changes.xa import PreparedGroup, PreparedGroups
-from connector.errors import ProtocolError
+from connector.errors import ProtocolError, stream_order, table_statements
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -59,6 +52,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
     from connector.changes.earlier_runs import Reread
+    from connector.changes.row_spool import SpoolFolder
     from connector.changes.statement import Statement
     from connector.changes.table_filter import TableFilter
     from connector.gtid import Gtid, MariadbGtid
@@ -81,6 +75,7 @@ class TransactionAssembler:
         self,
         tables: TableFilter,
         receiver: ChangeReceiver,
+        folder: SpoolFolder,
         *,
         lower_case_names: bool = False,
         online: OnlineChanges | None = None,
@@ -88,7 +83,7 @@ class TransactionAssembler:
         reread: Reread | None = None,
         rolled_back: frozenset[str] = frozenset(),
     ) -> None:
-        """Give changes of `tables` to `receiver`, and no others.
+        """Give changes of `tables` to `receiver`, and no others; `folder` may hold waiting rows.
 
         `online` is the state of online schema changes after the earlier events.
         With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
@@ -107,7 +102,7 @@ class TransactionAssembler:
         self._state: i64 = _OUTSIDE
         self._transaction: SourceTransaction | None = None
         self._event_number: i64 = 0
-        self._rows = GroupRows(receiver)
+        self._rows = GroupRows(receiver, folder)
         # ALTER TABLE in two phases (MariaDB): it only starts here, and may still be rolled back.
         self._without_effect = False
         # XA transactions that wait for their outcome.
@@ -172,19 +167,19 @@ class TransactionAssembler:
         elif isinstance(body, IgnorableEvent):
             self._receiver.skipped(event)
         else:
-            refusal = unsupported_event(body, self._tables)
+            refusal = unsupported_event(event, body, self._tables, self._transaction)
             if refusal is not None:
-                raise refused_change(refusal, self._transaction, event)
+                raise refusal
 
     def _open(self, event: Event) -> None:
         opened = self._transaction
         if opened is not None and self._state != _OUTSIDE:
-            reason = (
-                f"{event.file}:{event.position}: a transaction starts inside the one that started "
-                f"at {opened.file}:{opened.position} and has not ended; compare with "
-                f"`mysqlbinlog --start-position={opened.position} {opened.file}`"
+            raise ProtocolError(
+                stream_order.NESTED_TRANSACTION,
+                place=f"{event.file}:{event.position}",
+                file=opened.file,
+                position=opened.position,
             )
-            raise ProtocolError(reason)
         if event.header.type_code == GTID_LOG:
             gtid, committed_us = event.opening()
             self._begin(event, gtid, committed_us or _started_us(event))
@@ -274,7 +269,7 @@ class TransactionAssembler:
             self._end(event)
         elif kind is StatementKind.ROLLBACK_TO:
             if not self._rows.roll_back_to(statement.savepoint):
-                self._refuse(event, "ROLLBACK TO SAVEPOINT behind row changes", ASCII_SAVEPOINTS)
+                raise refused_change(table_statements.SAVEPOINT, self._transaction, event)
         elif kind is StatementKind.XA:
             self._xa(event, body)
         elif kind is StatementKind.SAVEPOINT:
@@ -297,11 +292,10 @@ class TransactionAssembler:
             if not self._earlier.delivered and not self._prepared.complete(
                 xid, transaction, self._tables, self._receiver, commits=verb == "COMMIT"
             ):
-                what = "XA COMMIT of rows that came before the stream began"
-                self._refuse(event, what, XA_BEFORE)
+                raise refused_change(table_statements.XA_UNSEEN, transaction, event)
             self._end(event, outcome=xid)
         elif verb != "END":
-            self._refuse(event, f"XA {verb}", PLAIN_TRANSACTIONS)
+            raise refused_change(table_statements.XA_VERB, self._transaction, event, verb=verb)
 
     def _prepare(self, event: Event, body: XaPrepareEvent) -> None:
         if body.one_phase:
@@ -348,15 +342,12 @@ class TransactionAssembler:
     def _require_transaction(self, event: Event) -> SourceTransaction:
         transaction = self._transaction
         if transaction is None:
-            reason = (
-                f"{event.file}:{event.position}: {event_name(event.header.type_code)} outside of "
-                "a transaction; the stream must start at a transaction's first event"
+            raise ProtocolError(
+                stream_order.OUTSIDE_TRANSACTION,
+                place=f"{event.file}:{event.position}",
+                event_name=event_name(event.header.type_code),
             )
-            raise ProtocolError(reason)
         return transaction
-
-    def _refuse(self, event: Event, what: str, fix: str) -> NoReturn:
-        raise refused_change(Refusal(what, fix), self._transaction, event)
 
 
 def _started_us(event: Event) -> i64:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from connector.errors import TransientError
+from connector.errors import TransientError, table_statements
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ class EarlierRuns:
     def committed(self, transaction: SourceTransaction, event: Event) -> None:
         """End the group with COMMIT; raise TransientError if it ended in ROLLBACK before."""
         if self.left_out and not self.delivered:
-            reason = (
-                f"{event.file}:{event.position}: transaction {transaction.id} was rolled back when "
-                "it was read before, and is not now: it comes from another server"
+            raise TransientError(
+                table_statements.OTHER_OUTCOME,
+                place=f"{event.file}:{event.position}",
+                transaction=transaction.id,
             )
-            raise TransientError(reason)

@@ -19,6 +19,7 @@ from connector.changes.held_rows import HeldRows
 
 if TYPE_CHECKING:
     from connector.changes.receiver import ChangeReceiver
+    from connector.changes.row_spool import SpoolFolder
     from connector.changes.transaction import RowsChange, SourceTransaction
 
 # Bytes of events; a larger group goes to the receiver before its end is known.
@@ -29,10 +30,11 @@ _SHORT_BYTES_MAX: Final = 1024 * 1024
 class GroupRows:
     """The rows of followed tables, one group after the other."""
 
-    def __init__(self, receiver: ChangeReceiver) -> None:
-        """Give rows to `receiver`."""
+    def __init__(self, receiver: ChangeReceiver, folder: SpoolFolder) -> None:
+        """Give rows to `receiver`; those that wait may go to a file in `folder`."""
         self._receiver = receiver
-        self._held = HeldRows()
+        self._folder = folder
+        self._held = HeldRows(folder)
         self._holds = False  # hold the rows instead of giving them to the receiver,
         self._while_short = False  # as long as they are few
         self._handed_on = False
@@ -93,5 +95,5 @@ class GroupRows:
         held = self._held
         if held.is_empty:
             return None
-        self._held = HeldRows()
+        self._held = HeldRows(self._folder)
         return held

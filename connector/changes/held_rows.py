@@ -13,6 +13,7 @@ from connector.errors import TransientError
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+    from connector.changes.row_spool import SpoolFolder
     from connector.changes.transaction import RowsChange, RowsReceiver, SourceTransaction
 
 # Bytes of events of one transaction that stay in memory.
@@ -35,8 +36,12 @@ class _Savepoint:
 class HeldRows:
     """Changes of rows of one transaction."""
 
-    def __init__(self, memory_bytes_max: i64 = MEMORY_BYTES_MAX) -> None:
-        """Hold nothing; of later changes, `memory_bytes_max` bytes of events stay in memory."""
+    def __init__(self, folder: SpoolFolder, memory_bytes_max: i64 = MEMORY_BYTES_MAX) -> None:
+        """Hold nothing; of later changes, `memory_bytes_max` bytes of events stay in memory.
+
+        The rest goes to a file in `folder`.
+        """
+        self._folder = folder
         self._memory_bytes_max: i64 = memory_bytes_max
         self._memory: list[RowsChange] = []
         self.memory_bytes: i64 = 0  # bytes of the events in memory
@@ -63,7 +68,7 @@ class HeldRows:
                 self._memory.append(change)
                 self.memory_bytes += size
                 return
-            spool = self._spool = RowSpool()
+            spool = self._spool = RowSpool(self._folder)
         spool.add(change)
 
     def hand_on(self, transaction: SourceTransaction, receiver: RowsReceiver) -> None:
@@ -117,7 +122,7 @@ class HeldRows:
         """
         if not self._memory:
             return
-        spool = RowSpool()
+        spool = RowSpool(self._folder)
         try:
             for change in self._memory:
                 spool.add(change)

@@ -11,10 +11,9 @@ process.
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import suppress
 from struct import Struct
-from typing import IO, TYPE_CHECKING, Final, final
+from typing import IO, TYPE_CHECKING, Final, Protocol, final
 
 from connector.binlog.event import Event
 from connector.binlog.events.extra_row_info import ExtraRowInfo
@@ -23,7 +22,7 @@ from connector.binlog.events.rows_head import RowsKind
 from connector.binlog.framing.header import EventHeader
 from connector.changes.transaction import RowsChange
 from connector.codec.payload import PayloadReader
-from connector.errors import TransientError
+from connector.errors import TransientError, table_statements
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -39,12 +38,26 @@ _KINDS: Final = list(RowsKind)
 _ABSENT: Final = -1
 
 
+class SpoolFolder(Protocol):
+    """Where files of rows are made."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    def open(self) -> IO[bytes]:
+        """Open a new file, which is empty and has no name. Raises OSError."""
+        ...
+
+
 @final
 class RowSpool:
     """Changes of rows in the order in which they were added."""
 
-    def __init__(self) -> None:
-        """Create the file; raises TransientError."""
+    def __init__(self, folder: SpoolFolder) -> None:
+        """Create a file in `folder`; raises TransientError."""
+        self._folder = folder
         self._files: list[str] = []
         self._table_maps: list[TableMapEvent] = []
         # Indexes of the file names and table maps in the lists above.
@@ -53,11 +66,9 @@ class RowSpool:
         self.end: i64 = 0  # bytes in use
         try:
             # Closed by `close`.
-            self._file: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115
-                prefix="binlog-connector-"
-            )
+            self._file: IO[bytes] = folder.open()
         except OSError as error:
-            raise _unusable(error) from error
+            raise _unusable(self._folder, error) from error
 
     def add(self, change: RowsChange) -> None:
         """Append a change. Raises TransientError; then the spool is unchanged."""
@@ -93,7 +104,7 @@ class RowSpool:
                 self._file.write(part)
             self.end = self._file.tell()
         except OSError as error:
-            raise _unusable(error) from error
+            raise _unusable(self._folder, error) from error
 
     def rewind(self) -> None:
         """Make `read` begin with the first change. Raises TransientError."""
@@ -109,7 +120,7 @@ class RowSpool:
                 return None
             return self._read(transaction)
         except OSError as error:
-            raise _unusable(error) from error
+            raise _unusable(self._folder, error) from error
 
     def truncate(self, end: i64) -> None:
         """Drop all changes after the first `end` bytes of the file."""
@@ -125,7 +136,7 @@ class RowSpool:
         try:
             self._file.seek(place)
         except OSError as error:
-            raise _unusable(error) from error
+            raise _unusable(self._folder, error) from error
 
     def _read(self, transaction: SourceTransaction) -> RowsChange:
         (
@@ -202,9 +213,7 @@ class RowSpool:
         return number
 
 
-def _unusable(error: OSError) -> TransientError:
-    reason = (
-        f"{tempfile.gettempdir()}: rows of an open transaction cannot be kept: "
-        f"{error.strerror or error}: make room there, or let TMPDIR name another folder"
+def _unusable(folder: SpoolFolder, error: OSError) -> TransientError:
+    return TransientError(
+        table_statements.NO_ROOM, directory=folder.name, why=error.strerror or str(error)
     )
-    return TransientError(reason)

@@ -39,6 +39,30 @@ class StatementKind(Enum):
     DML = "DML"
     OTHER = "OTHER"
 
+    @property
+    def ends_tables(self) -> bool:
+        """Whether the names have no table afterwards, unless another statement follows."""
+        return self in (
+            StatementKind.DROP_TABLE,
+            StatementKind.DROP_DATABASE,
+            StatementKind.RENAME_TABLE,
+        )
+
+    @property
+    def empties_tables(self) -> bool:
+        """Whether the names have no rows afterwards."""
+        return self is StatementKind.TRUNCATE or self.ends_tables
+
+    @property
+    def changes_columns(self) -> bool:
+        """Whether the names can have other columns afterwards."""
+        return self.ends_tables or self in (
+            StatementKind.ALTER_TABLE,
+            StatementKind.CREATE_TABLE,
+            StatementKind.INDEX,
+            StatementKind.DML,  # CREATE TABLE … SELECT; others name no table
+        )
+
 
 # Database and table.
 TableName = tuple[str, str]

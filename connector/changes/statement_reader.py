@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from connector.changes.ddl import statement_changes
-from connector.changes.refusals import refused_change, unsupported
+from connector.changes.refusals import unsupported
 from connector.changes.statement import Statement, classify
 
 if TYPE_CHECKING:
@@ -59,11 +59,9 @@ class StatementReader:
         Raises the receiver's errors: UnsupportedChange for rows that are not in the log, unless it
         can do without these rows.
         """
-        refusal = unsupported(statement, body, self._tables)
+        refusal = unsupported(statement, body, self._tables, transaction, event)
         if refusal is not None:
-            self._receiver.refused(
-                refused_change(refusal, transaction, event), transaction, number, event
-            )
+            self._receiver.refused(refusal, transaction, number, event)
         changes = statement_changes(
             statement, body.query, self._tables, self._online, transaction, number, event
         )

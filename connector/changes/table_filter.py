@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, final
 
 from connector.changes.online_schema_change import named_after
-from connector.errors import ConfigError
+from connector.changes.stream_listener import StreamListener
+from connector.errors import ConfigError, pipeline_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,18 +27,21 @@ SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema
 class TableFilter:
     """Decides, once for each table, whether its changes are published."""
 
-    def __init__(self, include: Sequence[str], exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        include: Sequence[str],
+        exclude: Sequence[str] = (),
+        listener: StreamListener | None = None,
+    ) -> None:
         """Follow tables that match a pattern of `include` and none of `exclude`.
 
-        System databases match only a pattern that names them without a wildcard. Raises
-        ConfigError for a bad pattern.
+        System databases match only a pattern that names them without a wildcard. `listener` hears
+        of tables of online schema changes. Raises ConfigError for a bad pattern.
         """
         self._include = [_split(pattern) for pattern in include]
         self._exclude = [_split(pattern) for pattern in exclude]
         self._known: dict[tuple[str, str], bool] = {}
-        # Tables that are not followed because they belong to an online schema change, until the
-        # caller takes them.
-        self.left_out: list[str] = []
+        self._listener = StreamListener() if listener is None else listener
 
     def follows(self, database: str, table: str) -> bool:
         """Return whether changes of `database.table` are published."""
@@ -59,7 +63,7 @@ class TableFilter:
         if any(name == table and _database_matches(database, of) for of, name in self._include):
             return True
         if any(self._matches(database, original) for original in named_after(table)):
-            self.left_out.append(f"{database}.{table}")
+            self._listener.table_left_out(database, table)
             return False
         return True
 
@@ -77,8 +81,7 @@ class TableFilter:
 def _split(pattern: str) -> tuple[str, str]:
     database, _, table = pattern.partition(".")
     if not database or not table:
-        reason = f"{pattern!r} is not a pattern of tables; it looks like shop.orders or shop.*"
-        raise ConfigError(reason)
+        raise ConfigError(pipeline_settings.TABLE_PATTERN, pattern=pattern)
     return database, table
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import (
     IgnorableEvent,
     IncidentEvent,
@@ -36,7 +37,6 @@ from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.transaction import GtidEvent, PreviousGtidsEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.changes.event_meaning import (
     ABOUT_ROWS,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from connector.changes.table_filter import SYSTEM_DATABASES, TableFilter
 from connector.errors import ConfigError, ConnectorError, TransientError
-from connector.quarantine.fences import recovered_fences
+from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.snapshot.recovered_copies import copy_states

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from connector.cli.failure import errors, fail, log_failure, tell, warn
-from connector.errors import ConfigError, ConnectorError, TransientError
+from connector.errors import ConfigError, ConnectorError, TransientError, fields
 from connector.system.signals import StoppedHard
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
         log: LogSettings = settings.log
         configure_logging(log.model_copy(update={"level": "debug"}) if verbose else log)
         if warning := readable_by_all(config):
-            get_logger().warning("readable password", reason=warning)
+            get_logger().warning("readable password", **fields(warning))
         _tell_start(config, settings)
         gc.freeze()
     finally:
@@ -149,7 +149,7 @@ def loaded(config: Path) -> Settings:
 
     settings = load_settings(config)
     if warning := readable_by_all(config):
-        warn(warning)
+        warn(warning.text)
     return settings
 
 

@@ -11,7 +11,7 @@ import typer
 
 from connector.cli.daemon import EXIT_CONFIG
 from connector.cli.failure import fail
-from connector.errors import ConfigError
+from connector.errors import ConfigError, local_demo
 
 
 class SourceChoice(StrEnum):
@@ -53,8 +53,7 @@ def demo(
     try:
         from local_stack.demo import DemoOptions, run_demo  # noqa: PLC0415  # an extra
     except ImportError as error:
-        reason = f"the demo needs more packages ({error}): pip install 'binlog-connector[demo]'"
-        fail(ConfigError(reason), EXIT_CONFIG)
+        fail(ConfigError(local_demo.EXTRA, said=error), EXIT_CONFIG)
     options = DemoOptions(
         source=source.value,
         duration_seconds=duration,

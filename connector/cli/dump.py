@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import BinaryIO
 
+    from connector.dump.dump import DumpOptions
+    from connector.dump.gaps import Gap
     from connector.dump.logs import DumpedLog
-    from connector.dump.recover import Gap
-    from connector.dump.run import DumpOptions
 
 _READING = "How the logs are read"
 _WRITING = "How it is written"
@@ -141,8 +141,8 @@ def dump(
     ends inside an event, 3 corrupt or undecodable, 4 not a binlog, encrypted, or an unsupported
     storage format.
     """
+    from connector.dump.dump import DumpOptions  # noqa: PLC0415  # keeps --help fast
     from connector.dump.logs import ReadingOptions  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.run import DumpOptions  # noqa: PLC0415  # keeps --help fast
 
     with exit_codes():
         _refuse_formats(writing, events, changes)
@@ -189,9 +189,9 @@ def _refuse_formats(writing: WritingOptions, events: EventOptions, changes: Chan
 def _run(
     options: DumpOptions, logs: Iterable[DumpedLog], output: Path | None, *, at_once: bool
 ) -> None:
-    from connector.dump.output import LineOutput  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.dump import Dump  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
     from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.run import Dump  # noqa: PLC0415  # keeps --help fast
 
     with ExitStack() as stack:
         file = sys.stdout.buffer if output is None else stack.enter_context(_create(output))

@@ -28,6 +28,7 @@ _ENDS = {
         "retry.attempts_max attempts it ends with exit code 1."
     ),
     End.COMMAND: "The command has waited long enough, and ends with exit code 1.",
+    End.FAILED: "The demo, or the Spark job, ends with exit code 1.",
     End.LOGGED: "Nothing ends. This is a line of the log.",
 }
 

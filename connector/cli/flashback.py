@@ -76,7 +76,7 @@ def _omitted(names: Sequence[str]) -> frozenset[str]:
 
 
 def _undo(events: Generator[Event], options: SelectionOptions, omitted: frozenset[str]) -> None:
-    from connector.dump.output import LineOutput  # noqa: PLC0415  # keeps --help fast
+    from connector.dump.lines.output import LineOutput  # noqa: PLC0415  # keeps --help fast
     from connector.dump.selection import Selection  # noqa: PLC0415  # keeps --help fast
     from connector.flashback.spool import Spool  # noqa: PLC0415  # keeps --help fast
     from connector.flashback.undo import Undo  # noqa: PLC0415  # keeps --help fast

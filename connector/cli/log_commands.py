@@ -20,7 +20,7 @@ from connector.errors import (
     TransientError,
 )
 
-EXIT_CLEAN = 0  # read to a clean end
+# 0 is a log that was read to a clean end.
 EXIT_ARGUMENTS = 1  # wrong arguments, or a log that cannot be opened
 EXIT_TRUNCATED = 2  # a file ends inside an event
 EXIT_CORRUPT = 3  # something is corrupt, or cannot be decoded

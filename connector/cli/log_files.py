@@ -82,8 +82,8 @@ def events_of(logs: Iterable[DumpedLog], *, stop_position: int | None = None) ->
 
     On a terminal a bar shows the progress, until this generator is closed.
     """
+    from connector.dump.gaps import Gap  # noqa: PLC0415  # keeps --help fast
     from connector.dump.progress import ReadingProgress  # noqa: PLC0415  # keeps --help fast
-    from connector.dump.recover import Gap  # noqa: PLC0415  # keeps --help fast
     from connector.dump.selection import is_made_up  # noqa: PLC0415  # keeps --help fast
 
     with ExitStack() as stack:

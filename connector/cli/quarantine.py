@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from connector.contract import QuarantineRecord
-    from connector.quarantine.fences import Fence
+    from connector.quarantine.core.fences import Fence
     from connector.settings.sections import Settings
 
 quarantine = typer.Typer(
@@ -115,7 +115,7 @@ def show(
     """
 
     def report() -> None:
-        from connector.quarantine.explain import explain  # noqa: PLC0415  # keeps --help fast
+        from connector.quarantine.core.explain import explain  # noqa: PLC0415  # keeps --help fast
         from connector.quarantine.topic_reader import read_all  # noqa: PLC0415  # keeps --help fast
 
         settings = loaded(config)
@@ -257,7 +257,7 @@ def _wanted(settings: Settings, name: str, key: str | None) -> list[Fence]:
 
 def _database_fence(settings: Settings, name: str) -> Fence | None:
     """Return the fence of a table's whole database, if it includes the table."""
-    from connector.quarantine.fences import ALL_TABLES  # noqa: PLC0415  # keeps --help fast
+    from connector.quarantine.core.fences import ALL_TABLES  # noqa: PLC0415  # keeps --help fast
 
     database, _, table = name.partition(".")
     for fence in _fences(settings):

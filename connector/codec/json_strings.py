@@ -145,10 +145,10 @@ def character_length(data: bytes, at: i64, end: i64) -> i64:
         high = 0x8F
     if second < low or second > high:
         return 0
-    place: i64 = 2
-    while place < length:
-        byte: i64 = data[at + place]
+    index: i64 = 2
+    while index < length:
+        byte: i64 = data[at + index]
         if byte < _NEXT or byte > _NEXT_LAST:
             return 0
-        place += 1
+        index += 1
     return length

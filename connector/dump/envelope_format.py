@@ -19,8 +19,8 @@ from importlib.metadata import version
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.receiver import ChangeReceiver
@@ -30,6 +30,7 @@ from connector.envelope.schemas.table_schema import schema_topic
 from connector.errors import UnsupportedChange
 from connector.progress.order import TransactionOrder, file_number
 from connector.records.record import RecordTarget, decode_headers
+from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -51,7 +52,7 @@ class EnvelopeWriter:
         self._prefix = prefix
         self._held = _HeldLines(prefix)
         self._changes = _Changes(now_us)
-        self._assembler = TransactionAssembler(tables, self._changes)
+        self._assembler = TransactionAssembler(tables, self._changes, TemporaryFolder())
         self._files = _FileNumbers()
 
     def begin(self) -> Iterable[str]:

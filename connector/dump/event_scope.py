@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.load import (
@@ -25,7 +26,6 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent, RowsQueryEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.changes.statement import StatementKind, classify
 from connector.changes.transaction_bounds import rows_of

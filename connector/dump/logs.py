@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from connector.binlog.framing.log_position import FIRST_POSITION
-from connector.dump.recover import LogRecovery
+from connector.dump.gaps import LogRecovery
 from connector.errors import ConfigError, DecodeError, EventError, LogTruncated, arguments
 from connector.reader import open_binlog, open_server
 from connector.reader.byte_source import ByteSource
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from connector.binlog.event import Event
-    from connector.dump.recover import Gap
+    from connector.dump.gaps import Gap
 
 STANDARD_INPUT = "-"
 _COPY_BYTES = 1024 * 1024

@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import RotateEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.event_types import EventType
 from connector.changes.transaction_bounds import rows_of
 from connector.dump.event_scope import GTID_EVENTS, Scope, scope_of, touches

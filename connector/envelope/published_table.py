@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
+from connector.binlog.columns.bitmap import all_set
 from connector.envelope.record_headers import schema_header
 from connector.envelope.rows.row_images import DecodedImages, RowImages
 from connector.envelope.rows.row_of_values import RowEncoder
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from connector.binlog.events.table_map import TableMapEvent
     from connector.envelope.key_watch import WatchedTable
     from connector.envelope.schemas.table_schema import TableSchema
-
-_EIGHT_COLUMNS: Final = 0xFF
 
 
 @final
@@ -68,8 +67,8 @@ class PublishedTable:
             rows.partial
             or rows.refused is not None
             or not columns
-            or not _holds_all(rows.before_columns_present, columns)
-            or not _holds_all(rows.after_columns_present, columns)
+            or _leaves_out(rows.before_columns_present, columns)
+            or _leaves_out(rows.after_columns_present, columns)
         ):
             return DecodedImages(rows, self._encoder)
         writer = self._writer
@@ -82,17 +81,6 @@ class PublishedTable:
         return writer
 
 
-def _holds_all(columns_present: bytes | None, columns: i64) -> bool:
-    """Return whether a bitmap has every column; None means that there is no image."""
-    if columns_present is None:
-        return True
-    place: i64 = 0
-    while columns >= 8:  # noqa: PLR2004 - a byte of the bitmap
-        if columns_present[place] != _EIGHT_COLUMNS:
-            return False
-        place += 1
-        columns -= 8
-    if not columns:
-        return True
-    rest: i64 = (1 << columns) - 1
-    return columns_present[place] & rest == rest
+def _leaves_out(columns_present: bytes | None, columns: i64) -> bool:
+    """Return whether an image lacks a column; None stands for no image at all."""
+    return columns_present is not None and not all_set(columns_present, columns)

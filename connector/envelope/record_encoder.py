@@ -11,7 +11,7 @@ from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.envelope.key_watch import KeyWatch
 from connector.envelope.schemas.schema_records import SchemaRecords
 from connector.envelope.table_registry import PublishedTables, placed
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,13 +31,6 @@ if TYPE_CHECKING:
 
 _ROWS_MAX: Final = 10**SEQ_ROW_DIGITS // HALVES
 _EVENTS_MAX: Final = 10**SEQ_EVENT_DIGITS
-# Statements after which a table with this name has no rows.
-_GONE: Final = (
-    StatementKind.TRUNCATE,
-    StatementKind.DROP_TABLE,
-    StatementKind.DROP_DATABASE,
-    StatementKind.RENAME_TABLE,
-)
 
 
 @final
@@ -88,7 +81,7 @@ class RecordEncoder:
         try:
             while images.next_row():
                 if number >= _ROWS_MAX:
-                    _refuse_count(f"a rows event with more than {_ROWS_MAX} rows")
+                    _refuse_rows()
                 events.row(kind, images, number)
                 number += 1
                 self.rows_written = number
@@ -188,7 +181,7 @@ class RecordEncoder:
             if change.added_columns:
                 schemas.add_columns(name, change.added_columns)
             return
-        if change.kind not in _GONE:
+        if not change.kind.empties_tables:
             return
         tables = [change.table]
         if change.kind is StatementKind.DROP_DATABASE:
@@ -199,7 +192,7 @@ class RecordEncoder:
             # If nothing of a table was ever published, there is nothing to take back.
             if newest:
                 self._put_gone(change, self.tables.parts(change.database, table, newest), now_us)
-            if change.kind is not StatementKind.TRUNCATE:
+            if change.kind.ends_tables:
                 schemas.added_columns.pop(name, None)
 
     def has_published(self, transaction: SourceTransaction) -> bool:
@@ -218,8 +211,11 @@ class RecordEncoder:
     def _enter(self, transaction: SourceTransaction, number: int, event: Event) -> None:
         """Go to event `number` of a transaction."""
         if number >= _EVENTS_MAX:
-            place = f"{event.file}:{event.position}: "
-            _refuse_count(f"{place}a transaction with more than {_EVENTS_MAX} events")
+            raise UnsupportedChange(
+                table_rows.MANY_EVENTS,
+                place=f"{event.file}:{event.position}",
+                limit=_EVENTS_MAX,
+            )
         if transaction is not self._transaction:
             self._place = self._order.place(transaction.file, transaction.position)
             self._transaction = transaction
@@ -251,6 +247,5 @@ class RecordEncoder:
         table.announced = True
 
 
-def _refuse_count(what: str) -> NoReturn:
-    reason = f"{what} cannot be numbered: split the change into smaller transactions"
-    raise UnsupportedChange(reason)
+def _refuse_rows() -> NoReturn:
+    raise UnsupportedChange(table_rows.MANY_ROWS, limit=_ROWS_MAX)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 from connector.contract import row_topic
 from connector.envelope.published_table import PublishedTable, TableParts
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_rows, table_schemas
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
@@ -73,16 +73,12 @@ class PublishedTables:
         topic = row_topic(self._prefix, database, table)
         other = self._topics.setdefault(topic, name)
         if other != name:
-            reason = (
-                f"tables {other} and {name} would share topic {topic}: exclude one of them in "
-                "source.exclude_tables, or carry it in a pipeline with another kafka.topic_prefix"
-            )
-            raise UnsupportedChange(reason)
+            raise UnsupportedChange(table_schemas.TOPIC_SHARED, one=other, other=name, topic=topic)
         return topic
 
 
 def placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
     """Return an error that names the event and the table."""
-    place = f"{event.file}:{event.position}: table {table}"
-    kept_back = f"{place}: {error.kept_back}" if error.kept_back else ""
-    return UnsupportedChange(f"{place}: {error}", kept_back=kept_back, passable=error.passable)
+    return UnsupportedChange(
+        table_rows.IN_EVENT, place=f"{event.file}:{event.position}", table=table, why=error
+    )

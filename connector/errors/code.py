@@ -20,7 +20,7 @@ the words of a URL. `{problems:lines}` puts each member of a fact on its own lin
 many members are joined by commas.
 
 A frame says where another error happened: `table erp.orders, {why}`. The code that is shown is that
-of `why`, the error inside of the frame.
+of `why`, the error inside of the frame. `{why:what}` leaves out the advice of that error.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class End(Enum):
     DEFINITE = "3"  # every other DefiniteError: starting again cannot help
     RETRIED = "retried"  # a TransientError: 1 after retry.attempts_max attempts
     COMMAND = "1"  # a command has waited long enough
+    FAILED = "failed"  # the demo or the Spark job: its exit code is 1
     LOGGED = "goes on"  # nothing is raised: a line of the log
 
 
@@ -51,8 +52,10 @@ class ErrorCode:
     `what` says where and what, `fix` what to do; `fix` is empty if nothing has to be done. `cause`
     is the longer explanation that `binlog-connector explain` prints: why this happens. `example`
     has a value for each fact of both templates. `url_fix` takes the place of `fix` if the advice
-    is another one for a reader that was given a URL. A `frame` only adds where, and its own code is
-    never shown.
+    is another one for a reader that was given a URL, and `fence_fix` if it is another one once the
+    change was kept back in quarantine; empty, the fence alone is left to lift. A `frame` only adds
+    where, and its own code is never shown. The fix of a `passable` change is to continue after its
+    transaction.
     """
 
     code: str
@@ -62,6 +65,8 @@ class ErrorCode:
     cause: str = field(kw_only=True)
     example: Mapping[str, object] = field(kw_only=True, default_factory=dict)
     url_fix: str | None = field(kw_only=True, default=None)
+    fence_fix: str | None = field(kw_only=True, default=None)
+    passable: bool = field(kw_only=True, default=False)
     frame: bool = field(kw_only=True, default=False)
 
     @property
@@ -69,7 +74,7 @@ class ErrorCode:
         """The names of the facts that the templates need."""
         return frozenset(
             name
-            for template in (self.what, self.fix, self.url_fix or "")
+            for template in self._templates
             for _, name, _, _ in Formatter().parse(template)
             if name and "." not in name
         )
@@ -79,10 +84,14 @@ class ErrorCode:
         """The settings that the templates name, as `source.user`."""
         return frozenset(
             name
-            for template in (self.what, self.fix, self.url_fix or "")
+            for template in self._templates
             for _, name, _, _ in Formatter().parse(template)
             if name and "." in name
         )
+
+    @property
+    def _templates(self) -> tuple[str, ...]:
+        return self.what, self.fix, self.url_fix or "", self.fence_fix or ""
 
     def __str__(self) -> str:
         """Return the code alone, as S101."""

@@ -13,9 +13,12 @@
         ├── SourceRefused              the server said no: credentials, grants, settings, purged log
         ├── SinkRefused                Kafka said no: credentials, rights, sizes
         │   └── RecordTooLarge         a record is above the limit; it was not sent
-        ├── Fenced                     another instance with the same name took over
+        ├── Superseded                 another instance with the same name took over
         ├── UnsupportedChange          a change that this version cannot carry without loss
+        ├── RequestRefused             a request to a running pipeline is not as it should be
         ├── LocalStackError            a private server cannot be fetched or started
+        ├── MirrorError                the Spark job cannot keep the mirror equal to the source
+        │   └── SchemaUnfollowed       a table changed in a way that its mirror cannot follow
         └── DecodeError                bytes that are not what they claim to be
             ├── TruncatedPayload       a payload ends before a field does
             ├── ProtocolError          the conversation with the server broke its rules
@@ -73,7 +76,7 @@ class ConnectorError(Exception):
         return _restored, (type(self),), self.__dict__
 
     def in_words(self, words: Words) -> Self:
-        """Return the same error in the words of a configuration or of a URL."""
+        """Return the same error in other words."""
         copy = _restored(type(self))
         copy.__dict__.update(self.__dict__, message=self.message.in_words(words))
         return copy.with_traceback(self.__traceback__)
@@ -201,7 +204,7 @@ class RecordTooLarge(SinkRefused):
     """A record is larger than Kafka is told to take; nothing of it was sent."""
 
 
-class Fenced(DefiniteError):
+class Superseded(DefiniteError):
     """Another instance with the same name has taken over the stream."""
 
 
@@ -209,9 +212,7 @@ class UnsupportedChange(DefiniteError):
     """The source changed something that this version cannot carry without loss.
 
     `database` and `table` say what was changed if that is known, `table` None if more than one;
-    `event` has the bytes of the event that did it. `kept_back` says the same for a change that goes
-    into quarantine and cannot be written again, so that its table has to be copied. `passable` says
-    that a pipeline may continue after its transaction once what it changed was repaired.
+    `event` has the bytes of the event that did it.
     """
 
     def __init__(
@@ -222,8 +223,6 @@ class UnsupportedChange(DefiniteError):
         database: str | None = None,
         table: str | None = None,
         event: bytes | None = None,
-        kept_back: str = "",
-        passable: bool = False,
         **facts: object,
     ) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
@@ -231,12 +230,22 @@ class UnsupportedChange(DefiniteError):
         self.database = database
         self.table = table
         self.event = event
-        self.kept_back = kept_back
-        self.passable = passable
+
+
+class RequestRefused(DefiniteError):
+    """A request to a running pipeline is not as it should be."""
 
 
 class LocalStackError(DefiniteError):
     """A private server of the local stack cannot be fetched, started or reached."""
+
+
+class MirrorError(DefiniteError):
+    """The Spark job cannot apply a batch; nothing of it is marked as applied."""
+
+
+class SchemaUnfollowed(MirrorError):
+    """A table changed in a way that its mirror cannot follow, unless it is empty."""
 
 
 class DecodeError(DefiniteError):

@@ -71,18 +71,6 @@ FILE_NAME_OUTSIDE = ErrorCode(
     cause=f"The event of a LOAD DATA says which part of its text is the name of a file. {_CHANGED}",
     example={"start": 20, "end": 95, "length": 90},
 )
-LOADED_TOO_MUCH = ErrorCode(
-    "L213",
-    "the files of LOAD DATA that are open have more than {limit} bytes",
-    cause="The log holds the files of LOAD DATA in blocks, and they are held until they are whole.",
-    example={"limit": 1073741824},
-)
-LOAD_NOT_BEGUN = ErrorCode(
-    "L214",
-    "no event began the LOAD DATA file {file} of server {server}",
-    cause="Reading began between the blocks of a file, or events are missing.",
-    example={"file": 3, "server": 5800},
-)
 NOT_A_GNO = ErrorCode(
     "L221",
     "{number} is not the number of a GTID",

@@ -48,6 +48,8 @@ class Message:
         """What to do; empty if there is nothing to do."""
         if self.words is Words.URL and self.code.url_fix is not None:
             return self._filled(self.code.url_fix)
+        if self.words is Words.FENCE and self.code.fence_fix is not None:
+            return self._filled(self.code.fence_fix)
         return self._filled(self.code.fix)
 
     @property
@@ -76,10 +78,11 @@ class Message:
             members = sorted(fact, key=str) if isinstance(fact, (set, frozenset)) else fact
             if form == "lines":
                 return "".join(f"\n  {self._nested(member) or member}" for member in members)
-            return ", ".join(self._shown(member, "", conversion) for member in members)
+            return ", ".join(self._shown(member, form, conversion) for member in members)
         nested = self._nested(fact)
         if nested is not None:
-            return nested.text
+            return nested.what if form == "what" else nested.text
+        form = "" if form == "what" else form
         return format(repr(fact) if conversion == "r" else fact, form)
 
     def _nested(self, fact: object) -> Message | None:
@@ -88,5 +91,5 @@ class Message:
         return message.in_words(self.words) if isinstance(message, Message) else None
 
     def in_words(self, words: Words) -> Message:
-        """Return the same in the words of a configuration or of a URL."""
+        """Return the same in other words."""
         return Message(self.code, self.facts, words)

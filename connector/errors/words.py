@@ -1,4 +1,4 @@
-"""Settings as the configuration calls them, and as a URL does."""
+"""Who a message is for: a pipeline with a configuration, a reader of a URL, a fence."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from enum import Enum
 
 
 class Words(Enum):
-    """In whose words a message names a setting."""
+    """In whose words a message names a setting and says what to do."""
 
     CONFIGURATION = "configuration"
     URL = "url"
+    FENCE = "fence"  # of a configuration, for a change that was kept back in quarantine
 
 
 # `mysql://user:password@host:port/?ssl-mode=…` has these parts.

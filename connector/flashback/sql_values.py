@@ -19,6 +19,7 @@ from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.columns.values import EnumIndex, Geometry
+from connector.codec.sql_text import quoted_identifier
 from connector.errors import DecodeError, log_undo
 
 if TYPE_CHECKING:
@@ -79,14 +80,14 @@ def matches(column: Column, value: Value) -> str:
 
     Text is compared byte by byte, because a collation may treat different texts as equal.
     """
-    name = quoted_name(column.name or "")
+    name = quoted_identifier(column.name or "")
     if value is None:
         return f"{name} IS NULL"
     if isinstance(value, (bytes, list, Geometry)):
         return f"CAST({name} AS BINARY) = {_hex(stored_bytes(value))}"
     if column.real_type == ColumnType.JSON:
         assert isinstance(value, str)
-        return f"CAST({name} AS CHAR) COLLATE utf8mb4_bin = {quoted(value)}"
+        return f"CAST({name} AS CHAR) COLLATE utf8mb4_bin = {string_literal(value)}"
     if column.real_type == ColumnType.YEAR:
         # Otherwise 0 would be read as the year 2000.
         return f"{name} + 0 = {value}"
@@ -103,12 +104,7 @@ def stored_bytes(value: Value) -> bytes:
     return value
 
 
-def quoted_name(name: str) -> str:
-    """Return an identifier in backticks."""
-    return f"`{name.replace('`', '``')}`"
-
-
-def quoted(text: str) -> str:
+def string_literal(text: str) -> str:
     """Return a string literal of the connection's character set."""
     return f"'{text.translate(_ESCAPES)}'"
 
@@ -118,7 +114,7 @@ def _string(value: bytes, charset: str | None) -> str:
         return _hex(value)
     if charset in _UTF8 or (charset in _ASCII_LIKE and value.isascii()):
         try:
-            return quoted(value.decode("utf-8"))
+            return string_literal(value.decode("utf-8"))
         except UnicodeDecodeError:
             pass
     return f"_{charset} {_hex(value)}"
@@ -130,10 +126,10 @@ def _text(column: Column, value: str) -> str:
         return "0"
     if column.real_type == ColumnType.JSON:
         _require_plain_json(value)
-        return f"CAST({quoted(value)} AS JSON)"
+        return f"CAST({string_literal(value)} AS JSON)"
     if column.real_type == ColumnType.NEWDECIMAL:
         return value
-    return quoted(value)
+    return string_literal(value)
 
 
 def _hex(value: bytes) -> str:

@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.columns.values import ABSENT
 from connector.binlog.events.rows_head import RowsKind
+from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.errors import DecodeError, UnsupportedChange, log_undo
-from connector.flashback.sql_values import literal, matches, quoted_name, raw_columns
+from connector.flashback.sql_values import literal, matches, raw_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import Value
-    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.row_reader import Row
+    from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
 
 # Columns that a functional index hides; no statement can name them.
@@ -44,16 +46,16 @@ class TableUndo:
         full_name = f"{table_map.schema}.{table_map.table}"
         if any(column.name is None for column in table_map.columns):
             raise DecodeError(log_undo.NO_NAMES, table=full_name)
-        self._name = f"{quoted_name(table_map.schema)}.{quoted_name(table_map.table)}"
+        self._name = quoted_name(table_map.schema, table_map.table)
         self._columns = table_map.columns
         self._assigned = [
-            place
-            for place, column in enumerate(table_map.columns)
+            index
+            for index, column in enumerate(table_map.columns)
             if not _column_name(column).startswith(_HIDDEN)
             and f"{full_name}.{column.name}" not in omitted
         ]
-        by_key = sorted((c.primary_key, place) for place, c in enumerate(table_map.columns))
-        self._key = [place for part, place in by_key if part]
+        by_key = sorted((c.primary_key, index) for index, c in enumerate(table_map.columns))
+        self._key = [index for part, index in by_key if part]
         self._raw_map = replace(table_map, columns=raw_columns(table_map.columns), _row_plan=None)
 
     def statements(self, rows: RowsEvent) -> Iterator[str]:
@@ -86,9 +88,9 @@ class TableUndo:
     def _insert(self, row: Row) -> str:
         image = row.before
         assert image is not None
-        names = ", ".join(_quoted(self._columns[place]) for place in self._assigned)
+        names = ", ".join(_quoted(self._columns[index]) for index in self._assigned)
         values = ", ".join(
-            literal(self._columns[place], self._present(image, place)) for place in self._assigned
+            literal(self._columns[index], self._present(image, index)) for index in self._assigned
         )
         return f"INSERT INTO {self._name} ({names}) VALUES ({values});"  # noqa: S608 - quoted
 
@@ -97,11 +99,11 @@ class TableUndo:
         assert before is not None
         assert after is not None
         assignments = [
-            f"{_quoted(self._columns[place])} = "
-            f"{literal(self._columns[place], self._present(before, place))}"
-            for place in self._assigned
+            f"{_quoted(self._columns[index])} = "
+            f"{literal(self._columns[index], self._present(before, index))}"
+            for index in self._assigned
             # A column that neither image holds has not changed (binlog_row_image=NOBLOB).
-            if before[place] is not ABSENT or after[place] is not ABSENT
+            if before[index] is not ABSENT or after[index] is not ABSENT
         ]
         image = [b if a is ABSENT else a for b, a in zip(before, after, strict=True)]
         changes, row_key = ", ".join(assignments), self._where(image)
@@ -110,20 +112,20 @@ class TableUndo:
     def _where(self, image: list[Value]) -> str:
         if self._key:
             return " AND ".join(
-                f"{_quoted(self._columns[place])} = "
-                f"{literal(self._columns[place], self._present(image, place))}"
-                for place in self._key
+                f"{_quoted(self._columns[index])} = "
+                f"{literal(self._columns[index], self._present(image, index))}"
+                for index in self._key
             )
         return " AND ".join(
-            matches(column, self._present(image, place))
-            for place, column in enumerate(self._columns)
+            matches(column, self._present(image, index))
+            for index, column in enumerate(self._columns)
             if not _column_name(column).startswith(_HIDDEN)
         )
 
-    def _present(self, image: list[Value], place: int) -> Value:
-        value = image[place]
+    def _present(self, image: list[Value], index: int) -> Value:
+        value = image[index]
         if value is ABSENT:
-            raise DecodeError(log_undo.NOT_IN_IMAGE, column=self._columns[place].name)
+            raise DecodeError(log_undo.NOT_IN_IMAGE, column=self._columns[index].name)
         return value
 
 
@@ -133,4 +135,4 @@ def _column_name(column: Column) -> str:
 
 
 def _quoted(column: Column) -> str:
-    return quoted_name(_column_name(column))
+    return quoted_identifier(_column_name(column))

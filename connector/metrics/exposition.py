@@ -60,7 +60,7 @@ class FiguresCollector(Collector):
         yield self._gauge("kafka_up", "1 while Kafka answers", float(figures.kafka.up))
         yield self._gauge("fences", "Keys and tables that are held back", figures.fences())
         yield from self._standing()
-        yield from self._distance()
+        yield from self._lag()
         yield from self._copies()
 
     def _standing(self) -> Iterator[Metric]:
@@ -84,21 +84,19 @@ class FiguresCollector(Collector):
                 standing.committed_us / _US,
             )
 
-    def _distance(self) -> Iterator[Metric]:
-        distance = self._figures.distance
-        if distance is None:
+    def _lag(self) -> Iterator[Metric]:
+        lag = self._figures.lag
+        if lag is None:
             return
-        yield self._gauge("lag_seconds", "How long the stream is behind", distance.seconds)
-        if distance.bytes is not None:
-            yield self._gauge("lag_bytes", "Bytes of the log not delivered", distance.bytes)
-        if distance.transactions is not None:
-            yield self._gauge(
-                "lag_transactions", "Transactions not delivered", distance.transactions
-            )
+        yield self._gauge("lag_seconds", "How long the stream is behind", lag.seconds)
+        if lag.bytes is not None:
+            yield self._gauge("lag_bytes", "Bytes of the log not delivered", lag.bytes)
+        if lag.transactions is not None:
+            yield self._gauge("lag_transactions", "Transactions not delivered", lag.transactions)
         yield self._gauge(
             "time_to_purge_seconds",
             "Until the source may drop log files that were not read",
-            distance.to_purge_seconds,
+            lag.to_purge_seconds,
         )
 
     def _copies(self) -> Iterator[Metric]:

@@ -15,6 +15,7 @@ from connector.metrics.peer_state import PeerState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from connector.errors import ConnectorError, SourceUnavailable
     from connector.progress.progress_record import Progress
 
 
@@ -33,7 +34,7 @@ class CommittedPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class Lag:
     """How far the stream is behind the end of the source's log; None is what cannot be told."""
 
     bytes: int | None
@@ -54,7 +55,7 @@ class CopyFigures:
 
 
 class Watch(Protocol):
-    """Keeps `Figures.distance` up to date, from a thread of its own, until it is closed."""
+    """Keeps `Figures.lag` up to date, from a thread of its own, until it is closed."""
 
     def close(self) -> None:
         """Look no more."""
@@ -85,9 +86,9 @@ class Figures:
     commits: int = 0
     interruptions: int = 0
     standing: CommittedPosition | None = None
-    distance: Distance | None = None
-    # What speaks for a source whose log is not the one that is read any more; "" is nothing.
-    doubt: str = ""
+    lag: Lag | None = None
+    # What speaks for a source whose log is not the one that is read any more.
+    doubt: SourceUnavailable | None = None
     # Copies under way by "database.table", and how many keys and tables are fenced.
     copies: Callable[[], Mapping[str, CopyFigures]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
@@ -109,9 +110,9 @@ class Figures:
         self.hear()
         self.interrupted_by = ""
 
-    def lose(self, peer: PeerState, reason: str) -> None:
-        """Note that a peer is lost; under an open stream, that is an interruption."""
-        if peer.lose(reason) and self.streaming:
+    def lose(self, peer: PeerState, error: ConnectorError) -> None:
+        """Note that a peer is lost by `error`; under an open stream, that is an interruption."""
+        if peer.lose(error) and self.streaming:
             self.interruptions += 1
 
     def hear(self) -> None:
@@ -120,10 +121,10 @@ class Figures:
         self.silent = False
         self.source.answer()
 
-    def miss(self, reason: str) -> None:
+    def miss(self, error: ConnectorError) -> None:
         """Note that the stream should have heard of the source, and has not."""
         self.silent = True
-        self.lose(self.source, reason)
+        self.lose(self.source, error)
 
     def source_answered(self) -> None:
         """Note that the source answered another session than the stream's."""
@@ -131,10 +132,10 @@ class Figures:
         if not (self.streaming and self.silent):
             self.source.answer()
 
-    def source_unanswered(self, reason: str) -> None:
+    def source_unanswered(self, error: ConnectorError) -> None:
         """Note that the source did not answer another session; the stream knows better."""
         if not self.streaming or time.monotonic() - self.heard_at > SILENT_SECONDS:
-            self.lose(self.source, reason)
+            self.lose(self.source, error)
 
     def watch_kafka_by(self, open_watch: Callable[[], Watch]) -> None:
         """Have `kafka` kept up to date by what `open_watch` opens, once for all runs."""
@@ -142,18 +143,18 @@ class Figures:
             self._kafka_watch = open_watch()
 
     def watch_by(self, open_watch: Callable[[], Watch]) -> None:
-        """Have `distance` kept up to date by what `open_watch` opens, until another one is opened.
+        """Have `lag` kept up to date by what `open_watch` opens, until another one is opened.
 
         It outlives a run of the pipeline: how far the stream is behind, and what the source may
         drop of its logs, is to be seen while Kafka is away, too.
         """
         self._close_watch()
         # Of the server as it was before: it has been looked at anew.
-        self.doubt = ""
+        self.doubt = None
         self._watch = open_watch()
 
     def close(self) -> None:
-        """Let go of what keeps `distance` and the states of both peers up to date."""
+        """Let go of what keeps `lag` and the states of both peers up to date."""
         self._close_watch()
         if self._kafka_watch is not None:
             self._kafka_watch.close()

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.errors import ConfigError, SinkUnavailable
+from connector.errors import ConfigError, SinkUnavailable, kafka
 from connector.progress.progress_record import progress_topic
-from connector.sink.connection import client_settings, connector_error
+from connector.sink import attempts
+from connector.sink.connection import client_settings, connector_error, servers_of
 
 if TYPE_CHECKING:
+    from connector.errors import ConnectorError
     from connector.metrics.figures import Figures
     from connector.settings.sections import KafkaSettings
 
@@ -75,12 +77,12 @@ class KafkaWatch:
     def _take(self, error: KafkaError | OSError | ConfigError) -> None:
         if self._closed.is_set():
             return
+        lost: ConnectorError
         if isinstance(error, ConfigError):
-            reason = str(error)
+            lost = error
         else:
-            asked = connector_error(self._settings, f"read topic {self._place.topic}", error)
-            reason = str(asked)
-            if isinstance(asked, SinkUnavailable) and not asked.answered:
-                servers = ",".join(self._settings.bootstrap_servers)
-                reason = f"kafka {servers}: no answer: check that the brokers are up"
-        self._figures.lose(self._figures.kafka, reason)
+            lost = connector_error(self._settings, attempts.reading(self._place.topic), error)
+            if isinstance(lost, SinkUnavailable) and not lost.answered:
+                servers = servers_of(self._settings)
+                lost = SinkUnavailable(kafka.NO_ANSWER, answered=False, servers=servers)
+        self._figures.lose(self._figures.kafka, lost)

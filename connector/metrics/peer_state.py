@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import structlog
+
+from connector.errors import fields
+
+if TYPE_CHECKING:
+    from connector.errors import ConnectorError
 
 
 class PeerState:
@@ -16,7 +22,7 @@ class PeerState:
         self.name = name
         self._lock = threading.Lock()
         self._up: bool | None = None  # None before the first attempt
-        self._reason = ""
+        self._error: ConnectorError | None = None
         self._since = time.monotonic()
 
     @property
@@ -34,16 +40,16 @@ class PeerState:
         """How long it has not answered; 0 where it does."""
         return time.monotonic() - self._since if self.lost else 0.0
 
-    def lose(self, reason: str) -> bool:
-        """Note that it does not answer; return whether it did before."""
+    def lose(self, error: ConnectorError) -> bool:
+        """Note that it does not answer, by `error`; return whether it did before."""
         with self._lock:
             before, self._up = self._up, False
-            self._reason = reason
+            self._error = error
             if before is False:
                 return False
             self._since = time.monotonic()
         event = "cannot be reached" if before is None else "was lost"
-        structlog.get_logger().warning(f"{self.name} {event}", error=reason)
+        structlog.get_logger().warning(f"{self.name} {event}", **fields(error))
         return before is True
 
     def answer(self) -> None:
@@ -52,7 +58,7 @@ class PeerState:
             return
         with self._lock:
             before, self._up = self._up, True
-            self._reason = ""
+            self._error = None
             away, self._since = time.monotonic() - self._since, time.monotonic()
         if before is False:
             structlog.get_logger().info(f"{self.name} is back", away_seconds=round(away, 1))
@@ -63,4 +69,4 @@ class PeerState:
             return f"{self.name} has not been reached yet"
         if self._up:
             return f"{self.name} answers"
-        return f"{self.name} has not answered for {self.away_seconds:.0f} s: {self._reason}"
+        return f"{self.name} has not answered for {self.away_seconds:.0f} s: {self._error}"

@@ -17,7 +17,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, pipeline_settings
 from connector.metrics.exposition import FiguresCollector
 
 if TYPE_CHECKING:
@@ -120,8 +120,9 @@ def serving(figures: Figures, listen: str | None) -> Iterator[None]:
     try:
         server = make_server(host.strip("[]"), int(port), _App(figures), kind, _Handler)
     except (OSError, OverflowError) as error:
-        reason = f"metrics.listen {listen}: {error}: choose another address"
-        raise ConfigError(reason) from error
+        raise ConfigError(
+            pipeline_settings.METRICS_LISTEN, listen=listen, why=str(error)
+        ) from error
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     figures.watched = True
     try:

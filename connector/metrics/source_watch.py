@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.errors import ConnectorError, SourceUnavailable
-from connector.metrics.distance import distance, read_source_log
+from connector.errors import (
+    ConnectorError,
+    SourceUnavailable,
+    fields,
+    kafka_limits,
+    line,
+    stream_places,
+)
+from connector.metrics.lag import lag_of, read_source_log
 from connector.source.server.binary_logs import RDS_RETENTION, set_rds_retention
 from connector.source.server.mysql_server import MysqlServer, place_of
 
 if TYPE_CHECKING:
-    from connector.metrics.distance import SourceLog
-    from connector.metrics.figures import CommittedPosition, Distance, Figures
+    from connector.metrics.figures import CommittedPosition, Figures, Lag
+    from connector.metrics.lag import SourceLog
     from connector.progress.progress_record import Progress
     from connector.settings.sections import SourceSettings
 
@@ -40,7 +47,7 @@ _WARN_PART = 0.25
 
 
 class SourceWatch:
-    """Keeps `figures.distance` up to date until it is closed."""
+    """Keeps `figures.lag` up to date until it is closed."""
 
     def __init__(self, settings: SourceSettings, figures: Figures) -> None:
         """Ask the server of `settings`, often where somebody reads the figures."""
@@ -63,7 +70,7 @@ class SourceWatch:
     def close(self) -> None:
         """End the thread, which may wait for an answer; it is not waited for."""
         self._closed.set()
-        self._figures.distance = None
+        self._figures.lag = None
 
     def _watch(self) -> None:
         while not self._closed.is_set():
@@ -75,11 +82,11 @@ class SourceWatch:
             except ConnectorError as error:
                 if self._closed.is_set():
                     return
-                structlog.get_logger().debug("the source's log cannot be watched", error=str(error))
+                structlog.get_logger().debug("the source's log cannot be watched", **fields(error))
                 # An old answer would look like a stream that keeps up.
-                self._figures.distance = None
+                self._figures.lag = None
                 if isinstance(error, SourceUnavailable) and not error.answered:
-                    self._figures.source_unanswered(str(error))
+                    self._figures.source_unanswered(error)
                 self._closed.wait(_PING_SECONDS)
 
     def _wait(self, server: MysqlServer) -> None:
@@ -100,35 +107,44 @@ class SourceWatch:
             self._first = log
         self._figures.doubt = self._figures.doubt or self._doubt(log)
         self._looked_at, self._committed = log, standing.progress
-        now = distance(log, standing, self._caught_up_at, self._bytes_per_second(log))
+        now = lag_of(log, standing, self._caught_up_at, self._bytes_per_second(log))
         if now is not None and now.seconds == 0:
             self._caught_up_at = log.now
-        self._figures.distance = now
+        self._figures.lag = now
         if self._closed.is_set():
             # Meanwhile.
-            self._figures.distance = None
+            self._figures.lag = None
         elif now is not None:
             self._warn(log, now)
             self._tell_of_standstill(log, now, standing)
 
-    def _doubt(self, log: SourceLog) -> str:
+    def _doubt(self, log: SourceLog) -> SourceUnavailable | None:
         """Return what speaks for a reset of the logs; the next run looks at it more closely.
 
         A server whose logs are reset tells an open stream nothing: it sends signs of life, and goes
         on with the file that it begins next.
         """
         before, progress = self._looked_at, self._committed
-        found = ""
         if before is not None and before.server_uuid == log.server_uuid and log.end < before.end:
-            found = f"the log ends at {log.end_text}, and went up to {before.end_text}"
-        elif progress is not None and progress.server_uuid == log.server_uuid:
+            return SourceUnavailable(
+                stream_places.LOG_WENT_BACK,
+                answered=True,
+                place=place_of(self._settings),
+                end=log.end_text,
+                before=before.end_text,
+            )
+        if progress is not None and progress.server_uuid == log.server_uuid:
             size = log.files.get(progress.file)
             if size is not None and size < progress.position:
-                found = f"{progress.file} ends at {size}, and was read up to {progress.position}"
-        if not found:
-            return ""
-        place = place_of(self._settings)
-        return f"{place}: {found}: the logs may have been reset, which is looked at now"
+                return SourceUnavailable(
+                    stream_places.FILE_SHRANK,
+                    answered=True,
+                    place=place_of(self._settings),
+                    file=progress.file,
+                    size=size,
+                    position=progress.position,
+                )
+        return None
 
     def _bytes_per_second(self, log: SourceLog) -> float:
         """Return how fast the log has grown; files that were purged meanwhile are left out."""
@@ -138,7 +154,7 @@ class SourceWatch:
         grown = sum(size - first.files.get(name, 0) for name, size in log.files.items())
         return max(0, grown) / (log.now - first.now)
 
-    def _warn(self, log: SourceLog, now: Distance) -> None:
+    def _warn(self, log: SourceLog, now: Lag) -> None:
         if isinf(now.to_purge_seconds) or not log.retention_seconds:
             near = not isinf(now.to_purge_seconds) and now.to_purge_seconds < _NEAR_SECONDS
         else:
@@ -152,9 +168,7 @@ class SourceWatch:
             )
         self._warned = near
 
-    def _tell_of_standstill(
-        self, log: SourceLog, now: Distance, standing: CommittedPosition
-    ) -> None:
+    def _tell_of_standstill(self, log: SourceLog, now: Lag, standing: CommittedPosition) -> None:
         """Say, once a minute, that nothing is committed although the source has more."""
         if now.seconds == 0 or standing is not self._standing:
             self._standing, self._still_since = standing, log.now
@@ -170,8 +184,7 @@ class SourceWatch:
                 )
                 return
             structlog.get_logger().warning(
-                "the source has more, and nothing is delivered: look whether the brokers answer; "
-                "a large transaction takes its time",
+                **line(kafka_limits.STANDSTILL),
                 lag_seconds=round(now.seconds),
                 lag_bytes=now.bytes,
                 lag_transactions=now.transactions,

@@ -13,7 +13,7 @@ import re
 from typing import Final, final
 
 from connector.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_POSITION_DIGITS
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_rows
 
 _FILE_NUMBER = re.compile(r"\.(\d+)$")
 _EPOCHS_MAX: Final = 10**SEQ_EPOCH_DIGITS
@@ -63,12 +63,9 @@ class TransactionOrder:
         if number < last_number or (number == last_number and position < last_position):
             self.epoch += 1
         if self.epoch >= _EPOCHS_MAX or number >= _FILES_MAX or position >= _POSITIONS_MAX:
-            reason = (
-                f"{file}:{position} in epoch {self.epoch} is beyond what a sequence can count: "
-                "run RESET BINARY LOGS AND GTIDS on the source in a maintenance window and "
-                "start the pipeline under a new name"
+            raise UnsupportedChange(
+                table_rows.SEQUENCE_END, place=f"{file}:{position}", epoch=self.epoch
             )
-            raise UnsupportedChange(reason)
         return number
 
 
@@ -79,9 +76,5 @@ def file_number(file: str) -> int:
     """
     match = _FILE_NUMBER.search(file)
     if match is None:
-        reason = (
-            f"log file {file!r} has no number at the end of its name, so it cannot be ordered: "
-            "give it the name that its server gave it"
-        )
-        raise UnsupportedChange(reason)
+        raise UnsupportedChange(table_rows.FILE_NUMBER, file=file)
     return int(match[1])

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from connector.contract import PROGRESS_TOPIC_SUFFIX
-from connector.errors import DecodeError
+from connector.errors import DecodeError, kafka_records
 from connector.records.record import Record
 
 if TYPE_CHECKING:
@@ -62,11 +62,7 @@ class Progress:
         try:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
-            reason = (
-                f"{place} is not a progress record of this version ({error}); "
-                "give the pipeline a new name, or remove the record"
-            )
-            raise DecodeError(reason) from error
+            raise DecodeError(kafka_records.PROGRESS, place=place, why=str(error)) from error
 
 
 def progress_topic(prefix: str) -> str:

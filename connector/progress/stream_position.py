@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, final
 
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.added_columns import AddedColumn, DefaultKind
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import SourceRefused, SourceUnavailable, stream_places
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.progress.between import BetweenOrder
 from connector.progress.order import TransactionOrder
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from connector.changes.transaction import SourceTransaction
     from connector.progress.between import BetweenPlace
     from connector.progress.server_identity import ServerIdentity
-
-_NEW_NAME = "give the pipeline a new name and set source.start"
-_COPY_ANEW = f'{_NEW_NAME} = "snapshot"'
 
 
 @dataclass(slots=True)
@@ -139,11 +136,12 @@ class StreamPosition:
             return
         missing = self._history.missing(self._gtid_set, before)
         if missing:
-            reason = (
-                f"source {self._source}: {file} does not come behind transactions that were read: "
-                f"{shown(missing)}: the logs may have been reset, which is looked at now"
+            raise SourceUnavailable(
+                stream_places.FILE_AFTER,
+                address=self._source,
+                file=file,
+                gtids=shown(missing),
             )
-            raise SourceUnavailable(reason)
 
     def advance(self, committed: Committed) -> None:
         """Move past a transaction that is complete."""
@@ -223,28 +221,25 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
     if `last` says nothing about the source.
     """
     if last.flavour != identity.flavour:
-        reason = (
-            f"{place}: the stream was read from {last.flavour}, this is {identity.flavour}: "
-            f"{_COPY_ANEW}"
+        raise SourceRefused(
+            stream_places.OTHER_FLAVOUR, place=place, before=last.flavour, now=identity.flavour
         )
-        raise SourceRefused(reason)
     same_server = last.server_uuid == identity.server_uuid
     if last.gtid_set is None:
         if not same_server:
-            reason = (
-                f"{place}: the stream stands at {last.file}:{last.position} of server "
-                f"{last.server_uuid}, but this is server {identity.server_uuid}, and positions "
-                f"mean nothing on another server: go back to the first, or {_COPY_ANEW}; "
-                "only with gtid_mode = ON from its start on can a stream change the server"
+            raise SourceRefused(
+                stream_places.POSITION_ELSEWHERE,
+                place=place,
+                file=last.file,
+                position=last.position,
+                before=last.server_uuid,
+                now=identity.server_uuid,
             )
-            raise SourceRefused(reason)
         return StartPoint(identity.flavour, None, last.file, last.position, last.file_created)
     if identity.flavour == "mysql" and not identity.gtid:
-        reason = (
-            f"{place}: the stream has been read by GTID, but the server's gtid_mode is off: "
-            f"SET GLOBAL gtid_mode back to ON, or {_NEW_NAME} = {_by_position(last, same_server)}"
+        raise SourceRefused(
+            stream_places.GTID_MODE_OFF, place=place, start=_by_position(last, same_server)
         )
-        raise SourceRefused(reason)
     gtids: GtidSet | MariadbGtidSet
     if identity.flavour == "mariadb":
         gtids = MariadbGtidSet.parse(last.gtid_set)
@@ -258,7 +253,7 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
 
 def _by_position(last: Progress, same_server: bool) -> str:
     """Return the start of a stream that resumes by position: only the same server knows it."""
-    return f'"position:{last.file}:{last.position}"' if same_server else '"snapshot"'
+    return f"position:{last.file}:{last.position}" if same_server else "snapshot"
 
 
 def reads_from(point: StartPoint, last: Progress) -> StartPoint | None:
@@ -275,7 +270,7 @@ def reads_from(point: StartPoint, last: Progress) -> StartPoint | None:
     return StartPoint(point.flavour, None, held[0]["file"], held[0]["position"])
 
 
-def added_columns(last: Progress) -> dict[str, list[AddedColumn]]:
+def awaited_columns(last: Progress) -> dict[str, list[AddedColumn]]:
     """Return the added columns of tables that have had no rows since their ALTER TABLE."""
     return {
         name: [AddedColumn(column, DefaultKind(kind), text) for column, kind, text in columns]

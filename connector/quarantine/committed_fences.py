@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.contract import FENCES_TOPIC_SUFFIX
-from connector.quarantine.fences import Fence
+from connector.quarantine.core.fences import Fence
 from connector.sink.recovery import read_latest
 
 if TYPE_CHECKING:

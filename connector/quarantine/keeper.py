@@ -1,4 +1,4 @@
-"""Works beside the stream: tells of new fences, writes their counts, and replays on request."""
+"""Works beside the stream: writes the counts of fences, and replays on request."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from connector.envelope.event_encoder import US_PER_MS
-from connector.quarantine.replay import Replay
+from connector.errors import RequestRefused, quarantine, requests
+from connector.quarantine.core.replay import Replay
 from connector.quarantine.topic_reader import QuarantineLog
-from connector.sink.request import RequestRefused, arguments_of, table_name
+from connector.sink.request import arguments_of, table_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from connector.envelope.record_encoder import RecordEncoder
     from connector.progress.stream_position import StreamPosition
-    from connector.quarantine.fences import Fence, Fences
+    from connector.quarantine.core.fences import Fence, Fences
     from connector.settings.sections import KafkaSettings
     from connector.sink.clients import KafkaClients
     from connector.system.clock import Clock
@@ -83,8 +84,7 @@ class QuarantineKeeper:
         database, table = table_name(asked.get("database"), asked.get("table"))
         key = asked.get("key")
         if key is not None and not isinstance(key, str):
-            reason = "key is not a text"
-            raise RequestRefused(reason)
+            raise RequestRefused(requests.KEY_NOT_TEXT)
         fenced = self._fences.of(database, table)
         if fenced is None:
             return
@@ -94,7 +94,7 @@ class QuarantineKeeper:
             fence.replay = request
             if key is not None and fenced.whole is not None:
                 fence.answered, fence.replay = request, None
-                fence.reason = "the whole table is fenced: replay it without a key"
+                fence.reason = str(RequestRefused(quarantine.REPLAY_WHOLE))
             self._fences.change(fence)
         if any(fence.replay == request for fence in wanted):
             self._requested.append((database, table))
@@ -112,15 +112,6 @@ class QuarantineKeeper:
 
     def step(self) -> None:
         """Write counts of what was kept back, and the next piece of a replay."""
-        for fence in self._fences.new:
-            self._log.warning(
-                "changes that cannot be carried are kept in quarantine",
-                table=fence.name,
-                fenced="a key" if fence.key is not None else "the table",
-                since=fence.since,
-                reason=fence.reason,
-            )
-        self._fences.new.clear()
         now_us = self._clock.time_ns() // _NS_PER_US
         if self._replay is None and self._requested:
             self._begin()
@@ -132,9 +123,6 @@ class QuarantineKeeper:
                 self._replay = None
                 self._log.info("a replay has ended", fences_left=self._fences.count)
         self._fences.flush(now_us // US_PER_MS)
-
-    def committed(self) -> None:
-        """Do nothing: what is kept back counts from when it was written."""
 
     def close(self) -> None:
         """Let go of connections."""

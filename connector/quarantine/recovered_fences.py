@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.quarantine.copied_rows import CopiedRows
-from connector.quarantine.fences import Fences
-from connector.quarantine.guard import STOP, Guard
+from connector.quarantine.core.copied_rows import CopiedRows
+from connector.quarantine.core.fences import Fences
+from connector.quarantine.core.guard import STOP, Guard
+from connector.quarantine.core.store import QuarantineStore
 from connector.quarantine.keeper import QuarantineKeeper
-from connector.quarantine.store import QuarantineStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from connector.binlog.decoder import EventDecoder
+    from connector.changes.stream_listener import StreamListener
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.record_encoder import RecordEncoder
     from connector.progress.stream_position import StreamPosition
@@ -31,14 +32,15 @@ def open_quarantine(
     standing: StreamPosition,
     sink: KafkaSink,
     clock: Clock,
+    listener: StreamListener,
 ) -> tuple[Guard | None, CopiedRows, QuarantineKeeper]:
     """Return what stands before changes and before rows of copies, and the keeper.
 
-    There is no guard where nothing can be kept back.
+    There is no guard where nothing can be kept back. `listener` hears of new fences.
 
     Raises DecodeError for a fence of another version.
     """
-    fences = Fences(options.prefix, settings.name, sink.target, recovered)
+    fences = Fences(options.prefix, settings.name, sink.target, recovered, listener)
     keeper = QuarantineKeeper(
         settings.kafka, settings.name, fences, encoder, standing, sink.clients, clock
     )

@@ -8,7 +8,8 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
-from connector.quarantine.record import RecordParts
+from connector.quarantine.core.record import RecordParts
+from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
@@ -111,4 +112,4 @@ class QuarantineLog:
             self._consumer = None
 
     def _failure(self, error: KafkaError | OSError) -> ConnectorError:
-        return connector_error(self._settings, f"read topic {self._partition.topic}", error)
+        return connector_error(self._settings, attempts.reading(self._partition.topic), error)

@@ -11,8 +11,8 @@
 
 from connector.reader.binlog_reader import BinlogReader
 from connector.reader.library import open_binlog, open_binlogs, open_server
-from connector.reader.row_change import RowChange
-from connector.reader.transactions import Transaction
+from connector.reader.transactions.row_change import RowChange
+from connector.reader.transactions.transaction import Transaction
 
 __all__ = [
     "BinlogReader",

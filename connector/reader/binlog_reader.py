@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from connector.errors import ConfigError, arguments
-from connector.reader.transactions import Transaction, row_changes_of, transactions_of
+from connector.reader.transactions.transaction import Transaction, row_changes_of, transactions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from connector.binlog.framing.version import BinlogVersion
     from connector.reader.arrow.batches import ArrowBatch
     from connector.reader.readable_log import ReadableLog
-    from connector.reader.row_change import RowChange
     from connector.reader.selection import TransactionSelection
+    from connector.reader.transactions.row_change import RowChange
 
 
 class BinlogReader:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.reader.byte_source import Source
+    from connector.reader.file_options import FileOptions
 
 # These describe the log; one may follow another.
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)
@@ -54,22 +55,15 @@ _POSITION_MASK: Final = 0xFFFF_FFFF
 class FileLog:
     """Reads one file; the events that describe it come first, wherever reading starts."""
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        name: str | None = None,
-        start_position: int = FIRST_POSITION,
-        verify_checksum: bool = True,
-    ) -> None:
+    def __init__(self, source: Source, options: FileOptions) -> None:
         """Open `source` and read the events that describe it.
 
         Raises OSError for a path that cannot be opened, LogRefused for a file that is not a
         supported log, LogTruncated without one whole event, EventError for an event that cannot
         be read, ConfigError for a start position that is not in the log.
         """
-        self._source = ByteSource(source, name)
-        self._start_position = start_position
+        self._source = ByteSource(source, options.name)
+        self._start_position = options.start_position
         self._read: deque[Event] = deque()  # read already; `next_event` returns these first
         # From the start position to the first table map: an error here means a wrong position.
         self._sought = False
@@ -80,14 +74,17 @@ class FileLog:
             first = self._first_event()
             self.version: BinlogVersion = self._frames.version or BinlogVersion.V4
             self._decoder = EventDecoder(
-                file=self.name, version=self.version, verify_checksum=verify_checksum, counted=True
+                file=self.name,
+                version=self.version,
+                verify_checksum=options.verify_checksum,
+                counted=True,
             )
             self.format: FormatDescriptionEvent = format_before_description(self.version)
             # Whether headers refer to this file; those of a relay log may refer to the source's.
             self._places_are_certain = True
             event = self._decode(first)
             self._read.append(event)
-            if start_position != FIRST_POSITION:
+            if self._start_position != FIRST_POSITION:
                 self._seek(event)
         except BaseException:
             self._source.close()

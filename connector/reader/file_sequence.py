@@ -12,7 +12,6 @@ import time
 from typing import TYPE_CHECKING, final
 
 from connector.binlog.events.control import RotateEvent
-from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.errors import ConfigError, LogTruncated, arguments
 from connector.reader.byte_source import MAGIC_LENGTH
 from connector.reader.file_log import FileLog
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.format_description import FormatDescriptionEvent
     from connector.binlog.framing.version import BinlogVersion
     from connector.reader.byte_source import Source
+    from connector.reader.file_options import FileOptions
 
 _POLL_SECONDS = 0.1
 _NUMBERED = re.compile(r"(.*\.)([0-9]+)")
@@ -34,35 +34,22 @@ _NUMBERED = re.compile(r"(.*\.)([0-9]+)")
 class FileSequence:
     """Reads files one after the other."""
 
-    def __init__(
-        self,
-        sources: Sequence[Source],
-        *,
-        name: str | None = None,
-        start_position: int = FIRST_POSITION,
-        verify_checksum: bool = True,
-        follow: bool = False,
-        idle_timeout_seconds: float | None = None,
-    ) -> None:
-        """Open the first source; `start_position` and `name` refer to it.
+    def __init__(self, sources: Sequence[Source], options: FileOptions) -> None:
+        """Open the first source, which has the name and the start position of `options`.
 
         Raises the errors of FileLog, and ConfigError for a source that cannot be followed.
         """
         if not sources:
             raise ConfigError(arguments.NO_LOG)
-        self._verify_checksum = verify_checksum
-        self._follow = follow
-        self._idle_timeout_seconds = idle_timeout_seconds
+        self._options = options
         self._closed = False
         self._closing = threading.Event()  # ends a wait for more bytes
         # Held while the file is read, so that no other thread closes it meanwhile.
         self._reading = threading.RLock()
         self._later = list(sources[1:])
-        self._log = FileLog(
-            sources[0], name=name, start_position=start_position, verify_checksum=verify_checksum
-        )
+        self._log = FileLog(sources[0], options)
         self._last_event: Event | None = None
-        if follow and not self._later:
+        if options.follow and not self._later:
             try:
                 self._followed_path()
             except ConfigError:
@@ -113,7 +100,7 @@ class FileSequence:
             if event is not None:
                 return event
         while True:
-            if not self._later and self._follow:
+            if not self._later and self._options.follow:
                 return self._next_followed()
             event = self._read()
             if event is not None or not self._later:
@@ -124,7 +111,7 @@ class FileSequence:
         with self._reading:
             if not self._closed:
                 return self._log.next_event()
-        if self._follow:
+        if self._options.follow:
             return None
         raise closed_too_soon(self.name, self.position)
 
@@ -132,7 +119,7 @@ class FileSequence:
         with self._reading:
             if self._closed:
                 return
-            log = FileLog(source, verify_checksum=self._verify_checksum)
+            log = FileLog(source, self._options.of_next_file())
             self._log.close()
             self._log = log
             self._last_event = None
@@ -155,7 +142,7 @@ class FileSequence:
             if following is not None and self._opened(following):
                 path = following
                 continue
-            timeout = self._idle_timeout_seconds
+            timeout = self._options.idle_timeout_seconds
             if timeout is not None and time.monotonic() - idle_since >= timeout:
                 return None
             self._closing.wait(_POLL_SECONDS)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.reader.binlog_reader import BinlogReader
+from connector.reader.file_options import FileOptions
 from connector.reader.file_sequence import FileSequence
 from connector.reader.selection import TransactionSelection
 
@@ -84,15 +85,8 @@ def open_binlogs(
     selection = TransactionSelection.of(
         start_gtid=start_gtid, skip_gtids=skip_gtids, start_time=start_time, stop_time=stop_time
     )
-    files = FileSequence(
-        sources,
-        name=name,
-        start_position=start_position,
-        verify_checksum=verify_checksum,
-        follow=follow,
-        idle_timeout_seconds=idle_timeout_seconds,
-    )
-    return BinlogReader(files, selection)
+    options = FileOptions(name, start_position, verify_checksum, follow, idle_timeout_seconds)
+    return BinlogReader(FileSequence(sources, options), selection)
 
 
 def open_server(

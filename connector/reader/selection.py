@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.event import TransactionPayloadEvent
 from connector.changes.transaction_bounds import TransactionBounds
 from connector.errors import ConfigError, DecodeError, arguments
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet

@@ -43,7 +43,7 @@ from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
 from connector.errors import ConfigError, spark_arguments
 from connector.reader import open_binlog
-from connector.reader.row_change import column_names
+from connector.reader.transactions.row_change import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -14,7 +14,7 @@ from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.envelope.transaction_records import TransactionRecords
-from connector.progress.stream_position import StreamPosition, added_columns
+from connector.progress.stream_position import StreamPosition, awaited_columns
 from connector.quarantine.keeper import REPLAY
 from connector.quarantine.recovered_fences import open_quarantine
 from connector.run.delivery_stream import DeliveryStream
@@ -23,9 +23,12 @@ from connector.run.notices import Notices
 from connector.sink.commands import Commands
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
+from connector.snapshot.wanted_copies import WantedCopies
+from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from connector.quarantine.keeper import QuarantineKeeper
+    from connector.records.record import RecordTarget
     from connector.run.attendant import Attendant
     from connector.run.peers import Peers
     from connector.settings.sections import Settings
@@ -44,7 +47,6 @@ class PipelineParts:
     copies: Copies
     # Those two and others, in the order of their turns.
     attendants: tuple[Attendant, ...]
-    notices: Notices
 
     def close(self) -> None:
         """Let go of what waits, of connections and threads."""
@@ -72,34 +74,18 @@ def assemble(
     standing = StreamPosition(
         identity, point, last, source=source.address, first_epoch=recovered.first_epoch
     )
-    prefix = settings.kafka.topic_prefix
-    options = EnvelopeOptions(
-        prefix=prefix,
-        connector=identity.flavour,
-        version=version("binlog-connector"),
-        tombstones=settings.kafka.tombstones,
-    )
+    options = _envelope_options(settings, identity.flavour)
     transactions = None
     if settings.delivery.transaction_records:
-        transactions = TransactionRecords(prefix, target)
-    encoder = RecordEncoder(
-        options,
-        standing.order,
-        transactions or target,
-        recovered.schemas,
-        added_columns(last) if last is not None else {},
-    )
-    anchored = encoder.anchored = AnchoredTables(
-        source.definitions(),
-        settings.name,
-        mariadb=mariadb,
-        schemas=recovered.schemas if last is not None else {},
-        changed=last.changed_tables if last is not None else (),
-    )
-    tables = TableFilter(settings.source.tables, settings.source.exclude_tables)
+        transactions = TransactionRecords(settings.kafka.topic_prefix, target)
+    wanted = WantedCopies()
+    notices = Notices(wanted)
+    encoder = _record_encoder(options, standing, transactions or target, recovered)
+    encoder.anchored = _anchored_tables(settings, recovered, source, notices)
+    tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
-        settings, recovered.fences, options, encoder, decoder, standing, sink, clock
+        settings, recovered.fences, options, encoder, decoder, standing, sink, clock, notices
     )
     delivery = DeliveryStream(
         decoder,
@@ -107,11 +93,13 @@ def assemble(
         encoder,
         target,
         standing,
+        TemporaryFolder(),
         lower_case_names=source.lower_case_names,
         online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
         rolled_back=rolled_back,
         guard=guard,
         transactions=transactions,
+        listener=notices,
     )
     copies = open_copies(
         settings,
@@ -121,17 +109,61 @@ def assemble(
         CopyOutput(settings.name, options, encoder, target, copied_rows, standing, decoder, clock),
         peers.copying,
         quarantine.lift,
+        wanted,
     )
+    attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies)
+    return PipelineParts(delivery, quarantine, copies, attendants)
+
+
+def _attendants(
+    settings: Settings,
+    peers: Peers,
+    target: RecordTarget,
+    standing: StreamPosition,
+    tables: TableFilter,
+    quarantine: QuarantineKeeper,
+    copies: Copies,
+) -> tuple[Attendant, ...]:
     attendants: list[Attendant] = [quarantine, copies]
-    if settings.delivery.heartbeat_interval_seconds:
-        interval = settings.delivery.heartbeat_interval_seconds
-        attendants.append(Heartbeat(prefix, interval, target, clock))
+    interval = settings.delivery.heartbeat_interval_seconds
+    if interval:
+        prefix = settings.kafka.topic_prefix
+        attendants.append(Heartbeat(prefix, interval, target, peers.clock))
     # The last: it opens a connection, and nothing that may fail follows.
     commands = Commands(
         peers.listen(settings.kafka, settings.name, standing.commands_offset),
         standing,
         {"snapshot": partial(request_copy, copies, tables), REPLAY: quarantine.request},
     )
-    return PipelineParts(
-        delivery, quarantine, copies, (*attendants, commands), Notices(delivery, tables, anchored)
+    return (*attendants, commands)
+
+
+def _envelope_options(settings: Settings, flavour: str) -> EnvelopeOptions:
+    return EnvelopeOptions(
+        prefix=settings.kafka.topic_prefix,
+        connector=flavour,
+        version=version("binlog-connector"),
+        tombstones=settings.kafka.tombstones,
+    )
+
+
+def _record_encoder(
+    options: EnvelopeOptions, standing: StreamPosition, target: RecordTarget, recovered: Recovered
+) -> RecordEncoder:
+    last = recovered.progress
+    awaited = awaited_columns(last) if last is not None else {}
+    return RecordEncoder(options, standing.order, target, recovered.schemas, awaited)
+
+
+def _anchored_tables(
+    settings: Settings, recovered: Recovered, source: CheckedSource, notices: Notices
+) -> AnchoredTables:
+    last = recovered.progress
+    return AnchoredTables(
+        source.definitions(),
+        settings.name,
+        notices,
+        mariadb=source.identity.flavour == "mariadb",
+        schemas=recovered.schemas if last is not None else {},
+        changed=last.changed_tables if last is not None else (),
     )

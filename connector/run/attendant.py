@@ -25,10 +25,6 @@ class Attendant(Protocol):
         """Write what is ready; the stream stands between two transactions."""
         ...
 
-    def committed(self) -> None:
-        """Take note that everything written so far is visible."""
-        ...
-
     def close(self) -> None:
         """Let go of connections and threads."""
         ...

@@ -18,8 +18,8 @@ from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, GTID_LIST, 
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver
-from connector.changes.statement import StatementKind
-from connector.errors import UnsupportedChange
+from connector.changes.stream_listener import StreamListener
+from connector.errors import UnsupportedChange, table_statements
 from connector.gtid import MariadbGtidSet
 
 if TYPE_CHECKING:
@@ -28,40 +28,21 @@ if TYPE_CHECKING:
     from connector.binlog.decoder import EventDecoder
     from connector.binlog.event import Event
     from connector.changes.receiver import Committed
+    from connector.changes.row_spool import SpoolFolder
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.transaction_records import TransactionRecords
     from connector.progress.progress_record import Progress
     from connector.progress.stream_position import Instance, StreamPosition
-    from connector.quarantine.guard import Guard
+    from connector.quarantine.core.guard import Guard
     from connector.records.record_batch import BatchingTarget
     from connector.wire.event_source import EventSource
-
-# Statements behind which a name has no table.
-_ENDINGS: Final = (
-    StatementKind.DROP_TABLE,
-    StatementKind.DROP_DATABASE,
-    StatementKind.RENAME_TABLE,
-)
-
 
 # A transaction is told of that has so many records, or so many bytes of them.
 LARGE_RECORDS: Final = 100_000
 LARGE_BYTES: Final = 67_108_864
 _US: Final = 1_000_000
-
-
-@final
-class LargeTransaction:
-    """What a transaction was that is told of for its size."""
-
-    def __init__(self, committed: Committed, records: i64, size: i64, seconds: float) -> None:
-        """Tell of `records` with `size` bytes, received and encoded within `seconds`."""
-        self.committed = committed
-        self.records = records
-        self.bytes = size
-        self.seconds = seconds
 
 
 @final
@@ -75,17 +56,20 @@ class DeliveryStream(ChangeReceiver):
         encoder: RecordEncoder,
         target: BatchingTarget,
         standing: StreamPosition,
+        folder: SpoolFolder,
         *,
         lower_case_names: bool = False,
         online: OnlineChanges | None = None,
         rolled_back: frozenset[str] = frozenset(),
         guard: Guard | None = None,
         transactions: TransactionRecords | None = None,
+        listener: StreamListener | None = None,
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
-        What cannot be carried goes to `guard`; without one it is an error. `transactions` is told
-        which transaction the records are of.
+        Rows that wait may go to a file in `folder`. What cannot be carried goes to `guard`; without
+        one it is an error. `transactions` is told which transaction the records are of, `listener`
+        what is met besides.
         `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
         """
         self._decoder = decoder
@@ -98,6 +82,7 @@ class DeliveryStream(ChangeReceiver):
         self._assembler = TransactionAssembler(
             tables,
             self,
+            folder,
             lower_case_names=lower_case_names,
             online=self._online,
             prepared=standing.prepared_xa.without_rows(),
@@ -111,18 +96,12 @@ class DeliveryStream(ChangeReceiver):
         self.committed_us: i64 = 0
         # Complete source transactions that are not committed.
         self.waiting: i64 = 0
-        # Tables to be copied anew, until somebody takes note of them: database, table, why.
-        self.resyncs: list[tuple[str, str, str]] = []
-        # DDL on followed tables, and large transactions, until somebody takes note of them.
-        self.statements: list[StatementChange] = []
-        self.large_transactions: list[LargeTransaction] = []
+        self._listener = StreamListener() if listener is None else listener
         # The transaction whose rows came last; and when they began, and what there was before.
         self._measured: SourceTransaction | None = None
         self._began_us: i64 = 0
         self._records_before: i64 = 0
         self._bytes_before: i64 = 0
-        # Events of unknown types that were let pass, until somebody takes note of them.
-        self.skipped_events: list[Event] = []
 
     @property
     def in_transaction(self) -> bool:
@@ -138,19 +117,17 @@ class DeliveryStream(ChangeReceiver):
     def passing(self, refused: UnsupportedChange) -> UnsupportedChange:
         """Return `refused` with the `source.start` after its transaction, where that is its fix."""
         transaction = self._assembler.transaction
-        if not refused.passable or transaction is None:
+        if not refused.code.passable or transaction is None:
             return refused
         start = self._standing.start_after(transaction)
         if start:
-            advice = f'the place after this transaction is source.start = "{start}"'
-        else:
-            file = transaction.file
-            advice = (
-                f'the place after this transaction is source.start = "position:{file}:POS", POS '
-                f"that of the next one in SHOW BINLOG EVENTS IN '{file}' FROM "
-                f"{transaction.position}"
-            )
-        return UnsupportedChange(f"{refused}; {advice}")
+            return UnsupportedChange(table_statements.CONTINUE_BY_GTID, why=refused, start=start)
+        return UnsupportedChange(
+            table_statements.CONTINUE_BY_POSITION,
+            why=refused,
+            file=transaction.file,
+            position=transaction.position,
+        )
 
     def close(self) -> None:
         """Let go of what waits for the end of its transaction."""
@@ -241,9 +218,6 @@ class DeliveryStream(ChangeReceiver):
                 raise
             self._guard.unnamed(change, error, self._now_us)
             return False
-        if anchored.resyncs:
-            self.resyncs += anchored.resyncs
-            anchored.resyncs.clear()
         if completed is None:
             return False
         change.rows.table_map = completed
@@ -251,21 +225,17 @@ class DeliveryStream(ChangeReceiver):
 
     def statement(self, change: StatementChange) -> None:
         """Deliver what DDL means to consumers."""
-        self.statements.append(change)
+        listener = self._listener
+        listener.statement_seen(change)
         self._encoder.watch.changed(change.kind, change.database, change.table)
         if self._guard is None:
             self._encoder.statement(change, self._now_us)
         else:
             self._guard.statement(change, self._now_us)
         if change.resync:
-            self.resyncs.append((change.database, change.table, change.resync))
-        elif change.kind in _ENDINGS:
-            # What was to be copied is gone.
-            self.resyncs[:] = [
-                resync
-                for resync in self.resyncs
-                if resync[0] != change.database or change.table not in ("", resync[1])
-            ]
+            listener.resync_wanted(change.database, change.table, change.resync)
+        elif change.kind.ends_tables:
+            listener.table_ended(change.database, change.table)
 
     def committed(self, committed: Committed) -> None:
         """Stand behind a transaction."""
@@ -281,12 +251,13 @@ class DeliveryStream(ChangeReceiver):
         self.waiting += 1
 
     def _measure(self, committed: Committed) -> None:
-        """Keep what a transaction was, where it was large."""
+        """Tell what a transaction was, where it was large."""
         records: i64 = self._target.records - self._records_before
         size: i64 = self._target.bytes - self._bytes_before
         if records >= LARGE_RECORDS or size >= LARGE_BYTES:
             seconds = (self._now_us - self._began_us) / _US
-            self.large_transactions.append(LargeTransaction(committed, records, size, seconds))
+            end = f"{committed.file}:{committed.next_position}"
+            self._listener.large_transaction(committed.transaction, end, records, size, seconds)
         self._measured = None
 
     def refused(
@@ -302,5 +273,5 @@ class DeliveryStream(ChangeReceiver):
         self._guard.refused(refusal, transaction, event_number, event, self._now_us)
 
     def skipped(self, event: Event) -> None:
-        """Keep the event for whoever tells of it."""
-        self.skipped_events.append(event)
+        """Tell of the event."""
+        self._listener.event_skipped(event)

@@ -54,9 +54,6 @@ class Heartbeat:
         now_ms = self._clock.time_ns() // _NS_PER_MS
         self._target.take(self._topic, self._key, _json({"ts_ms": now_ms}), NO_HEADERS, now_ms)
 
-    def committed(self) -> None:
-        """Do nothing."""
-
     def close(self) -> None:
         """Do nothing."""
 

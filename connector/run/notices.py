@@ -1,4 +1,4 @@
-"""What a stream met and did not publish becomes lines of the log."""
+"""What a stream meets besides rows becomes lines of the log, and tables to be copied anew."""
 
 from __future__ import annotations
 
@@ -7,87 +7,95 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.binlog.framing.event_types import event_name
+from connector.changes.stream_listener import StreamListener
+from connector.errors import line, stream_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from connector.changes.table_filter import TableFilter
-    from connector.changes.transaction import SourceTransaction
-    from connector.envelope.schemas.anchored_tables import AnchoredTables
-    from connector.run.delivery_stream import DeliveryStream
-
+    from connector.binlog.event import Event
+    from connector.changes.transaction import SourceTransaction, StatementChange
+    from connector.snapshot.wanted_copies import WantedCopies
 
 _GTID_CHARACTERS_MAX = 120
 _TABLES_SHOWN_MAX = 3
 
 
-class Notices:
-    """Tells of everything once."""
+class Notices(StreamListener):
+    """Writes a line for each, and has tables copied anew."""
 
-    def __init__(
-        self, delivery: DeliveryStream, tables: TableFilter, anchored: AnchoredTables
-    ) -> None:
-        """Tell of what these three keep."""
+    def __init__(self, wanted: WantedCopies) -> None:
+        """Tell `wanted` which tables are to be copied."""
         self._log = structlog.get_logger()
-        self._delivery = delivery
-        self._tables = tables
-        self._anchored = anchored
+        self._wanted = wanted
 
-    def tell(self) -> None:
-        """Tell of what came since the last time."""
-        self._tell_of_statements()
-        self._tell_of_large_transactions()
-        skipped = self._delivery.skipped_events
-        for event in skipped:
-            self._log.warning(
-                "skipped an event of an unknown type, which its server flagged as ignorable",
-                type=event_name(event.header.type_code),
-                file=event.file,
-                position=event.position,
-            )
-        skipped.clear()
-        for table in self._tables.left_out:
-            self._log.info(
-                "not published: a table of an online schema change, by its name; name it without a "
-                "wildcard in source.tables to publish it",
-                table=table,
-            )
-        self._tables.left_out.clear()
-        for table in self._anchored.gone:
-            self._log.warning(
-                "not published: rows whose columns the log does not name, of a table that has been "
-                "dropped since; the statement takes all rows of the table back",
-                table=table,
-            )
-        self._anchored.gone.clear()
+    def table_left_out(self, database: str, table: str) -> None:
+        """Say how the table is published."""
+        self._log.info(
+            "not published: a table of an online schema change, by its name; name it without a "
+            "wildcard in source.tables to publish it",
+            table=f"{database}.{table}",
+        )
 
-    def _tell_of_statements(self) -> None:
-        statements = self._delivery.statements
-        for change in statements:
-            self._log.info(
-                "DDL",
-                kind=change.kind.value,
-                table=".".join(filter(None, (change.database, change.table))),
-                position=f"{change.event.file}:{change.event.position}",
-                gtid=_gtid(change.transaction),
-                copied_anew=change.resync or None,
-            )
-        statements.clear()
+    def event_skipped(self, event: Event) -> None:
+        """Say where the event is."""
+        self._log.warning(
+            **line(stream_order.IGNORED_EVENT),
+            type=event_name(event.header.type_code),
+            file=event.file,
+            position=event.position,
+        )
 
-    def _tell_of_large_transactions(self) -> None:
-        large = self._delivery.large_transactions
-        for one in large:
-            transaction = one.committed.transaction
-            self._log.info(
-                "large transaction",
-                records=one.records,
-                bytes=one.bytes,
-                seconds=round(one.seconds, 1),
-                position=f"{transaction.file}:{transaction.position}",
-                end=f"{one.committed.file}:{one.committed.next_position}",
-                gtid=_gtid(transaction),
-            )
-        large.clear()
+    def statement_seen(self, change: StatementChange) -> None:
+        """Say what the statement was."""
+        self._log.info(
+            "DDL",
+            kind=change.kind.value,
+            table=".".join(filter(None, (change.database, change.table))),
+            position=f"{change.event.file}:{change.event.position}",
+            gtid=_gtid(change.transaction),
+            copied_anew=change.resync or None,
+        )
+
+    def rows_dropped(self, database: str, table: str) -> None:
+        """Say why the rows are not there."""
+        self._log.warning(
+            "not published: rows whose columns the log does not name, of a table that has been "
+            "dropped since; the statement takes all rows of the table back",
+            table=f"{database}.{table}",
+        )
+
+    def resync_wanted(self, database: str, table: str, reason: str) -> None:
+        """Have the table copied."""
+        self._wanted.want(database, table, reason)
+
+    def table_ended(self, database: str, table: str) -> None:
+        """Have it copied no more."""
+        self._wanted.forget(database, table)
+
+    def large_transaction(
+        self, transaction: SourceTransaction, end: str, records: int, size: int, seconds: float
+    ) -> None:
+        """Say how large the transaction was, and where."""
+        self._log.info(
+            "large transaction",
+            records=records,
+            bytes=size,
+            seconds=round(seconds, 1),
+            position=f"{transaction.file}:{transaction.position}",
+            end=end,
+            gtid=_gtid(transaction),
+        )
+
+    def fence_set(self, name: str, since: str, reason: str, *, of_key: bool) -> None:
+        """Say from where on changes are kept back, and why."""
+        self._log.warning(
+            "changes that cannot be carried are kept in quarantine",
+            table=name,
+            fenced="a key" if of_key else "the table",
+            since=since,
+            reason=reason,
+        )
 
 
 def abbreviated(gtid_set: str | None) -> str | None:

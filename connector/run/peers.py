@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from connector.metrics.kafka_watch import KafkaWatch
 from connector.metrics.source_watch import SourceWatch
 from connector.sink.commands import CommandListener
-from connector.sink.kafka_sink import KafkaSink, fenced_by
+from connector.sink.kafka_sink import KafkaSink, superseded_by
 from connector.sink.limits import check_limits
 from connector.sink.recovery import read_progress
 from connector.snapshot.recovered_copies import COPY_PEERS
@@ -53,7 +53,7 @@ def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
         # Before the transactional id is taken back from who has taken over.
         last = read_progress(settings.kafka, settings.name)
         if last is not None and last.instance != instance.id:
-            raise fenced_by(settings.name, last)
+            raise superseded_by(settings.name, last)
     return KafkaSink(
         settings.kafka, settings.name, instance.id, settings.delivery.in_flight_bytes_max
     )

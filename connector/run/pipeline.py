@@ -30,7 +30,9 @@ from connector.errors import (
     SourceUnavailable,
     TransactionOutlasted,
     UnsupportedChange,
+    kafka_limits,
     log,
+    stream_places,
 )
 from connector.metrics.figures import SILENT_SECONDS
 from connector.run.assembly import assemble
@@ -137,11 +139,13 @@ class Pipeline:
                 and latest
                 and seconds >= self._transaction_seconds_max
             ):
-                raise TransactionOutlasted(str(error), latest, seconds) from error
+                raise TransactionOutlasted(
+                    kafka_limits.OUTLASTED, latest, seconds, why=error
+                ) from error
             raise
 
     def _look_for_successor(self, error: ConnectorError) -> None:
-        """Raise Fenced where `error` came because another instance of the pipeline took over.
+        """Raise Superseded where `error` came because another instance of the pipeline took over.
 
         It reads under the same identity, for which servers throw the older reader out: with a text
         that blames the identity, or by closing the connection without a word. Kafka fences the
@@ -177,9 +181,6 @@ class Pipeline:
 
     def _attend(self) -> None:
         """Let the attendants write."""
-        resyncs = self._delivery.resyncs
-        self._copies.resyncs += resyncs
-        resyncs.clear()
         for attendant in self._attendants:
             attendant.step()
 
@@ -202,9 +203,10 @@ class Pipeline:
         """Deliver what is there, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
         self._figures.turn()
-        if self._figures.doubt:
+        doubt = self._figures.doubt
+        if doubt is not None:
             self._commit_complete()
-            raise SourceUnavailable(self._figures.doubt, answered=True)
+            raise doubt
         if self._copies.holds_stream:
             self._hold(stop)
             return
@@ -226,8 +228,6 @@ class Pipeline:
             raise
         except UnsupportedChange as error:
             raise delivery.passing(error) from error
-        finally:
-            self._notices.tell()
         if not delivery.in_transaction:
             self._attend()
         due = not all_taken or self._seconds_until(self._schedule.overdue) <= 0
@@ -252,15 +252,12 @@ class Pipeline:
         silent_seconds = self._stream.silent_seconds
         if silent_seconds <= SILENT_SECONDS:
             return
-        place = f"source {self._address}"
+        address = self._address
         if figures.watched_at > figures.heard_at + SILENT_SECONDS:
-            reason = (
-                f"{place}: silent for {silent_seconds:.1f} seconds, although it answers another "
-                "session: the connection is dead"
-            )
-            raise SourceUnavailable(reason)
-        reason = f"{place}: silent for {silent_seconds:.1f} seconds: no heartbeat comes"
-        figures.miss(reason)
+            raise SourceUnavailable(stream_places.DEAD, address=address, seconds=silent_seconds)
+        figures.miss(
+            SourceUnavailable(stream_places.QUIET, address=address, seconds=silent_seconds)
+        )
 
     def close(self) -> None:
         """Let go of source and sink; what has not been committed is aborted by Kafka."""
@@ -283,7 +280,7 @@ class Pipeline:
         parts = assemble(settings, recovered, source, self._sink, peers, rolled_back)
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
-        self._attendants, self._notices = parts.attendants, parts.notices
+        self._attendants = parts.attendants
         self._figures.copies = parts.copies.figures
         self._figures.fences = parts.quarantine.count
         self._figures.turn()
@@ -352,8 +349,6 @@ class Pipeline:
         self._transactions += delivery.waiting
         self._single_transactions = max(0, self._single_transactions - delivery.waiting)
         delivery.waiting = 0
-        for attendant in self._attendants:
-            attendant.committed()
         if now - self._last_report >= _REPORT_SECONDS:
             self._report(now, progress)
 
@@ -362,11 +357,11 @@ class Pipeline:
 
         None where the source cannot be asked.
         """
-        distance = self._figures.distance
-        if distance is None:
+        lag = self._figures.lag
+        if lag is None:
             return None
         ago = (self._clock.time_ns() // _NS_PER_US - self._delivery.committed_us) / _US
-        return round(max(0.0, min(distance.seconds, ago)), 1)
+        return round(max(0.0, min(lag.seconds, ago)), 1)
 
     def _report(self, now: float, progress: Progress) -> None:
         seconds = now - self._last_report
@@ -378,8 +373,7 @@ class Pipeline:
             position=f"{progress.file}:{progress.position}",
             gtid_set=abbreviated(progress.gtid_set),
             lag_seconds=self._lag_seconds(),
-            tables=busiest_tables(self._sink.topic_records, self._prefix),
+            tables=busiest_tables(self._sink.take_topic_records(), self._prefix),
         )
-        self._sink.topic_records.clear()
         self._records = self._transactions = 0
         self._last_report = now

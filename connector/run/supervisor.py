@@ -35,6 +35,7 @@ from tenacity import (
 )
 
 from connector.errors import (
+    ConnectorError,
     DecodeError,
     RolledBack,
     SinkRefused,
@@ -44,13 +45,17 @@ from connector.errors import (
     TransactionOutlasted,
     TransientError,
     UnsupportedChange,
+    fields,
+    kafka_limits,
 )
 from connector.metrics.figures import Figures
 from connector.metrics.server import serving
 from connector.progress.stream_position import Instance
+from connector.run.next_run import NextRun
 from connector.run.notices import abbreviated
 from connector.run.peers import PEERS, Peers
 from connector.run.pipeline import Pipeline
+from connector.sink.connection import servers_of
 from connector.source.server.hosts import candidates
 from connector.system.signals import StopSignals
 
@@ -78,14 +83,15 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
     )
 
     refusals = _Refusals(settings.source, figures)
+    following = NextRun()
 
     def open_pipeline() -> Pipeline:
         return Pipeline(
             settings,
             instance,
             figures,
-            single_transactions,
-            frozenset(rolled_back),
+            following.single_transactions,
+            following.rolled_back,
             peers,
             refusals.standing(),
         )
@@ -97,10 +103,6 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
         serving(figures, settings.metrics.listen),
         signals or StopSignals() as stop,
     ):
-        single_transactions = 0
-        rolled_back: set[str] = set()
-        outlasted: str | None = None
-        refused = False
         runs = _Runs(settings.retry, figures, peers.clock)
         while not stop.requested:
             pipeline = _open(opening, settings.retry, stop, figures)
@@ -110,30 +112,19 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
             try:
                 pipeline.run(stop)
             except RolledBack as error:
-                structlog.get_logger().info("reading again without its rows", reason=str(error))
-                rolled_back.add(error.transaction_id)
+                structlog.get_logger().info("reading again without its rows", **fields(error))
+                following.leave_out_rows(error.transaction_id)
             except TransientError as error:
-                single_transactions = 0
-                refused = False
-                if isinstance(error, TransactionOutlasted):
-                    outlasted = _outlasted_once(settings, error, outlasted)
-                    # Alone, the next time: what came before it is not to wait for it.
-                    single_transactions = pipeline.waiting_transactions
-                rolled_back.clear()
+                _follow(error, following, pipeline, settings)
                 pause = runs.pause_behind(error)
                 _interrupted(figures, error, pause)
                 stop.sleep(pause)
             except SourceRefused as error:
                 refusals.add(error)
-                single_transactions = 0
-                refused = False
-                rolled_back.clear()
+                following.start_over()
             except (DecodeError, UnsupportedChange, SinkRefused):
-                # Once: an error that comes again, wherever, is the end.
-                if refused or not pipeline.waiting_transactions:
+                if not following.save_complete(pipeline.waiting_transactions):
                     raise
-                refused = True
-                single_transactions = pipeline.waiting_transactions
             finally:
                 pipeline.close()
         stop.tell()
@@ -226,6 +217,7 @@ def _open(
     def interrupted(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome is not None else None
         pause = state.next_action.sleep if state.next_action is not None else 0.0
+        assert isinstance(error, TransientError)  # nothing else is tried again
         _interrupted(figures, error, pause)
 
     retrying = Retrying(
@@ -239,19 +231,23 @@ def _open(
     return retrying(attempt)
 
 
-def _outlasted_once(settings: Settings, error: TransactionOutlasted, before: str | None) -> str:
-    """Return which transaction took too long; raises SinkRefused where that one did `before`."""
-    if error.transaction_id != before:
-        return error.transaction_id
+def _follow(
+    error: TransientError, following: NextRun, pipeline: Pipeline, settings: Settings
+) -> None:
+    """Go on after `error`; raises SinkRefused if the same transaction took too long before."""
+    if not isinstance(error, TransactionOutlasted):
+        following.start_over()
+        return
+    if following.spare_others(error.transaction_id, pipeline.waiting_transactions):
+        return
     kafka = settings.kafka
-    reason = (
-        f"kafka {','.join(kafka.bootstrap_servers)}: source transaction "
-        f"{error.transaction_id} was not delivered in {error.seconds:.0f} seconds, nor the time "
-        "before, and Kafka aborts what takes longer than "
-        f"kafka.transaction_timeout_seconds ({kafka.transaction_timeout_seconds:g}): raise it, and "
-        "transaction.max.timeout.ms of the brokers where that is lower"
-    )
-    raise SinkRefused(reason) from error
+    raise SinkRefused(
+        kafka_limits.OUTLASTED_TWICE,
+        servers=servers_of(kafka),
+        transaction=error.transaction_id,
+        seconds=error.seconds,
+        timeout=kafka.transaction_timeout_seconds,
+    ) from error
 
 
 def _tell_end(figures: Figures) -> None:
@@ -267,16 +263,16 @@ def _tell_end(figures: Figures) -> None:
     )
 
 
-def _interrupted(figures: Figures, error: BaseException | None, pause_seconds: float) -> None:
+def _interrupted(figures: Figures, error: ConnectorError, pause_seconds: float) -> None:
     figures.turn()
     figures.streaming = False
     figures.interruptions += 1
     figures.interrupted_by = str(error)
     if isinstance(error, SourceUnavailable) and not error.answered:
-        figures.source.lose(str(error))
+        figures.source.lose(error)
     elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:
         # Nothing watches Kafka before it was reached once.
-        figures.kafka.lose(str(error))
+        figures.kafka.lose(error)
     structlog.get_logger().warning(
-        "interrupted", error=str(error), retry_in_seconds=round(pause_seconds, 1)
+        "interrupted", **fields(error), retry_in_seconds=round(pause_seconds, 1)
     )

@@ -1,4 +1,4 @@
-"""Typed settings of `binlog-connector run`, which `settings_file` reads.
+"""Typed settings of `binlog-connector run`, which `files` reads.
 
 Every key can be given in the environment as `BINLOG_CONNECTOR_<SECTION>__<KEY>`, for example
 `BINLOG_CONNECTOR_SOURCE__PASSWORD`. An unknown key is an error. `configs/connector.toml` lists
@@ -8,22 +8,14 @@ every key with its default and when to change it; `binlog-connector config` prin
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    model_validator,
-)
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
 
 from connector.errors import ConfigError
+from connector.errors import settings as codes
+from connector.settings.files import FileSettings, UnfitValueError
 from connector.settings.values import (
     ListenAddress,
     PipelineName,
@@ -34,16 +26,12 @@ from connector.settings.values import (
     TopicPrefix,
 )
 
-ENVIRONMENT_PREFIX = "BINLOG_CONNECTOR_"
-NESTED = "__"
-
 
 def _read_secret(key: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except OSError as error:
-        reason = f"{key} {path}: {error.strerror}: name a file that this user may read"
-        raise ConfigError(reason) from error
+        raise ConfigError(codes.PASSWORD_FILE, key=key, path=path, said=error.strerror) from error
 
 
 class Section(BaseModel):
@@ -84,8 +72,7 @@ class SourceSettings(Section):
     @model_validator(mode="after")
     def _one_password(self) -> SourceSettings:
         if self.password_file is not None and self.password.get_secret_value():
-            reason = "give either password or password_file, not both"
-            raise ValueError(reason)
+            raise UnfitValueError(codes.TWO_PASSWORDS)
         return self
 
     def read_password(self) -> str:
@@ -123,18 +110,13 @@ class KafkaSettings(Section):
     @model_validator(mode="after")
     def _whole_login(self) -> KafkaSettings:
         if self.sasl_password is not None and self.sasl_password_file is not None:
-            reason = "give either sasl_password or sasl_password_file, not both"
-            raise ValueError(reason)
+            raise UnfitValueError(codes.TWO_SASL_PASSWORDS)
         if self.security_protocol.startswith("SASL") and not (
             self.sasl_mechanism
             and self.sasl_username
             and not (self.sasl_password is None and self.sasl_password_file is None)
         ):
-            reason = (
-                f"security_protocol {self.security_protocol} takes sasl_mechanism, sasl_username, "
-                "and sasl_password or sasl_password_file"
-            )
-            raise ValueError(reason)
+            raise UnfitValueError(codes.LOGIN, protocol=self.security_protocol)
         return self
 
     def read_sasl_password(self) -> str | None:
@@ -203,15 +185,13 @@ class LogSettings(Section):
     format: Literal["console", "json"] = "console"
 
 
-class Settings(BaseSettings):
+class Settings(FileSettings):
     """Everything that `run` and `check` need to know."""
 
-    model_config = SettingsConfigDict(
-        extra="forbid",
-        frozen=True,
-        env_prefix=ENVIRONMENT_PREFIX,
-        env_nested_delimiter=NESTED,
-    )
+    model_config = SettingsConfigDict(env_prefix="BINLOG_CONNECTOR_")
+
+    reference: ClassVar[str] = "binlog-connector config"
+    shares_prefix: ClassVar[bool] = True
 
     # Names the pipeline: the transactional.id and the key of its progress record.
     name: PipelineName
@@ -223,16 +203,3 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = MetricsSettings()
     retry: RetrySettings = RetrySettings()
     log: LogSettings = LogSettings()
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        return env_settings, init_settings

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
-from connector.settings.nearest import did_you_mean, nearest
+from connector.errors import settings as codes
+from connector.settings.files import UnfitValueError
+from connector.settings.nearest import nearest
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 _PORT_MAX = 65535
 
@@ -15,17 +20,16 @@ _PORT_MAX = 65535
 def _with_possible_port(address: str) -> str:
     _, colon, port = address.rpartition(":")
     if colon and port.isdigit() and not 1 <= int(port) <= _PORT_MAX:
-        reason = f"a port is a number from 1 to {_PORT_MAX}"
-        raise ValueError(reason)
+        raise UnfitValueError(codes.PORT)
     return address
 
 
-def _matching(pattern: str, wanted: str) -> AfterValidator:
-    """Return a check whose error says in words what is `wanted`, and not the pattern."""
+def _matching(pattern: str, code: ErrorCode) -> AfterValidator:
+    """Return a check whose error is `code`, which says in words what the pattern wants."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
-            raise ValueError(wanted)
+            raise UnfitValueError(code)
         return value
 
     return AfterValidator(check)
@@ -34,9 +38,8 @@ def _matching(pattern: str, wanted: str) -> AfterValidator:
 def _as_table_pattern(value: str) -> str:
     database, _, table = value.partition(".")
     if not (database and table):
-        meant = did_you_mean(None if "." in value or not value else f'"{value}.*"')
-        reason = f'"{value}" does not name a table: write DATABASE.TABLE, * for any name{meant}'
-        raise ValueError(reason)
+        is_database = bool(value) and "." not in value
+        raise UnfitValueError(codes.DATABASE if is_database else codes.TABLE, value=value)
     return value
 
 
@@ -44,23 +47,19 @@ def _as_start(value: str) -> str:
     if not re.fullmatch(_START, value, re.DOTALL):
         word, colon, rest = value.partition(":")
         if word in _START_FORMS:
-            reason = f'"{value}" is not {_START_FORMS[word]}'
-            raise ValueError(reason)
+            raise UnfitValueError(_START_FORMS[word], value=value)
         meant = nearest(word, [*_START_WORDS, *_START_FORMS])
-        hint = did_you_mean(None if meant is None else f'"{meant}{colon}{rest}"')
-        reason = (
-            f'"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or '
-            f"timestamp:TIME{hint}"
-        )
-        raise ValueError(reason)
+        if meant is None:
+            raise UnfitValueError(codes.START, value=value)
+        raise UnfitValueError(codes.SIMILAR_START, value=value, meant=f"{meant}{colon}{rest}")
     return value
 
 
 _START_WORDS = ("snapshot", "earliest", "latest")
 _START_FORMS = {
-    "gtid": "gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or gtid:0-1-77",
-    "position": "position:FILE:POS, such as position:binlog.000042:4",
-    "timestamp": "timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z",
+    "gtid": codes.START_GTID,
+    "position": codes.START_POSITION,
+    "timestamp": codes.START_TIME,
 }
 _START = (
     r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+"
@@ -72,22 +71,11 @@ TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
 StartPlace = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,
-    _matching(
-        r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?",
-        "give HOST or HOST:PORT, an IPv6 address in brackets",
-    ),
+    _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?", codes.ADDRESS),
     AfterValidator(_with_possible_port),
 ]
 ListenAddress = Annotated[
-    str,
-    _matching(
-        r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}",
-        "give HOST:PORT to listen on, such as 127.0.0.1:9400",
-    ),
+    str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", codes.LISTEN)
 ]
-PipelineName = Annotated[
-    str, _matching(r"[A-Za-z0-9._-]+", "a name has ASCII letters, digits, dots, _ and - alone")
-]
-TopicPrefix = Annotated[
-    str, _matching(r"[A-Za-z0-9_-]+", "a prefix has ASCII letters, digits, _ and - alone")
-]
+PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", codes.NAME)]
+TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", codes.PREFIX)]

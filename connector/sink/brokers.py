@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from connector.errors import SinkRefused, SinkUnavailable
+from connector.errors import SinkRefused, SinkUnavailable, kafka_limits
 
 if TYPE_CHECKING:
     from connector.settings.sections import KafkaSettings
@@ -44,12 +44,14 @@ class Brokers:
         servers, factor = ",".join(settings.bootstrap_servers), settings.replication_factor
         if factor > len(self.known):
             return SinkRefused(
-                f"kafka {servers}: kafka.replication_factor is {factor}, above the number of "
-                f"brokers, {len(self.known)}: lower it"
+                kafka_limits.REPLICAS, servers=servers, factor=factor, brokers=len(self.known)
             )
         if factor > len(self.up):
             return SinkUnavailable(
-                f"kafka {servers}: {len(self.up)} of {len(self.known)} brokers are up, and a new "
-                f"topic needs kafka.replication_factor ({factor}) of them: start the others"
+                kafka_limits.BROKERS_DOWN,
+                servers=servers,
+                up=len(self.up),
+                brokers=len(self.known),
+                factor=factor,
             )
         return None

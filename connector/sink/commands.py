@@ -24,15 +24,10 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.contract import COMMANDS_TOPIC_SUFFIX, control_topic
+from connector.errors import RequestRefused, fields, requests
+from connector.sink import attempts
 from connector.sink.connection import client_settings, connector_error
-from connector.sink.request import (
-    COMMAND,
-    RequestRefused,
-    asked_by,
-    new_request,
-    read_request,
-    shown,
-)
+from connector.sink.request import COMMAND, asked_by, new_request, read_request, shown
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -73,7 +68,7 @@ def write_command(settings: KafkaSettings, pipeline: str, command: str, **argume
         finally:
             producer.close()
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, f"write to topic {topic}", error) from error
+        raise connector_error(settings, attempts.writing(topic), error) from error
 
 
 class Listener(Protocol):
@@ -110,9 +105,10 @@ class CommandListener:
             try:
                 self._listen_until_it_breaks()
             except (KafkaError, OSError) as error:
+                failed = connector_error(self._settings, attempts.reading(self._topic), error)
                 self._log.warning(
                     "requests cannot be read; trying again",
-                    error=str(error),
+                    **fields(failed),
                     retry_in_seconds=_RETRY_SECONDS,
                 )
                 self._closing.wait(_RETRY_SECONDS)
@@ -146,7 +142,7 @@ class CommandListener:
             request = read_request(value)
         except RequestRefused as error:
             self._log.error(
-                "a request is refused", topic=self._topic, offset=offset, reason=str(error)
+                "a request is refused", topic=self._topic, offset=offset, **fields(error)
             )
             return
         self.requests.put((offset, request))
@@ -193,17 +189,14 @@ class Commands:
         )
         handler = self._handlers.get(command)
         if handler is None:
-            log.error("a request is not known")
+            log.error("a request is refused", **fields(RequestRefused(requests.UNKNOWN_COMMAND)))
             return
         log.info("a request")
         try:
             handler(offset, request)
         except RequestRefused as error:
             # No traceback: what came is at fault, not this code.
-            log.error("a request is refused", reason=str(error))  # noqa: TRY400
-
-    def committed(self) -> None:
-        """Nothing waits for that: a request is done when it is committed that it was."""
+            log.error("a request is refused", **fields(error))  # noqa: TRY400
 
     def close(self) -> None:
         """Listen no more."""

@@ -7,48 +7,39 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import errors
 
-from connector.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
+from connector.errors import (
+    ConfigError,
+    ConnectorError,
+    SinkRefused,
+    SinkUnavailable,
+    kafka,
+    kafka_network,
+    pipeline_settings,
+)
 from connector.sink.network import NoWayIn, network_client
+from connector.sink.timeouts import TimedOut
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from connector.errors.code import ErrorCode
+    from connector.errors.message import Message
     from connector.settings.sections import KafkaSettings
 
-_TOO_LARGE = (
-    "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes of "
-    "the topic where it existed before"
-)
-
-# Repeating cannot help with these; the text says what will.
-_REFUSALS: dict[type[errors.KafkaError], str] = {
-    errors.TopicAuthorizationFailedError: (
-        "the user lacks rights on it: allow CREATE, DESCRIBE, READ and WRITE on topics that start "
-        "with kafka.topic_prefix, or create the topic beforehand"
-    ),
-    errors.ClusterAuthorizationFailedError: (
-        "the user lacks rights on the cluster: allow CREATE and IDEMPOTENT_WRITE"
-    ),
-    errors.TransactionalIdAuthorizationFailedError: (
-        "the user may not use this transactional id: allow DESCRIBE and WRITE on transactional "
-        "ids that start with binlog-connector"
-    ),
-    errors.SaslAuthenticationFailedError: (
-        "authentication failed: check kafka.sasl_username and kafka.sasl_password"
-    ),
-    errors.UnsupportedSaslMechanismError: "check kafka.sasl_mechanism against the brokers' setting",
-    errors.InvalidTransactionTimeoutError: (
-        "kafka.transaction_timeout_seconds is above the brokers' transaction.max.timeout.ms: "
-        "lower the one or raise the other"
-    ),
-    errors.InvalidPartitionsError: "check kafka.partitions",
-    errors.PolicyViolationError: (
-        "a create.topic.policy of the brokers forbids it: create the topic beforehand"
-    ),
-    errors.InvalidTopicError: "Kafka does not accept the topic's name: check kafka.topic_prefix",
-    errors.MessageSizeTooLargeError: _TOO_LARGE,
-    errors.RecordListTooLargeError: _TOO_LARGE,
-    errors.UnsupportedVersionError: "the brokers are too old: Kafka 2.5 or newer is needed",
+# Repeating cannot help with these.
+_REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {
+    errors.TopicAuthorizationFailedError: kafka.TOPIC_RIGHTS,
+    errors.ClusterAuthorizationFailedError: kafka.CLUSTER_RIGHTS,
+    errors.TransactionalIdAuthorizationFailedError: kafka.TRANSACTIONAL_RIGHTS,
+    errors.SaslAuthenticationFailedError: kafka.LOGIN,
+    errors.UnsupportedSaslMechanismError: kafka.MECHANISM,
+    errors.InvalidTransactionTimeoutError: kafka.TIMEOUT,
+    errors.InvalidPartitionsError: kafka.PARTITIONS,
+    errors.PolicyViolationError: kafka.POLICY,
+    errors.InvalidTopicError: kafka.TOPIC_NAME,
+    errors.MessageSizeTooLargeError: kafka.RECORD_SIZE,
+    errors.RecordListTooLargeError: kafka.RECORD_SIZE,
+    errors.UnsupportedVersionError: kafka.VERSION,
 }
 
 
@@ -110,9 +101,9 @@ def _require_certificates(settings: KafkaSettings) -> None:
 
 
 def _unusable(path: Path, key: str, why: str | None) -> ConfigError:
-    return ConfigError(
-        f"kafka.{key} {path}: {why or 'not a PEM file'}: name a PEM file that this user may read"
-    )
+    if not why:
+        return ConfigError(pipeline_settings.KAFKA_FILE_NOT_PEM, key=key, path=path)
+    return ConfigError(pipeline_settings.KAFKA_FILE, key=key, path=path, why=why)
 
 
 # Nobody said no.
@@ -129,33 +120,32 @@ def is_superseded(error: Exception) -> bool:
     return any(_is(error, kind) for kind in _SUPERSEDED)
 
 
+def servers_of(settings: KafkaSettings) -> str:
+    """Return the brokers as errors name them."""
+    return ",".join(settings.bootstrap_servers)
+
+
 def connector_error(
-    settings: KafkaSettings, doing: str, error: errors.KafkaError | OSError
+    settings: KafkaSettings, doing: Message, error: errors.KafkaError | OSError
 ) -> ConnectorError:
     """Return our error for kafka-python's, raised while `doing` something."""
-    servers = f"kafka {','.join(settings.bootstrap_servers)}"
+    servers = servers_of(settings)
     if isinstance(error, NoWayIn):
-        return _no_way_in(servers, error)
-    where = f"{servers}: cannot {doing}"
-    for kind, fix in _REFUSALS.items():
+        if error.definite:
+            return SinkRefused(kafka_network.WAY, servers=servers, why=error.message)
+        return SinkUnavailable(
+            kafka_network.WAY, answered=False, servers=servers, why=error.message
+        )
+    for kind, code in _REFUSALS.items():
         if _is(error, kind):
-            return SinkRefused(f"{where}: {fix}")
-    unavailable = SinkUnavailable(
-        f"{where}: {error}; check kafka.bootstrap_servers, kafka.security_protocol, kafka.sasl_* "
-        "and that the brokers are up"
-    )
-    unavailable.answered = isinstance(error, errors.KafkaError) and not any(
+            return SinkRefused(code, servers=servers, doing=doing)
+    answered = isinstance(error, errors.KafkaError) and not any(
         _is(error, kind) for kind in _NO_ANSWER
     )
-    return unavailable
-
-
-def _no_way_in(servers: str, error: NoWayIn) -> ConnectorError:
-    if error.definite:
-        return SinkRefused(f"{servers}: {error.reason}")
-    unavailable = SinkUnavailable(f"{servers}: {error.reason}")
-    unavailable.answered = False
-    return unavailable
+    why = error.message if isinstance(error, TimedOut) else str(error)
+    return SinkUnavailable(
+        kafka.UNAVAILABLE, answered=answered, servers=servers, doing=doing, why=why
+    )
 
 
 def _is(error: Exception, kind: type[errors.KafkaError]) -> bool:

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 from kafka import TopicPartition
-from kafka.errors import KafkaTimeoutError
 
+from connector.errors import kafka
 from connector.records.record_batch import BatchingTarget, BatchReceiver, RecordBatch
+from connector.sink.timeouts import TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,8 +106,7 @@ class BatchDelivery:
             if self._manager.has_error():
                 return
             if time.monotonic() > deadline:
-                reason = f"batches were not acknowledged within {timeout_seconds:g} seconds"
-                raise KafkaTimeoutError(reason)
+                raise TimedOut(kafka.NOT_ACKNOWLEDGED, seconds=timeout_seconds)
             self._wake()
             self._acknowledged.wait(_LOOK_SECONDS)
 

@@ -12,9 +12,10 @@ from kafka.errors import (
 )
 from kafka.protocol.admin import DescribeTransactionsRequest
 
+from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
-from connector.sink.kafka_sink import taking_over, topics_at_start, transactional_id, writing
+from connector.sink.kafka_sink import topics_at_start, transactional_id
 from connector.sink.recovery import Recovered, recover
 from connector.sink.topics import TopicCreator
 
@@ -40,14 +41,15 @@ def _check_rights(
     settings: KafkaSettings, name: str, topics: list[str], clients: KafkaClients
 ) -> None:
     """See whether `topics` may be written, and the transactional id be used."""
-    doing = taking_over(settings, name)
+    own_id = transactional_id(settings, name)
+    doing = attempts.taking_over(own_id)
     try:
         admin = clients.open_admin(**client_settings(settings))
         try:
-            if not _may_use(admin, transactional_id(settings, name)):
+            if not _may_use(admin, own_id):
                 raise TransactionalIdAuthorizationFailedError
             for topic in admin.describe_topics(topics) if topics else ():
-                doing = writing(topic["name"])
+                doing = attempts.writing(topic["name"])
                 # A broker that does not tell gives none.
                 rights = topic["authorized_operations"]
                 if rights and _WRITE not in rights:

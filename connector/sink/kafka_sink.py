@@ -21,7 +21,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError, MessageSizeTooLargeError
+from kafka.errors import KafkaError
 
 from connector.contract import (
     COMMANDS_TOPIC_SUFFIX,
@@ -33,20 +33,28 @@ from connector.contract import (
 )
 from connector.errors import (
     ConnectorError,
-    Fenced,
     RecordTooLarge,
     SinkRefused,
     SinkUnavailable,
+    Superseded,
+    kafka,
 )
 from connector.records.record import NO_HEADERS
 from connector.records.record_batch import BatchingTarget, BatchReceiver
+from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error, is_superseded
+from connector.sink.connection import (
+    client_settings,
+    connector_error,
+    is_superseded,
+    servers_of,
+)
 from connector.sink.network import producers_client
 from connector.sink.recovery import Recovered, read_successor, recover
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
+    from connector.errors.message import Message
     from connector.progress.progress_record import Progress
     from connector.records.record_batch import RecordBatch
     from connector.settings.sections import KafkaSettings
@@ -72,15 +80,12 @@ _TOPICS_AT_START = (
     COMMANDS_TOPIC_SUFFIX,
 )
 
-_COMMIT = "commit a transaction"
-_ABORT = "abort a transaction"
-
 
 class KafkaSink(BatchReceiver):
     """The transactional producer of one pipeline.
 
     Records go to `target`, and from there in batches back to the sink. `take`, as everything that
-    sends, raises Fenced, SinkRefused or SinkUnavailable.
+    sends, raises Superseded, SinkRefused or SinkUnavailable.
     """
 
     def __init__(
@@ -99,8 +104,8 @@ class KafkaSink(BatchReceiver):
         self._name = name
         self._instance = instance
         self.clients = clients
-        # Records that were given to Kafka, by topic, until somebody takes note of them.
-        self.topic_records: Counter[str] = Counter()
+        # Records that were given to Kafka, by topic, since somebody last asked.
+        self._topic_records: Counter[str] = Counter()
         # The instance whose progress was recovered.
         self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
@@ -130,21 +135,21 @@ class KafkaSink(BatchReceiver):
     def recover(self, *, claimed: bool = False) -> Recovered:
         """Return what was committed by earlier runs.
 
-        `claimed` says that this instance has committed before, by another sink: then Fenced is
+        `claimed` says that this instance has committed before, by another sink: then Superseded is
         raised where somebody else has since.
         """
         recovered = recover(self._settings, self._name, self.clients)
         last = recovered.progress
         if last is not None:
             if claimed and last.instance != self._instance:
-                raise fenced_by(self._name, last)
+                raise superseded_by(self._name, last)
             self._before = last.instance
         return recovered
 
     def commit(self, progress: Progress) -> None:
         """Make everything since the last commit visible, together with `progress`.
 
-        The counts of `target` start again. Raises Fenced, SinkRefused or SinkUnavailable; then
+        The counts of `target` start again. Raises Superseded, SinkRefused or SinkUnavailable; then
         nothing of it is visible, or all.
         """
         record = progress.encode(self._settings.topic_prefix, self._name)
@@ -154,7 +159,7 @@ class KafkaSink(BatchReceiver):
         try:
             self._producer.commit_transaction()
         except (KafkaError, OSError) as error:
-            raise self._failure(_COMMIT, error) from error
+            raise self._failure(attempts.committing(), error) from error
         self._in_transaction = self._committing = False
         self.target.restart_counts()
 
@@ -162,8 +167,8 @@ class KafkaSink(BatchReceiver):
         """Drop what has not been committed; the counts of `target` start again.
 
         After an error of `take` or `commit` the sink is of no more use, also where this succeeds:
-        the client's transaction may still hold the batch that failed. Raises Fenced, SinkRefused or
-        SinkUnavailable; Kafka then drops it by itself.
+        the client's transaction may still hold the batch that failed. Raises Superseded,
+        SinkRefused or SinkUnavailable; Kafka then drops it by itself.
         """
         self.target.drop()
         self._committing = False
@@ -173,7 +178,7 @@ class KafkaSink(BatchReceiver):
         try:
             self._producer.abort_transaction()
         except (KafkaError, OSError) as error:
-            raise self._failure(_ABORT, error) from error
+            raise self._failure(attempts.aborting(), error) from error
 
     def abandon(self) -> None:
         """Abort what has not been committed, where Kafka takes that now; else it does so in time.
@@ -191,7 +196,7 @@ class KafkaSink(BatchReceiver):
         try:
             return len(self._producer.partitions_for(topic))
         except (KafkaError, OSError) as error:
-            raise self._failure(writing(topic), error) from error
+            raise self._failure(attempts.writing(topic), error) from error
 
     def receive(self, batch: RecordBatch) -> None:
         """Send a batch in the open transaction, opening one where there is none."""
@@ -201,25 +206,31 @@ class KafkaSink(BatchReceiver):
                 self._in_transaction = True
             self._producer.deliver(batch, self._sent_bytes_max)
         except (KafkaError, OSError) as error:
-            raise self._failure(writing(batch.topic), error) from error
-        self.topic_records[batch.topic] += batch.count
+            raise self._failure(attempts.writing(batch.topic), error) from error
+        self._topic_records[batch.topic] += batch.count
         # The batches of a commit leave together, with fewer requests.
         if not self._committing:
             self._producer.wake()
 
+    def take_topic_records(self) -> Counter[str]:
+        """Return how many records were given to Kafka by topic, and count from 0."""
+        counted, self._topic_records = self._topic_records, Counter()
+        return counted
+
     def too_large(self, topic: str) -> ConnectorError:
         """Return the error for a record that is larger than Kafka takes."""
-        error = connector_error(self._settings, writing(topic), MessageSizeTooLargeError())
-        return RecordTooLarge(str(error))
+        return RecordTooLarge(
+            kafka.RECORD_SIZE, servers=servers_of(self._settings), doing=attempts.writing(topic)
+        )
 
     def require_sole(self, patience_seconds: float) -> None:
-        """Raise Fenced where another instance has taken over, or does in time.
+        """Raise Superseded where another instance has taken over, or does in time.
 
         Raises SinkUnavailable where Kafka does not tell.
         """
         successor = self._successor(patience_seconds)
         if successor is not None:
-            raise fenced_by(self._name, successor)
+            raise superseded_by(self._name, successor)
 
     def close(self) -> None:
         """Let go of the connection; what has not been committed is aborted by Kafka."""
@@ -250,9 +261,10 @@ class KafkaSink(BatchReceiver):
         try:
             return self.clients.open_producer(settings.transaction_timeout_seconds, **arguments)
         except (KafkaError, OSError) as error:
-            raise connector_error(settings, taking_over(settings, self._name), error) from error
+            doing = attempts.taking_over(self.transactional_id)
+            raise connector_error(settings, doing, error) from error
 
-    def _failure(self, doing: str, error: KafkaError | OSError) -> ConnectorError:
+    def _failure(self, doing: Message, error: KafkaError | OSError) -> ConnectorError:
         mapped = connector_error(self._settings, doing, error)
         if isinstance(mapped, SinkRefused):
             return mapped
@@ -261,15 +273,14 @@ class KafkaSink(BatchReceiver):
         except SinkUnavailable as unreadable:
             return unreadable
         if successor is not None:
-            return fenced_by(self._name, successor)
+            return superseded_by(self._name, successor)
         if is_superseded(error):
-            servers = ",".join(self._settings.bootstrap_servers)
             return SinkUnavailable(
-                f"kafka {servers}: cannot {doing}: another process has taken over transactional "
-                f"id {self.transactional_id} and has not committed since, or this one's "
-                "transaction took longer than kafka.transaction_timeout_seconds: look for a second "
-                "process with this name",
+                kafka.SUPERSEDED,
                 superseded=True,
+                servers=servers_of(self._settings),
+                doing=doing,
+                id=self.transactional_id,
             )
         return mapped
 
@@ -293,20 +304,12 @@ def transactional_id(settings: KafkaSettings, name: str) -> str:
     return f"binlog-connector.{settings.topic_prefix}.{name}"
 
 
-def taking_over(settings: KafkaSettings, name: str) -> str:
-    """Return what is done when a run fences older ones, for errors."""
-    return f"take over transactional id {transactional_id(settings, name)}"
-
-
-def fenced_by(name: str, successor: Progress) -> Fenced:
+def superseded_by(name: str, successor: Progress) -> Superseded:
     """Return the error of an instance of pipeline `name` that another one has taken over from."""
-    return Fenced(
-        f"pipeline {name}: another instance took over (process {successor.pid} on "
-        f"{successor.host}, instance {successor.instance}); stop one of the two, or give this one "
-        "another name"
+    return Superseded(
+        kafka.INSTANCE_SUPERSEDED,
+        pipeline=name,
+        pid=successor.pid,
+        host=successor.host,
+        instance=successor.instance,
     )
-
-
-def writing(topic: str) -> str:
-    """Return what is done when a record is sent, for errors."""
-    return f"write to topic {topic}"

@@ -18,10 +18,11 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 
-from connector.errors import SinkRefused
+from connector.errors import SinkRefused, kafka_limits, line
+from connector.sink import attempts
 from connector.sink.brokers import Brokers
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.sink.connection import client_settings, connector_error
+from connector.sink.connection import client_settings, connector_error, servers_of
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -56,13 +57,9 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
         finally:
             admin.close()
     except _NOT_ALLOWED as error:
-        structlog.get_logger().info(
-            "the limits of Kafka are not compared with kafka.record_bytes_max: the user may not "
-            "DESCRIBE_CONFIGS",
-            error=str(error),
-        )
+        structlog.get_logger().info(**line(kafka_limits.NO_LIMITS), error=str(error))
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, "look at its limits", error) from error
+        raise connector_error(settings, attempts.looking_at_limits(), error) from error
 
 
 def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
@@ -77,16 +74,13 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     except InvalidReplicationFactorError:
         # Topics that exist go on; the stream waits only when it needs a new one.
         structlog.get_logger().warning(
-            "no topic can be created now: brokers are down; start them",
+            **line(kafka_limits.NO_TOPICS_NOW),
             brokers_up=len(brokers.up),
             brokers=len(brokers.known),
             replication_factor=settings.replication_factor,
         )
     except TopicAuthorizationFailedError:
-        structlog.get_logger().warning(
-            "the user may not create topics of tables: create those of followed tables "
-            "beforehand, or allow CREATE on topics that start with kafka.topic_prefix",
-        )
+        structlog.get_logger().warning(**line(kafka_limits.NO_RIGHT_TO_CREATE))
     return up
 
 
@@ -95,26 +89,25 @@ def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> Non
     requests_max = min(_values(admin, _BROKER, brokers, _BROKER_LIMIT).values())
     transactions_max = min(_values(admin, _BROKER, brokers, _TRANSACTION_LIMIT).values())
     small = _smaller_topics(admin, settings)
-    servers = ",".join(settings.bootstrap_servers)
+    servers = servers_of(settings)
     if requests_max < settings.record_bytes_max + _REQUEST_OVERHEAD_BYTES:
-        reason = (
-            f"kafka {servers}: kafka.record_bytes_max "
-            f"({settings.record_bytes_max}) is too close to the brokers' {_BROKER_LIMIT} "
-            f"({requests_max}): lower the one by {_REQUEST_OVERHEAD_BYTES} bytes below the other, "
-            "or raise the other"
+        raise SinkRefused(
+            kafka_limits.REQUEST_SIZE,
+            servers=servers,
+            record=settings.record_bytes_max,
+            request=requests_max,
+            overhead=_REQUEST_OVERHEAD_BYTES,
         )
-        raise SinkRefused(reason)
     if transactions_max < settings.transaction_timeout_seconds * _MS:
-        reason = (
-            f"kafka {servers}: kafka.transaction_timeout_seconds "
-            f"({settings.transaction_timeout_seconds:g}) is above the brokers' "
-            f"{_TRANSACTION_LIMIT} ({transactions_max}): lower the one or raise the other"
+        raise SinkRefused(
+            kafka_limits.TIMEOUT_LIMIT,
+            servers=servers,
+            timeout=settings.transaction_timeout_seconds,
+            limit=transactions_max,
         )
-        raise SinkRefused(reason)
     if small:
         structlog.get_logger().warning(
-            "topics take smaller records than kafka.record_bytes_max: one that is larger will stop "
-            "the stream; raise their max.message.bytes",
+            **line(kafka_limits.SMALL_TOPICS),
             topics=", ".join(small[:_TOPICS_SHOWN_MAX]),
             count=len(small),
         )

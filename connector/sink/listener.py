@@ -13,10 +13,12 @@ import socket
 import ssl
 import struct
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka.net.transport import KafkaSSLTransport
+
+from connector.errors import kafka_network
+from connector.errors.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,49 +37,13 @@ _ANSWER_BYTES_MAX = 4096
 _TLS_ALERT = b"\x15\x03"
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why a listener does not let us in."""
-
-    what: str
-    fix: str
-    definite: bool = True  # repeating cannot help
-
-    def __str__(self) -> str:
-        """Return what an error says after the listener's address."""
-        return f"{self.what}: {self.fix}"
-
-
-LOGIN_REFUSED = Obstacle(
-    "authentication failed", "check kafka.sasl_username and kafka.sasl_password"
-)
-_NOT_KAFKA = Obstacle(
-    "what listens there does not answer as Kafka does",
-    "check kafka.bootstrap_servers, and that the brokers are up",
-    definite=False,
-)
-_CLIENT_REFUSED = Obstacle(
-    "the broker wants a certificate of this client that it trusts",
-    "set kafka.ssl_certificate and kafka.ssl_key",
-)
-
-
-def no_connection(why: str) -> Obstacle:
-    """Return what is said if nobody takes a connection."""
-    return Obstacle(
-        f"cannot connect: {why}",
-        "check kafka.bootstrap_servers, firewalls, and that the brokers are up",
-        definite=False,
-    )
-
-
-def obstacle_at(host: str, port: int, config: Mapping[str, Any]) -> Obstacle | None:
+def obstacle_at(host: str, port: int, config: Mapping[str, Any]) -> Message | None:
     """Return what is in the way of a client with `config`; None if nothing is seen."""
     protocol = config["security_protocol"]
     try:
         if protocol.endswith("SSL"):
             found = _by_tls(host, port, config)
-            return found if isinstance(found, Obstacle) else _compared(found, config, tls=True)
+            return found if isinstance(found, Message) else _compared(found, config, tls=True)
         answer = _asked_plainly(host, port)
         mechanisms = _mechanisms(answer)
         if mechanisms is not None:
@@ -86,18 +52,17 @@ def obstacle_at(host: str, port: int, config: Mapping[str, Any]) -> Obstacle | N
     except socket.gaierror as error:
         return _unresolved(error)
     except OSError as error:
-        return no_connection(_reason(error))
+        return Message(kafka_network.NO_CONNECTION, {"why": _reason(error)})
     if mechanisms is None and not answer.startswith(_TLS_ALERT):
-        return _NOT_KAFKA
+        return Message(kafka_network.NOT_KAFKA, {})
     login = protocol.startswith("SASL") if mechanisms is None else bool(mechanisms)
-    return Obstacle(
-        f"the listener speaks TLS alone, and kafka.security_protocol is {protocol}",
-        f"set it to {_protocol(tls=True, login=login)}, or name the port of a listener without TLS "
-        "in kafka.bootstrap_servers",
+    return Message(
+        kafka_network.TLS_ALONE,
+        {"protocol": protocol, "right": _protocol(tls=True, login=login)},
     )
 
 
-def _by_tls(host: str, port: int, config: Mapping[str, Any]) -> list[str] | Obstacle:
+def _by_tls(host: str, port: int, config: Mapping[str, Any]) -> list[str] | Message:
     """Return the mechanisms of a login, none for a listener without."""
     # The client's own: the verdict has to be the same.
     context = KafkaSSLTransport._build_ssl_context(config)  # noqa: SLF001
@@ -107,52 +72,34 @@ def _by_tls(host: str, port: int, config: Mapping[str, Any]) -> list[str] | Obst
                 mechanisms = _mechanisms(_asked(session))
         except ssl.SSLCertVerificationError as error:
             verdict = error.verify_message.rstrip(".")
-            return Obstacle(
-                f"the broker's certificate is refused: {verdict}",
-                "check kafka.ssl_ca, and the names in kafka.bootstrap_servers",
-            )
+            return Message(kafka_network.CERTIFICATE, {"why": verdict})
         except OSError as error:
             why = error.reason if isinstance(error, ssl.SSLError) else None
             why = why or _reason(error)
         else:
-            return _NOT_KAFKA if mechanisms is None else mechanisms
+            return Message(kafka_network.NOT_KAFKA, {}) if mechanisms is None else mechanisms
     if "CERTIFICATE" in why or "UNKNOWN_CA" in why:
-        return _CLIENT_REFUSED
+        return Message(kafka_network.CLIENT_CERTIFICATE, {})
     mechanisms = _mechanisms(_asked_plainly(host, port))
     if mechanisms is None:
-        return Obstacle(
-            f"no TLS session: {why}", "check the TLS settings of the brokers", definite=False
-        )
-    return Obstacle(
-        "the listener does not speak TLS, and kafka.security_protocol is "
-        f"{config['security_protocol']}",
-        f"set it to {_protocol(tls=False, login=bool(mechanisms))}, or name the port of a listener "
-        "with TLS in kafka.bootstrap_servers",
-    )
+        return Message(kafka_network.NO_SESSION, {"why": why})
+    right = _protocol(tls=False, login=bool(mechanisms))
+    return Message(kafka_network.NO_TLS, {"protocol": config["security_protocol"], "right": right})
 
 
-def _compared(mechanisms: list[str], config: Mapping[str, Any], *, tls: bool) -> Obstacle | None:
+def _compared(mechanisms: list[str], config: Mapping[str, Any], *, tls: bool) -> Message | None:
     protocol, wanted = config["security_protocol"], config["sasl_mechanism"]
     login = protocol.startswith("SASL")
     right = _protocol(tls=tls, login=bool(mechanisms))
-    offered = ", ".join(mechanisms)
     if mechanisms and not login:
-        return Obstacle(
-            f"the listener wants a login by {offered}, and kafka.security_protocol is {protocol}",
-            f"set it to {right}, and set kafka.sasl_mechanism, kafka.sasl_username and "
-            "kafka.sasl_password",
+        return Message(
+            kafka_network.WANTS_LOGIN,
+            {"offered": mechanisms, "protocol": protocol, "right": right},
         )
     if login and not mechanisms:
-        return Obstacle(
-            f"the listener takes no login, and kafka.security_protocol is {protocol}",
-            f"set it to {right}, or name the port of a listener with a login in "
-            "kafka.bootstrap_servers",
-        )
+        return Message(kafka_network.TAKES_NO_LOGIN, {"protocol": protocol, "right": right})
     if login and wanted not in mechanisms:
-        return Obstacle(
-            f"the listener takes a login by {offered}, and kafka.sasl_mechanism is {wanted}",
-            "set one that the listener takes",
-        )
+        return Message(kafka_network.OTHER_MECHANISM, {"offered": mechanisms, "mechanism": wanted})
     return None
 
 
@@ -219,14 +166,10 @@ def _mechanisms(answer: bytes) -> list[str] | None:
     return found
 
 
-def _unresolved(error: socket.gaierror) -> Obstacle:
+def _unresolved(error: socket.gaierror) -> Message:
     if error.errno == socket.EAI_AGAIN:
-        return Obstacle(
-            "the name cannot be resolved for now",
-            "check kafka.bootstrap_servers, and the name servers of this machine",
-            definite=False,
-        )
-    return Obstacle("the name cannot be resolved", "check kafka.bootstrap_servers")
+        return Message(kafka_network.NO_NAME_NOW, {})
+    return Message(kafka_network.NO_NAME, {})
 
 
 def _reason(error: OSError) -> str:

@@ -17,7 +17,10 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from connector.sink.listener import LOGIN_REFUSED, Obstacle, obstacle_at
+from connector.errors import kafka_network
+from connector.errors.code import End
+from connector.errors.message import Message
+from connector.sink.listener import obstacle_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,10 +42,10 @@ _LOGIN_REFUSALS = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslM
 class NoWayIn(errors.KafkaConnectionError):  # type: ignore[misc]  # the library has no types
     """No broker lets us in, and this is why."""
 
-    def __init__(self, reason: str, *, definite: bool) -> None:
+    def __init__(self, message: Message, *, definite: bool) -> None:
         """Take what to say after the addresses, and whether repeating cannot help."""
-        super().__init__(reason)
-        self.reason = reason
+        super().__init__(message.text)
+        self.message = message
         self.definite = definite
 
 
@@ -130,25 +133,25 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
 
     def _reason(self) -> NoWayIn | None:
         """Return why no address lets us in; None if that is not known."""
-        found: dict[str, Obstacle] = {}
+        found: dict[str, Message] = {}
         for broker in self.cluster.bootstrap_brokers():
             if isinstance(self._failures.get(broker.node_id), errors.SaslAuthenticationFailedError):
-                obstacle: Obstacle | None = LOGIN_REFUSED
+                obstacle: Message | None = Message(kafka_network.LOGIN_REFUSED, {})
             else:
                 obstacle = obstacle_at(broker.host, broker.port, self.config)
             if obstacle is None:
                 return None
             found[f"{broker.host}:{broker.port}"] = obstacle
-        different = set(found.values())
-        definite = all(obstacle.definite for obstacle in different)
+        different = {obstacle.text: obstacle for obstacle in found.values()}
+        definite = all(obstacle.code.end is not End.RETRIED for obstacle in different.values())
         if len(different) == 1:
-            return NoWayIn(str(different.pop()), definite=definite)
+            return NoWayIn(next(iter(different.values())), definite=definite)
         # The client shuffles them.
-        lines = [
-            f"{address}: {obstacle}"
+        problems = [
+            Message(kafka_network.AT_ADDRESS, {"address": address, "why": obstacle})
             for address, obstacle in sorted(found.items(), key=itemgetter(0))
         ]
-        return NoWayIn("\n  ".join(["no broker lets us in:", *lines]), definite=definite)
+        return NoWayIn(Message(kafka_network.SEVERAL, {"problems": problems}), definite=definite)
 
     def _find_brokers(self, timeout_ms: float | None, *, refresh: bool) -> None:
         try:
@@ -177,15 +180,14 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         return failures
 
     def _unreached(self, failures: list[tuple[str, int, str]]) -> NoWayIn:
-        whys = []
+        addresses = []
         for host, port, error in sorted(failures):
-            obstacle = obstacle_at(host, port, self.config)
-            whys.append(f"{host}:{port}: {error if obstacle is None else obstacle.what}")
-        reason = (
-            f"a broker answers, but none at the addresses that it gives: {'; '.join(whys)}: set "
-            "advertised.listeners of the brokers to addresses that this machine reaches"
-        )
-        return NoWayIn(reason, definite=False)
+            facts = {
+                "address": f"{host}:{port}",
+                "why": obstacle_at(host, port, self.config) or error,
+            }
+            addresses.append(Message(kafka_network.AT_ADVERTISED, facts))
+        return NoWayIn(Message(kafka_network.ADVERTISED, {"addresses": addresses}), definite=False)
 
 
 def _received(

@@ -12,9 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import KafkaError
 
+from connector.errors import kafka
 from connector.sink.delivery import delivery_of
+from connector.sink.timeouts import TimedOut
 
 if TYPE_CHECKING:
     from connector.records.record_batch import RecordBatch
@@ -60,12 +62,12 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
     def commit_transaction(self) -> None:
         """Commit; raises KafkaTimeoutError when no answer comes, and the outcome is not known."""
         self._delivery.settle(self._timeout_seconds)
-        self._complete(self._transaction_manager.begin_commit(), "commit", self._timeout_seconds)
+        self._complete(self._transaction_manager.begin_commit(), self._timeout_seconds)
 
     def abort_transaction(self) -> None:
         """Abort; raises KafkaTimeoutError when no answer comes, and Kafka will abort in time."""
         seconds = min(_ABORT_SECONDS, self._timeout_seconds)
-        self._complete(self._transaction_manager.begin_abort(), "abort", seconds)
+        self._complete(self._transaction_manager.begin_abort(), seconds)
         self._delivery.aborted()
 
     def close_now(self) -> None:
@@ -77,8 +79,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
             # Nothing that is still queued was committed; the sender's thread is a daemon.
             self._closed = True
 
-    def _complete(self, result: Any, what: str, timeout_seconds: float) -> None:
+    def _complete(self, result: Any, timeout_seconds: float) -> None:
         self._sender.wakeup()
         if not result.wait(timeout_seconds * _MS):
-            reason = f"no answer to the {what} within {timeout_seconds:g} seconds"
-            raise KafkaTimeoutError(reason)
+            raise TimedOut(kafka.NO_ANSWER_IN_TIME, seconds=timeout_seconds)

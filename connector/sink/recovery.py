@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka import TopicPartition
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import KafkaError
 
 from connector.contract import (
     FENCES_TOPIC_SUFFIX,
@@ -21,9 +21,12 @@ from connector.contract import (
     control_topic,
 )
 from connector.envelope.schemas.table_schema import schema_topic
+from connector.errors import kafka
 from connector.progress.progress_record import Progress, progress_topic
+from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
+from connector.sink.timeouts import TimedOut
 from connector.sink.topics import TopicCreator
 
 if TYPE_CHECKING:
@@ -198,7 +201,7 @@ def _opened(
         finally:
             consumer.close()
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, f"read topic {', '.join(topics)}", error) from error
+        raise connector_error(settings, attempts.reading(*topics), error) from error
 
 
 def _last_offsets(
@@ -261,9 +264,4 @@ class _Log:
             moved = consumer.position(partition) > position
             idle_polls = 0 if moved else idle_polls + 1
             if idle_polls > _IDLE_POLLS_MAX:
-                reason = (
-                    f"{partition.topic} cannot be read up to offset {end}: another pipeline with "
-                    "this topic_prefix has a transaction open, which ends when that pipeline runs "
-                    "again, or after its kafka.transaction_timeout_seconds"
-                )
-                raise KafkaTimeoutError(reason)
+                raise TimedOut(kafka.OPEN_TRANSACTION, topic=partition.topic, end=end)

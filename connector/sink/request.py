@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, RequestRefused, requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,13 +23,10 @@ _ASKED_BY = "asked_by"
 REQUEST_BYTES_MAX: Final = 256 * 1024
 # Of what a stranger wrote, in a line of the log.
 _SHOWN_CHARACTERS = 64
+_KEYS_SHOWN = 5
 # https://dev.mysql.com/doc/refman/8.4/en/identifiers.html
 _NAME_CHARACTERS_MAX = 64
 _NAME_CODE_MAX = 0xFFFF
-
-
-class RequestRefused(Exception):
-    """A request that is not as it should be; the text says why."""
 
 
 def new_request(command: str, arguments: Mapping[str, object]) -> bytes:
@@ -41,11 +38,7 @@ def new_request(command: str, arguments: Mapping[str, object]) -> bytes:
         {COMMAND: command, _ASKED_BY: _this_process(command), **arguments}, ensure_ascii=False
     ).encode()
     if len(value) > REQUEST_BYTES_MAX:
-        reason = (
-            f"the request has {len(value)} bytes, of {REQUEST_BYTES_MAX} at most: ask for fewer "
-            "tables at a time"
-        )
-        raise ConfigError(reason)
+        raise ConfigError(requests.TOO_LARGE, size=len(value), limit=REQUEST_BYTES_MAX)
     return value
 
 
@@ -56,16 +49,13 @@ def read_request(value: bytes | None) -> dict[str, Any]:
     """
     data = value or b""
     if len(data) > REQUEST_BYTES_MAX:
-        reason = f"it has {len(data)} bytes, of {REQUEST_BYTES_MAX} at most"
-        raise RequestRefused(reason)
+        raise RequestRefused(requests.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
     try:
         request = json.loads(data)
     except (ValueError, RecursionError) as error:
-        reason = "it is not JSON"
-        raise RequestRefused(reason) from error
+        raise RequestRefused(requests.NOT_JSON) from error
     if not isinstance(request, dict) or not isinstance(request.get(COMMAND), str):
-        reason = "it is not a JSON object with a command"
-        raise RequestRefused(reason)
+        raise RequestRefused(requests.NO_COMMAND)
     return request
 
 
@@ -78,8 +68,7 @@ def arguments_of(request: Mapping[str, Any], *known: str) -> dict[str, Any]:
     arguments = {name: of for name, of in request.items() if name not in (COMMAND, _ASKED_BY)}
     unknown = sorted(shown(name) for name in arguments.keys() - set(known))
     if unknown:
-        reason = f"it has unknown keys: {', '.join(unknown[:5])}"
-        raise RequestRefused(reason)
+        raise RequestRefused(requests.UNKNOWN_KEYS, keys=unknown[:_KEYS_SHOWN])
     return arguments
 
 
@@ -98,8 +87,7 @@ def table_name(database: object, table: object) -> tuple[str, str]:
             break
     else:
         return str(database), str(table)
-    reason = "it names a table that no server can have"
-    raise RequestRefused(reason)
+    raise RequestRefused(requests.NO_TABLE)
 
 
 def _this_process(command: str) -> dict[str, str | int]:

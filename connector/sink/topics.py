@@ -24,6 +24,7 @@ from connector.contract import (
     control_topic,
     row_topic,
 )
+from connector.sink import attempts
 from connector.sink.brokers import Brokers
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.connection import client_settings, connector_error
@@ -107,12 +108,11 @@ class TopicCreator:
         ):
             raise
         except KafkaError as error:
-            raise connector_error(self._settings, "create topics of tables", error) from error
+            raise connector_error(self._settings, attempts.creating_tables(), error) from error
 
     def _create(self, topics: Sequence[str], *, validate_only: bool) -> list[str]:
         """Create those that are missing, or ask whether that could be; return them."""
         missing = list(topics)
-        doing = f"create topic {', '.join(topics)}"
         try:
             admin = self._clients.open_admin(**client_settings(self._settings))
             try:
@@ -136,7 +136,7 @@ class TopicCreator:
             # Someone else was faster.
             pass
         except (KafkaError, OSError) as error:
-            raise connector_error(self._settings, doing, error) from error
+            raise connector_error(self._settings, attempts.creating(*topics), error) from error
         return missing
 
     def _description(self, topic: str) -> dict[str, Any]:

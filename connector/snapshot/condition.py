@@ -16,7 +16,8 @@ from sqlglot.expressions import Condition as AnyCondition
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from connector.snapshot.condition_sql import FUNCTIONS, TWO_WAYS, Printer, refuse
+from connector.errors import conditions
+from connector.snapshot.condition_sql import FUNCTIONS, Printer, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,6 @@ _WORD = re.compile(r"[^\W\d][\w$]*")
 # Control characters have no place in a condition, but for those that separate words.
 _CONTROL = re.compile(r"[^\S \t\r\n]|[\x00-\x08\x0e-\x1f\x7f]|[\ud800-\udfff]")
 _SHOWN_CHARACTERS = 20
-_NOT_ONE = "is not one expression: look at its operators and parentheses"
 
 
 class _Parser(MySQLParser):
@@ -72,9 +72,9 @@ class Condition:
         printer.whole(tree)
         # The parser leaves nothing out, and groups nothing that the text does not.
         if printer.words != sum(token.token_type in _WORDS for token in tokens):
-            refuse(_NOT_ONE)
+            refuse(conditions.NOT_ONE)
         if printer.parentheses != sum(token.token_type is TokenType.L_PAREN for token in tokens):
-            refuse(TWO_WAYS)
+            refuse(conditions.TWO_WAYS)
         return cls(tree)
 
     def sql(self, database: str, table: str, columns: Sequence[str]) -> str:
@@ -89,22 +89,22 @@ class Condition:
 def _checked_tokens(text: str) -> list[Token]:
     """Return the tokens; names that are no operators and functions are quoted ones."""
     if len(text) > CHARACTERS_MAX:
-        refuse(f"has {len(text)} characters, of {CHARACTERS_MAX} at most")
+        refuse(conditions.LENGTH, length=len(text), limit=CHARACTERS_MAX)
     if "\\" in text:
-        refuse("holds a backslash: write X'5C' instead")
+        refuse(conditions.BACKSLASH)
     if _CONTROL.search(text):
-        refuse("holds a control character")
+        refuse(conditions.CONTROL)
     try:
         tokens = MySQL().tokenize(text)
     except Exception:  # noqa: BLE001 - whatever the library makes of a hostile text
-        refuse("cannot be read: look at its quotes")
+        refuse(conditions.QUOTES)
     if not tokens:
-        refuse("is empty")
+        refuse(conditions.EMPTY)
     end = 0
     depth = _Depth()
     for place, token in enumerate(tokens):
         if text[end : token.start].strip() or token.comments:
-            refuse("holds a comment")
+            refuse(conditions.COMMENT)
         end = token.end + 1
         written = text[token.start : end]
         following = tokens[place + 1].start if place + 1 < len(tokens) else len(text)
@@ -112,7 +112,7 @@ def _checked_tokens(text: str) -> list[Token]:
         tokens[place] = _checked_token(token, written, called=called)
         depth.take(written.upper())
     if text[end:].strip():
-        refuse("holds a comment")
+        refuse(conditions.COMMENT)
     return tokens
 
 
@@ -120,20 +120,20 @@ def _checked_token(token: Token, written: str, *, called: bool) -> Token:
     """Return a token that has no other meaning than the parser is to give it."""
     if token.token_type is TokenType.HEX_STRING and written.startswith("0"):
         # It is a number to one server, and a string to the other.
-        refuse(f"holds {_shown(written)}: write X'…'")
+        refuse(conditions.HEXADECIMAL, word=_shown(written))
     if written in _SYMBOLS or token.token_type in _LITERALS:
         return token
     if token.token_type is TokenType.IDENTIFIER:
         if called:
-            refuse(f"calls {_shown(written)}, which is none of the functions that it may")
+            refuse(conditions.FUNCTION, word=_shown(written))
         return token
     if not _WORD.fullmatch(written):
-        refuse(f"holds {_shown(written)}")
+        refuse(conditions.WORD, word=_shown(written))
     word = written.upper()
     if word in _KEYWORDS:
         return token
     if called and word not in FUNCTIONS:
-        refuse(f"calls {_shown(written)}, which is none of the functions that it may")
+        refuse(conditions.FUNCTION, word=_shown(written))
     kind = TokenType.VAR if called else TokenType.IDENTIFIER
     return Token(kind, written, token.line, token.col, token.start, token.end)
 
@@ -156,20 +156,20 @@ class _Depth:
                 self._depth += self._prefixes + 1
             elif written == ")":
                 if not self._open:
-                    refuse("closes a parenthesis that is not open")
+                    refuse(conditions.CLOSES)
                 self._depth -= self._open.pop()
             self._prefixes = 0
         if self._depth + self._prefixes > DEPTH_MAX:
-            refuse(f"is nested more than {DEPTH_MAX} deep")
+            refuse(conditions.DEPTH, limit=DEPTH_MAX)
 
 
 def _parsed(text: str, tokens: list[Token]) -> Expr:
     try:
         (tree,) = _Parser(dialect=MySQL()).parse_into(AnyCondition, tokens, text)
     except Exception:  # noqa: BLE001 - whatever the library makes of a hostile text
-        refuse(_NOT_ONE)
+        refuse(conditions.NOT_ONE)
     if tree is None:
-        refuse("is empty")
+        refuse(conditions.EMPTY)
     return tree
 
 

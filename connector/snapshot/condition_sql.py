@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeAlias
 
 from sqlglot import expressions as exp
 
-from connector.errors import ConfigError
-from connector.source.tables.table_definition import quoted_identifier, sql_text
+from connector.codec.sql_text import quoted_identifier, sql_text
+from connector.errors import ConfigError, conditions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from connector.errors.code import ErrorCode
 
     # Database, name and columns.
     Table: TypeAlias = tuple[str, str, Sequence[str]]
@@ -78,18 +80,15 @@ _LEVELS: Final[dict[type[exp.Expr], int]] = {
 # What the parser notes of a division, which says nothing of MySQL's.
 _NOTES: Final[dict[type[exp.Expr], frozenset[str]]] = {exp.Div: frozenset({"typed", "safe"})}
 
-TWO_WAYS: Final = "can be read in two ways: put parentheses around its parts"
-_OTHER = "holds something else than comparisons of columns and constants"
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _HEX = re.compile(r"([0-9A-Fa-f]{2})*")
 # What stands between quotes as it is, whatever the session's character set and sql_mode are.
 _PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
 
 
-def refuse(why: str) -> NoReturn:
-    """Raise ConfigError for a condition that `why` is true of."""
-    reason = f"the condition {why}: docs/snapshot.md says what one may hold"
-    raise ConfigError(reason)
+def refuse(code: ErrorCode, **facts: object) -> NoReturn:
+    """Raise ConfigError for a condition."""
+    raise ConfigError(code, **facts)
 
 
 class Printer:
@@ -109,7 +108,7 @@ class Printer:
     def _text(self, node: exp.Expr, least: int) -> str:
         """Return a node that stands where the grammar has what is of a level at least."""
         if _level(node) < least:
-            refuse(TWO_WAYS)
+            refuse(conditions.TWO_WAYS)
         rule = _BINARY.get(type(node))
         if rule is not None:
             return f"({self._chain(node, rule.level)})"
@@ -144,7 +143,7 @@ class Printer:
         if isinstance(node, exp.Is):
             left, right = _parts(node, "this", "expression")
             if not isinstance(right, (exp.Null, exp.Boolean)):
-                refuse("compares by IS with something else than NULL, TRUE and FALSE")
+                refuse(conditions.IS_OTHER)
             return f"({self._text(left, _BOOL_PRI)} IS {self._constant(right)})"
         if isinstance(node, exp.In):
             _require(node, "this", "expressions")
@@ -166,7 +165,7 @@ class Printer:
                 and len(sign.name) == 1
                 and _PLAIN.fullmatch(sign.name)
             ):
-                refuse("has an ESCAPE that is not one plain character behind LIKE")
+                refuse(conditions.ESCAPE)
             escape = f" ESCAPE {self._constant(sign)}"
         negated = bool(node.args.get("negate"))
         value, pattern = _parts(node, "this", "expression", *["negate"] * negated)
@@ -179,13 +178,13 @@ class Printer:
         self.parentheses += 1
         name = node.name.upper()
         if name not in FUNCTIONS:
-            refuse("calls a function that it may not")
+            refuse(conditions.UNKNOWN_FUNCTION)
         return f"{name}({', '.join(self._text(each, _EXPR) for each in node.expressions)})"
 
     def _column(self, node: exp.Column) -> str:
         for part in node.parts:
             if not isinstance(part, exp.Identifier):
-                refuse("holds * where a column should be")
+                refuse(conditions.STAR)
         _require(node, "this", *filter(node.args.get, ("table", "db")))
         self.words += len(node.parts)
         if self._table is None:
@@ -194,12 +193,12 @@ class Printer:
         if (node.table or table).lower() != table.lower() or (
             node.db or database
         ).lower() != database.lower():
-            refuse(f"names another table than {database}.{table}")
+            refuse(conditions.OTHER_TABLE, table=f"{database}.{table}")
         name = next((name for name in columns if name == node.name), None) or next(
             (name for name in columns if name.lower() == node.name.lower()), None
         )
         if name is None:
-            refuse(f"names a column that {database}.{table} does not have, {node.name}")
+            refuse(conditions.NO_COLUMN, table=f"{database}.{table}", column=node.name)
         return quoted_identifier(name)
 
     def _constant(self, node: exp.Expr) -> str:
@@ -215,7 +214,7 @@ class Printer:
                 return node.name
             if node.is_string:
                 return f"'{node.name}'" if _PLAIN.fullmatch(node.name) else sql_text(node.name)
-        refuse(_OTHER)
+        refuse(conditions.OTHER)
 
 
 def _level(node: exp.Expr) -> int:
@@ -229,7 +228,7 @@ def _parts(node: exp.Expr, *names: str) -> list[exp.Expr]:
     _require(node, *names)
     parts = [node.args[name] for name in names if name != "negate"]
     if not all(isinstance(part, exp.Expr) for part in parts):
-        refuse(_OTHER)
+        refuse(conditions.OTHER)
     return parts
 
 
@@ -237,4 +236,4 @@ def _require(node: exp.Expr, *names: str) -> None:
     """Raise where a node lacks a part, or has one that would not be printed."""
     has = {name for name, part in node.args.items() if part}
     if has - _NOTES.get(type(node), frozenset()) != set(names):
-        refuse(_OTHER)
+        refuse(conditions.OTHER)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.changes.statement import StatementKind
-from connector.errors import DefiniteError, UnsupportedChange
-from connector.quarantine.copied_rows import TableFenced
+from connector.errors import DefiniteError, UnsupportedChange, fields
+from connector.quarantine.core.copied_rows import TableFenced
 from connector.snapshot.copy_scheduler import CopyScheduler
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import NO_REQUEST, TableState
@@ -16,18 +16,18 @@ from connector.snapshot.table_state import NO_REQUEST, TableState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from connector.errors import ConnectorError
     from connector.metrics.figures import CopyFigures
     from connector.settings.sections import SnapshotSettings
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.reader_pool import ReaderPool
+    from connector.snapshot.wanted_copies import WantedCopies
 
 # While rows are under way, and while there is nothing to do.
 _BUSY_PATIENCE_SECONDS = 0.005
 _IDLE_PATIENCE_SECONDS = 0.2
 _REPORT_SECONDS = 30.0
 _MS = 1000
-# Statements behind which a name has no table, unless another statement follows.
-_ENDINGS = frozenset({StatementKind.DROP_TABLE, StatementKind.RENAME_TABLE})
 
 
 class Copies:
@@ -38,6 +38,7 @@ class Copies:
         output: CopyOutput,
         open_readers: Callable[[], ReaderPool],
         lift_fences: Callable[[str, str], None],
+        wanted: WantedCopies,
         settings: SnapshotSettings,
         states: Iterable[TableState],
         *,
@@ -46,12 +47,14 @@ class Copies:
     ) -> None:
         """Go on with `states`; `lift_fences` is called with a table that is copied from new.
 
+        `wanted` says which tables the stream wants copied anew.
         `keeps_new_tables`: a table that the stream sees created needs no copy, and its state says
         so. `goes_on_without`: a table whose rows have no form in the envelope fails alone.
         """
         self._log = structlog.get_logger()
         self._output = output
         self._lift_fences = lift_fences
+        self._wanted = wanted
         self._settings = settings
         self._keeps_new_tables = keeps_new_tables
         self._goes_on_without = goes_on_without
@@ -63,8 +66,6 @@ class Copies:
             self._copy(state) for state in self._states.values() if state.under_way
         ]
         self._last_report = output.seconds
-        # (database, table, reason) of tables that are to be copied anew.
-        self.resyncs: list[tuple[str, str, str]] = []
 
     @property
     def wants_turn(self) -> bool:
@@ -114,9 +115,9 @@ class Copies:
         self._output.put_state(fresh)
         self._log.info("a table is to be copied", table=fresh.name, reason=reason)
 
-    def refuse(self, state: TableState) -> None:
-        """Write that a copy has failed before it began."""
-        self._log.error("a copy failed", table=state.name, error=state.error)
+    def refuse(self, state: TableState, error: ConnectorError) -> None:
+        """Write that a copy has failed by `error` before it began."""
+        self._log.error("a copy failed", table=state.name, **fields(error))
         self._output.put_state(state)
 
     def forget(self, state: TableState) -> None:
@@ -129,15 +130,11 @@ class Copies:
         """Take note of what the stream did to tables, then copy."""
         self._take_statements()
         self._take_published()
-        resyncs, self.resyncs[:] = list(self.resyncs), []
-        for database, table, reason in resyncs:
+        for database, table, reason in self._wanted.take():
             self.copy(database, table, reason)
         self._copying.step()
         if self._output.seconds - self._last_report >= _REPORT_SECONDS:
             self._report()
-
-    def committed(self) -> None:
-        """Nothing waits for that: rows and states are committed as one."""
 
     def close(self) -> None:
         """Give up what was read, and end the connections."""
@@ -169,7 +166,8 @@ class Copies:
             if kind is StatementKind.DROP_DATABASE:
                 gone = [state for state in self._states.values() if state.database == database]
                 watch.published -= {name for name in watch.published if name[0] == database}
-            elif kind in _ENDINGS:
+            elif kind.ends_tables:
+                watch.published.discard((database, table))
                 gone = [
                     state
                     for state in self._states.values()
@@ -179,8 +177,6 @@ class Copies:
                 gone = []
                 if kind is StatementKind.CREATE_TABLE and self._keeps_new_tables:
                     self._keep_new(database, table)
-            if kind in _ENDINGS:
-                watch.published.discard((database, table))
             for state in gone:
                 if state.under_way:
                     self._log.info("the copy ends: the table is gone", table=state.name)
@@ -207,9 +203,10 @@ class Copies:
         kept_back = isinstance(error, TableFenced) or (
             isinstance(error, UnsupportedChange) and self._goes_on_without
         )
-        if not (kept_back or (state.request != NO_REQUEST and isinstance(error, DefiniteError))):
+        asked_for = state.request != NO_REQUEST
+        if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
             raise error
-        self._log.error("a copy failed", table=state.name, error=str(error))
+        self._log.error("a copy failed", table=state.name, **fields(error))
         self._end(state)
         state.phase = "failed"
         state.error = str(error)

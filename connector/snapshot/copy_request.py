@@ -10,7 +10,9 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.changes.table_filter import TableFilter
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.codec.sql_text import quoted_name
+from connector.errors import ConfigError, SourceRefused, SourceUnavailable, conditions, copies
+from connector.sink import attempts
 from connector.sink.commands import write_command
 from connector.sink.connection import client_settings, connector_error
 from connector.sink.topics import TopicCreator
@@ -20,11 +22,9 @@ from connector.snapshot.table_state import TableState, snapshot_topic
 from connector.source.server.hosts import candidates
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
-from connector.source.tables.table_definition import quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
     from typing import Self
 
     from connector.settings.sections import Settings
@@ -42,10 +42,7 @@ class CopyRequest:
 
     def forgotten(self, key_part: str) -> list[TableState]:
         """Return how a copy of the request ended whose state, of that key, is forgotten."""
-        error = (
-            "the copy ended, because the table was dropped or renamed meanwhile: ask for it by the "
-            "name that it has now"
-        )
+        error = str(SourceRefused(copies.ENDED))
         return [
             state
             for database, table in self.tables
@@ -114,16 +111,11 @@ class StateWatch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _error(self, error: KafkaError | OSError) -> Exception:
-        return connector_error(self._settings.kafka, f"read topic {self._topic}", error)
+        return connector_error(self._settings.kafka, attempts.reading(self._topic), error)
 
 
 def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
@@ -152,8 +144,7 @@ def require_condition(where: str) -> None:
     try:
         Condition.parse(where)
     except ConfigError as error:
-        reason = f"--where: {error}"
-        raise ConfigError(reason) from error
+        raise ConfigError(conditions.ARGUMENT, why=error) from error
 
 
 def _session(settings: Settings) -> SelectSession:
@@ -182,16 +173,8 @@ def _matching(
             if any(
                 wanted.follows(*name) for name in followed_tables(session, TableFilter([pattern]))
             ):
-                reason = (
-                    f"{pattern}: no table of it is followed: add it to source.tables (and look at "
-                    "source.exclude_tables), and restart the pipeline"
-                )
-            else:
-                reason = (
-                    f"{pattern}: {session.place} has no such table that the account may read: "
-                    "check the name, or GRANT SELECT on it TO the account of source.user"
-                )
-            raise ConfigError(reason)
+                raise ConfigError(copies.NOT_FOLLOWED, pattern=pattern)
+            raise ConfigError(copies.NO_TABLE, pattern=pattern, place=session.place)
         found |= dict.fromkeys(matching)
     return list(found)
 
@@ -204,22 +187,21 @@ def _require_readable(session: SelectSession, database: str, table: str, where: 
     except SourceRefused as error:
         if error.number not in (1142, 1143):  # SELECT denied on a table, on a column
             raise
-        reason = (
-            f"{session.place}: table {database}.{table}: the account may not read it: "
-            f"GRANT SELECT ON {name} TO the account of source.user"
-        )
-        raise SourceRefused(reason) from error
+        raise SourceRefused(
+            copies.MAY_NOT_READ, place=session.place, table=f"{database}.{table}", grant=name
+        ) from error
     if not where:
         return
     try:
         condition = where_of(SelectedTable.describe(session, database, table), where)
         session.query(f"{rows} WHERE {condition} LIMIT 0")
     except ConfigError as error:
-        reason = f"{database}.{table}: --where: {error}"
-        raise ConfigError(reason) from error
+        raise ConfigError(
+            conditions.ARGUMENT_OF_TABLE, table=f"{database}.{table}", why=error
+        ) from error
     except SourceRefused as error:
-        said = str(error).partition(": error ")[2].rpartition(": ")[0]
-        if not said:
+        if not error.number:
             raise
-        reason = f"{database}.{table}: --where is not taken by the server: error {said}: correct it"
-        raise SourceRefused(reason) from error
+        raise SourceRefused(
+            copies.CONDITION_REFUSED, table=f"{database}.{table}", why=error
+        ) from error

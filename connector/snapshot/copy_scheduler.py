@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from connector.envelope.key_watch import KEYS_MAX
-from connector.errors import RecordTooLarge, SourceRefused, UnsupportedChange
+from connector.errors import RecordTooLarge, SourceRefused, UnsupportedChange, copies, fields
 from connector.snapshot.jobs import (
     ChunkJob,
     ChunkRead,
@@ -152,7 +152,7 @@ class CopyScheduler:
                 self._log.warning(
                     "the copy of a table that is read at once could not begin; trying again",
                     table=copy.state.name,
-                    reason=result.reason,
+                    **fields(result.error),
                     retry_in_seconds=_PASS_PAUSE_SECONDS,
                 )
                 self.drop(copy)
@@ -163,11 +163,7 @@ class CopyScheduler:
     def _take_plan(self, copy: TableCopy, planned: Planned) -> None:
         state = copy.state
         if state.where and not planned.table.key_columns:
-            reason = (
-                f"copy of table {state.name}: without a key, nobody could tell which rows replace "
-                "which: copy all of it, without --where"
-            )
-            self._failed(copy, SourceRefused(reason))
+            self._failed(copy, SourceRefused(copies.NO_KEY, table=state.name))
             return
         if copy.takes_back:
             copy.takes_back = False
@@ -195,13 +191,10 @@ class CopyScheduler:
         self.drop(copy)
         copy.changed += 1
         if changed.is_gone:
-            copy.gone_at, copy.gone_reason = changed.end, changed.reason
+            copy.gone_at, copy.gone_error = changed.end, changed.error
         elif copy.changed > _CHANGES_MAX:
-            reason = (
-                f"copy of table {copy.state.name}: {changed.reason}: run `binlog-connector "
-                "snapshot` for it once it no longer changes"
-            )
-            self._failed(copy, SourceRefused(reason))
+            changes = SourceRefused(copies.CHANGES, table=copy.state.name, why=changed.error)
+            self._failed(copy, changes)
 
     def _write(self) -> None:
         """Write the chunks that the stream has caught up with, in its share of the time."""
@@ -267,7 +260,8 @@ class CopyScheduler:
                     copy.gone_at = None
                 else:
                     # No statement has dropped it: it is there, and not to be seen.
-                    self._failed(copy, SourceRefused(copy.gone_reason))
+                    assert copy.gone_error is not None
+                    self._failed(copy, copy.gone_error)
             elif planned is None:
                 if not copy.is_asked:
                     copy.is_asked = True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from connector.envelope.copied.selected_chunk import Chunk
+    from connector.errors import ConnectorError
     from connector.snapshot.table_state import KeyRange
     from connector.snapshot.watermark import Delivered, LogPosition
     from connector.source.tables.selected_table import SelectedTable
@@ -109,7 +110,7 @@ class TableChanged:
     job: ChunkJob | PassJob | PlanJob
     end: LogPosition
     is_gone: bool
-    reason: str
+    error: ConnectorError
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class PassBusy:
     """The rows cannot be read for now."""
 
     job: PassJob
-    reason: str
+    error: ConnectorError
 
 
 @dataclass(frozen=True, slots=True)

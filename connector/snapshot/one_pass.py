@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from connector.errors import SourceUnavailable
+from connector.errors import SourceUnavailable, copies
 from connector.snapshot.jobs import PassBusy, PassChunk, PassJob, PassOpened, PassReady, Result
 from connector.snapshot.keyset import select_rows
 from connector.snapshot.watermark import LogPosition, log_end, open_snapshot
@@ -31,7 +31,6 @@ _LOCK_SECONDS = 5
 # While the stream and Kafka take their time, the server waits with the rows.
 _WRITE_SECONDS = 7 * 24 * 3600
 _NS_PER_US = 1000
-_NOT_LOCKED = "the table could not be locked in time, because a transaction uses it"
 
 
 def read_at_once(
@@ -51,7 +50,7 @@ def read_at_once(
     read_us = time.time_ns() // _NS_PER_US
     if not job.transactional:
         if not _lock(session, job):
-            yield PassBusy(job, _NOT_LOCKED)
+            yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.table.name))
             return
         place = log_end(session)
     elif mariadb:
@@ -59,7 +58,7 @@ def read_at_once(
     else:
         with open_session() as locking:
             if not _lock(locking, job):
-                yield PassBusy(job, _NOT_LOCKED)
+                yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.table.name))
                 return
             place = _snapshot_at(session, locking)
     yield PassOpened(job, place, read_us)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.progress.between import BetweenPlace
     from connector.progress.stream_position import StreamPosition
-    from connector.quarantine.copied_rows import CopiedRows
+    from connector.quarantine.core.copied_rows import CopiedRows
     from connector.records.record import RecordTarget
     from connector.snapshot.table_state import TableState
     from connector.system.clock import Clock
@@ -82,7 +82,7 @@ class CopyOutput:
 
         It holds between two transactions; within one, it is a little ahead.
         """
-        read = self._decoder.place
+        read = self._decoder.log_position
         delivered = self.transaction_end
         # Events between transactions move what is read, not where the stream stands.
         came = self._log_position(read.file, read.position)

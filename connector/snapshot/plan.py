@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.changes.table_filter import SYSTEM_DATABASES
-from connector.errors import ConfigError
+from connector.codec.sql_text import sql_text
+from connector.errors import ConfigError, table_rows
 from connector.snapshot.condition import Condition
 from connector.snapshot.jobs import PlanJob, Planned
 from connector.snapshot.keyset import can_be_paged
@@ -61,8 +62,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
         try:
             condition = where_of(table, job.where)
         except ConfigError as error:
-            reason = f"copy of table {table.name}: {error}"
-            raise ConfigError(reason) from error
+            raise ConfigError(table_rows.IN_COPY, table=table.name, why=error) from error
     (statistics,) = session.query(
         _STATISTICS.format(database=sql_text(job.database), table=sql_text(job.table))
     ) or ({},)
@@ -102,11 +102,6 @@ def table_exists(session: SelectSession, database: str, table: str) -> bool:
     """Return whether there is such a table that the account may see."""
     where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
     return bool(session.query(_TABLES.format(where=where)))
-
-
-def sql_text(value: str) -> str:
-    """Return a string as SQL has it, whatever its characters are."""
-    return f"_utf8mb4 X'{value.encode().hex()}'"
 
 
 def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:

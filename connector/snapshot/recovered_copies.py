@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from connector.errors import ConfigError
-from connector.sink.request import RequestRefused, arguments_of, table_name
+from connector.errors import (
+    ConfigError,
+    DefiniteError,
+    RequestRefused,
+    SourceRefused,
+    requests,
+    table_rows,
+)
+from connector.errors import copies as codes
+from connector.sink.request import arguments_of, table_name
 from connector.snapshot.condition import CHARACTERS_MAX, Condition
 from connector.snapshot.copies import Copies
 from connector.snapshot.plan import followed_tables
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
     from connector.snapshot.output import CopyOutput
+    from connector.snapshot.wanted_copies import WantedCopies
     from connector.source.choice import CheckedSource
 
 _START = "snapshot"
@@ -48,10 +57,12 @@ def open_copies(
     output: CopyOutput,
     peers: CopyPeers,
     lift_fences: Callable[[str, str], None],
+    wanted: WantedCopies,
 ) -> Copies:
     """Return the copies of a pipeline, which go on behind `recovered` on `source`.
 
-    `lift_fences` is called with a table whose rows are all copied anew.
+    `lift_fences` is called with a table whose rows are all copied anew; `wanted` says which ones
+    the stream wants so.
 
     With `source.start = "snapshot"`, tables of which nothing is known are copied, too. What is
     written here is part of the first commit. Raises SourceUnavailable or SourceRefused, DecodeError
@@ -75,6 +86,7 @@ def open_copies(
         output,
         lambda: peers.read(source.settings, settings.snapshot, source.identity),
         lift_fences,
+        wanted,
         settings.snapshot,
         kept,
         keeps_new_tables=settings.source.start == _START,
@@ -116,28 +128,27 @@ def request_copy(
     where = arguments.get("where", "")
     listed = arguments.get("tables")
     if not isinstance(where, str) or len(where) > CHARACTERS_MAX:
-        reason = f"where is not a text of {CHARACTERS_MAX} characters at most"
-        raise RequestRefused(reason)
+        raise RequestRefused(requests.WHERE_NOT_TEXT, limit=CHARACTERS_MAX)
     if not isinstance(listed, list) or not all(
         isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
     ):
-        reason = "tables is not a list of pairs of names"
-        raise RequestRefused(reason)
-    refused = ""
+        raise RequestRefused(requests.TABLES_NOT_PAIRS)
+    refused: ConfigError | None = None
     if where:
         try:
             Condition.parse(where)
         except ConfigError as error:
-            refused = str(error)
+            refused = error
     # Each once, and nothing is done where one of them is no name.
     for database, table in dict.fromkeys(table_name(*names) for names in listed):
-        reason = f"request {offset}"
+        name, asked = f"{database}.{table}", f"request {offset}"
+        failed: DefiniteError
         if not tables.follows(database, table):
-            why = "it is not followed: add it to source.tables, and restart the pipeline"
-        elif refused:
-            why = refused
+            failed = SourceRefused(codes.COPY_NOT_FOLLOWED, table=name)
+        elif refused is not None:
+            failed = ConfigError(table_rows.IN_COPY, table=name, why=refused)
         else:
-            copies.copy(database, table, reason, request=offset, where=where)
+            copies.copy(database, table, asked, request=offset, where=where)
             continue
-        said = f"copy of table {database}.{table}: {why}"
-        copies.refuse(TableState(database, table, "failed", reason, offset, where, error=said))
+        state = TableState(database, table, "failed", asked, offset, where, error=str(failed))
+        copies.refuse(state, failed)

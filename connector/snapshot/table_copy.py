@@ -11,6 +11,7 @@ from connector.snapshot.table_state import NO_REQUEST
 
 if TYPE_CHECKING:
     from connector.envelope.key_watch import WatchedTable
+    from connector.errors import ConnectorError
     from connector.settings.sections import SnapshotSettings
     from connector.snapshot.jobs import ChunkRead, Planned
     from connector.snapshot.output import CopyOutput
@@ -47,7 +48,7 @@ class TableCopy:
         )
         self.is_asked = False  # for a plan
         self.gone_at: LogPosition | None = None  # where the log ended when the table was not there
-        self.gone_reason = ""
+        self.gone_error: ConnectorError | None = None
         self.asked_at = 0  # changes of the watched table, when the plan was asked for
         self.changed = 0  # times that the table was another one, since rows were written
         self._settings = settings

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.errors import SourceRefused, SourceUnavailable, TransientError
+from connector.errors import SourceRefused, SourceUnavailable, TransientError, copies, fields
 from connector.snapshot.jobs import (
     ChunkJob,
     ChunkRead,
@@ -100,10 +100,10 @@ class TableReader:
                     return
                 if isinstance(job, PassJob):
                     # The stream must not stand still meanwhile.
-                    yield PassBusy(job, str(error))
+                    yield PassBusy(job, error)
                     return
                 structlog.get_logger().warning(
-                    "reading of a table was interrupted", error=str(error), retry_in_seconds=pause
+                    "reading of a table was interrupted", **fields(error), retry_in_seconds=pause
                 )
                 yield Pause(pause)
                 pause = min(pause * 2, _PAUSE_SECONDS_MAX)
@@ -132,21 +132,22 @@ class TableReader:
             else:
                 yield self._read_chunk(session, job)
         except SourceRefused as error:
-            name = job.table if isinstance(job, PlanJob) else job.table.schema.table
-            database = job.database if isinstance(job, PlanJob) else job.table.schema.database
+            database, name = _table_of(job)
             # A table that was missing may have been created again since.
             changed = error.number in _CHANGED or isinstance(error, TableMissing)
-            if changed or (not error.number and not _exists(session, job)):
-                gone = not _exists(session, job)
-                yield TableChanged(job, log_end(session), gone, str(error))
+            gone = (changed or not error.number) and not table_exists(session, database, name)
+            if changed or gone:
+                yield TableChanged(job, log_end(session), gone, error)
                 return
             if error.number in _DENIED:
-                wanted = "SELECT, LOCK TABLES" if isinstance(job, PassJob) else "SELECT"
-                reason = (
-                    f"{session.place}: table {database}.{name} cannot be copied: the account may "
-                    f"not read it: GRANT {wanted} ON `{database}`.* TO the account of source.user"
-                )
-                raise SourceRefused(reason) from error
+                rights = ["SELECT", "LOCK TABLES"] if isinstance(job, PassJob) else ["SELECT"]
+                raise SourceRefused(
+                    copies.COPY_DENIED,
+                    place=session.place,
+                    table=f"{database}.{name}",
+                    rights=rights,
+                    database=database,
+                ) from error
             raise
 
     def _read_at_once(self, session: SelectSession, job: PassJob) -> Iterator[Result]:
@@ -209,21 +210,20 @@ class TableReader:
         """Return that the table is not as it was planned; None where it is."""
         planned = job.table
         try:
-            table = SelectedTable.describe(session, planned.schema.database, planned.schema.table)
+            table = SelectedTable.describe(session, *_table_of(job))
         except SourceRefused as error:
-            return TableChanged(job, log_end(session), not _exists(session, job), str(error))
+            gone = not table_exists(session, *_table_of(job))
+            return TableChanged(job, log_end(session), gone, error)
         if table == planned:
             return None
-        return TableChanged(job, log_end(session), False, "it has other columns, or another key")
+        return TableChanged(job, log_end(session), False, SourceRefused(copies.OTHER_TABLE_NOW))
 
 
-def _exists(session: SelectSession, job: Job) -> bool:
-    """Return whether the account can see the table."""
+def _table_of(job: Job) -> tuple[str, str]:
+    """Return the database and the table."""
     if isinstance(job, PlanJob):
-        database, table = job.database, job.table
-    else:
-        database, table = job.table.schema.database, job.table.schema.table
-    return table_exists(session, database, table)
+        return job.database, job.table
+    return job.table.schema.database, job.table.schema.table
 
 
 def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | SourceRefused:
@@ -231,10 +231,6 @@ def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | Sou
 
     A condition without an index does not become faster; a server that is busy does.
     """
-    reason = (
-        f"copy of table {table}: the server needs more than {seconds:g} seconds for one row: raise "
-        "snapshot.statement_seconds_max"
-    )
     if where:
-        return SourceRefused(f"{reason}, or choose a condition that an index answers")
-    return SourceUnavailable(reason)
+        return SourceRefused(copies.SLOW_CONDITION, table=table, seconds=seconds)
+    return SourceUnavailable(copies.SLOW, table=table, seconds=seconds)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from connector.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
-from connector.errors import DecodeError
+from connector.errors import DecodeError, kafka_records
 
 if TYPE_CHECKING:
     from connector.contract import SnapshotRecord
@@ -81,11 +81,7 @@ class TableState:
             state = cls(**json.loads(value))
             state.ranges = [KeyRange(**part) for part in state.ranges]  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
-            reason = (
-                f"{place} is not the state of a copy of this version ({error}); give the pipeline "
-                "a new name, or remove the record"
-            )
-            raise DecodeError(reason) from error
+            raise DecodeError(kafka_records.COPY, place=place, why=str(error)) from error
         return state
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, copies, fields, pipeline_settings
+from connector.errors.message import Message
 
 if TYPE_CHECKING:
     from threading import Event
@@ -31,23 +32,24 @@ class Throttle:
         Raises ConfigError for a query that does not return a number, and what the session raises.
         """
         told = False
-        while (reason := self._reason(session)) is not None:
+        while (busy := self._busy(session)) is not None:
             if not told:
-                structlog.get_logger().info("copying pauses", reason=reason)
+                structlog.get_logger().info("copying pauses", **fields(busy))
                 told = True
             if closing.wait(_LOOK_SECONDS):
                 return
 
-    def _reason(self, session: SelectSession) -> str | None:
+    def _busy(self, session: SelectSession) -> Message | None:
+        """Return what the source is busy with; None if it has time."""
         if self._threads_running_max:
             (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
             running = int(row["Value"] or 0)
             if running > self._threads_running_max:
-                return f"{running} running threads, above snapshot.threads_running_max"
+                return Message(copies.THREADS_RUNNING, {"running": running})
         if self._pause_query is not None:
             value = _first_value(session, self._pause_query)
             if value > 0:
-                return f"snapshot.pause_query returns {value:g}"
+                return Message(copies.PAUSE_WANTED, {"value": value})
         return None
 
 
@@ -57,8 +59,4 @@ def _first_value(session: SelectSession, query: str) -> float:
     try:
         return float(value or 0)
     except ValueError as error:
-        reason = (
-            f"{session.place}: snapshot.pause_query: its first column is not a number: write a "
-            "query that returns 0 while reading may go on"
-        )
-        raise ConfigError(reason) from error
+        raise ConfigError(pipeline_settings.PAUSE_QUERY, place=session.place) from error

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, stream_places
 from connector.progress.order import file_number
 from connector.source.server.binary_logs import status_query
 
@@ -94,8 +94,7 @@ def log_end(session: SelectSession) -> LogPosition:
     """
     rows = session.query(status_query(session.identity))
     if not rows:
-        reason = f"{session.place}: the binary log is off: start the server with log_bin"
-        raise SourceRefused(reason)
+        raise SourceRefused(stream_places.NO_LOG, place=session.place)
     return LogPosition(file_number(rows[0]["File"] or ""), int(rows[0]["Position"] or 0))
 
 

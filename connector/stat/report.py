@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 def as_json(statistics: Statistics) -> dict[str, Any]:
     """Return the document that docs/stat.md describes."""
-    seconds = statistics.seconds
     return {
         "files": [
             {"file": name, "events": count.count, "bytes": count.bytes}
@@ -30,7 +29,7 @@ def as_json(statistics: Statistics) -> dict[str, Any]:
         "time": {
             "first": _time(statistics.first_timestamp),
             "last": _time(statistics.last_timestamp),
-            "seconds": seconds,
+            "seconds": statistics.seconds,
         },
         "gtids": {
             "mysql": str(statistics.gtids),
@@ -66,25 +65,7 @@ def as_json(statistics: Statistics) -> dict[str, Any]:
                 statistics.tables.items(), key=lambda entry: entry[1].rows, reverse=True
             )
         ],
-        "transactions": {
-            "count": statistics.transactions.count,
-            "bytes": statistics.transactions.bytes,
-            "per_second": round(statistics.transactions.count / seconds, 3) if seconds else None,
-            "peak_per_second": statistics.peak,
-            "peak_at": _time(statistics.peak_timestamp),
-            "largest": [
-                {
-                    "gtid": None if largest.span.gtid is None else str(largest.span.gtid),
-                    "file": largest.span.file,
-                    "position": largest.span.position,
-                    "next_position": largest.span.next_position,
-                    "bytes": largest.bytes,
-                    "rows": largest.rows,
-                    "seconds": largest.seconds,
-                }
-                for largest in statistics.largest_transactions
-            ],
-        },
+        "transactions": _transactions(statistics),
     }
 
 
@@ -112,6 +93,29 @@ def as_tables(statistics: Statistics) -> RenderableType:
     columns = ["gtid", "file", "position", "bytes", "rows", "seconds"]
     parts.append(_table("Largest transactions", columns, largest))
     return Group(*parts)
+
+
+def _transactions(statistics: Statistics) -> dict[str, Any]:
+    seconds = statistics.seconds
+    return {
+        "count": statistics.transactions.count,
+        "bytes": statistics.transactions.bytes,
+        "per_second": round(statistics.transactions.count / seconds, 3) if seconds else None,
+        "peak_per_second": statistics.peak,
+        "peak_at": _time(statistics.peak_timestamp),
+        "largest": [
+            {
+                "gtid": None if largest.span.gtid is None else str(largest.span.gtid),
+                "file": largest.span.file,
+                "position": largest.span.position,
+                "next_position": largest.span.next_position,
+                "bytes": largest.bytes,
+                "rows": largest.rows,
+                "seconds": largest.seconds,
+            }
+            for largest in statistics.largest_transactions
+        ],
+    }
 
 
 def _time(timestamp: int | None) -> str | None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.rows_head import RowsKind
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.event_types import event_name
 from connector.changes.transaction_bounds import TransactionBounds, rows_of, with_inner_events
 from connector.errors import EventError

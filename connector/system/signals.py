@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+    from types import FrameType
 
 _SLICE_SECONDS = 0.1
 
@@ -56,12 +56,7 @@ class StopSignals:
         self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._stop_hard)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Put back the handlers that were there."""
         signal.alarm(0)
         for number, handler in self._previous.items():

@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_demo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +41,7 @@ def family_of(data_type: str) -> Family:
     """
     family = _FAMILIES.get(data_type.lower())
     if family is None:
-        reason = (
-            f"columns of type {data_type} cannot be compared; extend local_stack.demo.canonical"
-        )
-        raise LocalStackError(reason)
+        raise LocalStackError(local_demo.NO_FAMILY, type=data_type)
     return family
 
 

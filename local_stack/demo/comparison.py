@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pymysql.converters import encoders
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_demo
 from local_stack.demo.canonical import Family, family_of
 
 if TYPE_CHECKING:
@@ -165,8 +165,7 @@ def _columns(cursor: Cursor, database: str, table: str) -> list[_Column]:
         _Column(name, int(key), family_of(data_type)) for name, data_type, key in cursor.fetchall()
     ]
     if not any(column.key for column in columns):
-        reason = f"{database}.{table} does not exist or has no primary key: no mirror is kept of it"
-        raise LocalStackError(reason)
+        raise LocalStackError(local_demo.NO_KEY, table=f"{database}.{table}")
     return columns
 
 

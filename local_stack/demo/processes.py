@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_demo, local_stack
 from local_stack.demo.json_lines import JsonLines
 from local_stack.process import GuardedProcess, log_tail
 
@@ -39,8 +39,9 @@ class DemoProcess:
     def check(self) -> None:
         """Raise LocalStackError, with the end of the log, when the process ended by itself."""
         if self._process is not None and self._process.wait(0):
-            reason = f"the {self.name} ended. The end of {self._log}:\n{log_tail(self._log)}"
-            raise LocalStackError(reason)
+            raise LocalStackError(
+                local_stack.ENDED, process=self.name, log=self._log, tail=log_tail(self._log)
+            )
 
     def kill(self) -> None:
         """End the process with SIGKILL: it has no time to clean up."""
@@ -115,8 +116,7 @@ class JobStatus:
             case "failed":
                 # What follows the first lines is a stack trace, and is in the log.
                 said = "\n".join(line["error"].splitlines()[:ERROR_LINES_MAX])
-                reason = f"the Spark job failed: {said}"
-                raise LocalStackError(reason)
+                raise LocalStackError(local_demo.JOB_FAILED, said=said)
 
     def reaches(self, ends: Offsets) -> bool:
         """Return whether everything before `ends` is in the tables."""

@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 from kafka.errors import KafkaError
 
 from connector import compiled
-from connector.errors import ConnectorError, LocalStackError
+from connector.errors import ConnectorError, LocalStackError, local_demo
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.display import Display
 from local_stack.demo.shop import ADD_COLUMN, DATABASE, KEYLESS_TABLE, MIRRORED_TABLES, TABLES
@@ -78,9 +78,32 @@ def _make_directory(wanted: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="binlog-connector-demo-"))
     wanted.mkdir(parents=True, exist_ok=True)
     if any(wanted.iterdir()):
-        reason = f"{wanted} is not empty; give the demo a directory of its own"
-        raise LocalStackError(reason)
+        raise LocalStackError(local_demo.DIRECTORY, directory=wanted)
     return wanted.absolute()
+
+
+def require_same(resumed: str | None, committed: str) -> None:
+    """Raise LocalStackError unless the connector `resumed` where it had `committed`."""
+    if resumed != committed:
+        raise LocalStackError(local_demo.RESUMED_ELSEWHERE, resumed=resumed, committed=committed)
+
+
+class Patience:
+    """How long a process is waited for: as long as its state moves on."""
+
+    def __init__(self, process: str, state: object) -> None:
+        """Begin to wait for `process`, which has done `state` so far."""
+        self._process = process
+        self._state = state
+        self._deadline = time.monotonic() + STUCK_SECONDS
+
+    def look(self, state: object) -> None:
+        """Raise LocalStackError if the state has been the same for too long."""
+        now = time.monotonic()
+        if state != self._state:
+            self._state, self._deadline = state, now + STUCK_SECONDS
+        elif now > self._deadline:
+            raise LocalStackError(local_demo.STUCK, process=self._process, seconds=STUCK_SECONDS)
 
 
 class _Story:
@@ -137,8 +160,7 @@ class _Story:
             self._stage.stream_job.check()
             self._stage.connector.check()
             if time.monotonic() > deadline:
-                reason = f"the {name} did not start within {START_SECONDS:.0f} seconds; see its log"
-                raise LocalStackError(reason)
+                raise LocalStackError(local_demo.NO_START, process=name, seconds=START_SECONDS)
             time.sleep(WAIT_SECONDS)
 
     def _trade(self) -> None:
@@ -191,12 +213,7 @@ class _Story:
         self._trade_until(1.0, streams_again)
         if resumed is None:
             self._wait_until(streams_again, "connector")
-        if resumed != committed:
-            reason = (
-                f"the connector resumed behind {resumed or 'nothing'}, "
-                f"but its committed progress was {committed or 'nothing'}"
-            )
-            raise LocalStackError(reason)
+        require_same(resumed, committed)
         stage.connector_state = f"pid {connector.pid}, streaming, resumed where it had committed"
         self._say(
             f"the connector, now pid {connector.pid}, resumed behind just that: {resumed}",
@@ -225,16 +242,11 @@ class _Story:
         self, name: str, caught_up: Callable[[], bool], state: Callable[[], object]
     ) -> None:
         """Watch and show until a process has caught up, as long as its `state` moves on."""
-        last, deadline = state(), time.monotonic() + STUCK_SECONDS
+        patience = Patience(name, state())
         while not caught_up():
             self._stage.check()
             self._display.show(self._stage.look(f"waiting for the {name} to catch up"))
-            now, reached = time.monotonic(), state()
-            if reached != last:
-                last, deadline = reached, now + STUCK_SECONDS
-            elif now > deadline:
-                reason = f"the {name} did not move on for {STUCK_SECONDS:.0f} seconds; see its log"
-                raise LocalStackError(reason)
+            patience.look(state())
             time.sleep(WAIT_SECONDS)
 
     def _pronounce(self, verdict: Verdict) -> None:

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_demo
 from local_stack.endpoint import connect
 
 if TYPE_CHECKING:
@@ -49,11 +49,7 @@ def create_shop(endpoint: Endpoint, reader_password: str) -> None:
         if cursor.execute("SHOW DATABASES LIKE %s", (DATABASE,)):
             taken.append(f"database {DATABASE}")
         if taken:
-            reason = (
-                f"{endpoint.host}:{endpoint.port} already has a {' and a '.join(taken)}: drop them "
-                "there, or give a server that the demo may use"
-            )
-            raise LocalStackError(reason)
+            raise LocalStackError(local_demo.SHOP, address=endpoint.bootstrap, names=taken)
         for statement in statements(SCHEMA.read_text("utf-8")):
             cursor.execute(statement)
         cursor.execute(f"CREATE USER {READER}@'%%' IDENTIFIED BY %s", (reader_password,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_demo
 from connector.gtid import GtidSet, MariadbGtidSet
 from local_stack.endpoint import connect
 
@@ -32,11 +32,7 @@ class SourceLog:
         self.product: Product = "mariadb" if "MariaDB" in version else "mysql"
         self.version = version.partition("-")[0]
         if self.product == "mysql" and self._ask("SELECT @@gtid_mode, ''")[0] != "ON":
-            reason = (
-                f"{endpoint.bootstrap} has gtid_mode other than ON, and the demo counts in GTIDs; "
-                "start the server with --gtid-mode=ON --enforce-gtid-consistency=ON"
-            )
-            raise LocalStackError(reason)
+            raise LocalStackError(local_demo.GTID_MODE, address=endpoint.bootstrap)
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.choice import SourceChoice, source_server
 from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory
 from local_stack.demo.display import Board, TableLine
@@ -33,7 +33,6 @@ from local_stack.process import log_tail
 from local_stack.spark import spark_jars
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
     from local_stack.demo.options import DemoOptions
@@ -59,12 +58,7 @@ class Stage:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def start_source(self) -> None:
@@ -193,5 +187,6 @@ def _check_server(server: ManagedServer) -> None:
     try:
         _ = server.pid
     except LocalStackError:
-        reason = f"{server.name} ended. The end of {server.log}:\n{log_tail(server.log)}"
-        raise LocalStackError(reason) from None
+        raise LocalStackError(
+            local_stack.ENDED, process=server.name, log=server.log, tail=log_tail(server.log)
+        ) from None

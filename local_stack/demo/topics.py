@@ -21,11 +21,10 @@ from connector.contract import (
     PROGRESS_TOPIC_SUFFIX,
     row_topic,
 )
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_demo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
     from typing import Self
 
     from connector.contract import ProgressRecord
@@ -76,18 +75,12 @@ class TopicReader:
                 for isolation_level in ("read_committed", "read_committed", "read_uncommitted")
             )
         except KafkaError as error:
-            reason = f"Kafka at {bootstrap} does not answer: {error}"
-            raise LocalStackError(reason) from error
+            raise LocalStackError(local_demo.KAFKA_AWAY, address=bootstrap, said=error) from error
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for consumer in (self._progress, self._rows, self._uncommitted):
             consumer.close()
 
@@ -168,5 +161,4 @@ class TopicReader:
             # Markers and aborted records move the position without being returned.
             idle_polls = idle_polls + 1 if consumer.position(partition) == position else 0
             if idle_polls > IDLE_POLLS_MAX:
-                reason = f"Kafka does not deliver {partition.topic} up to its end, offset {end}"
-                raise LocalStackError(reason)
+                raise LocalStackError(local_demo.KAFKA_STUCK, topic=partition.topic, end=end)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pymysql
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_demo
 from local_stack.demo.shop import ADD_COLUMN, DATABASE
 from local_stack.demo.transactions import Shop
 from local_stack.endpoint import connect
@@ -66,8 +66,7 @@ class Workload:
     def check(self) -> None:
         """Raise LocalStackError when the source refused a statement."""
         if self._error is not None:
-            reason = f"the workload was refused by the source: {self._error}"
-            raise LocalStackError(reason) from self._error
+            raise LocalStackError(local_demo.WORKLOAD, said=self._error) from self._error
 
     @property
     def records(self) -> dict[str, int]:

@@ -53,6 +53,15 @@ def decoder_behind(
     return decoder
 
 
+def fork_of(decoder: EventDecoder, description: bytes) -> EventDecoder:
+    """Return a decoder that knows the table maps of another one, and may be broken."""
+    fork = decoder_behind(description, verify_checksum=False)
+    rows, known = fork._bodies._rows, decoder._bodies._rows
+    rows._table_map = known._table_map
+    rows._more_table_maps = dict(known._more_table_maps)
+    return fork
+
+
 def consume(decoded: Event) -> None:
     if isinstance(decoded.body, RowsEvent):
         for _ in decoded.body.rows(apply_diffs=True):
@@ -116,9 +125,7 @@ def test_an_event_that_ends_early_but_says_so_is_an_event_or_an_error(
     for data in recorded(name):
         for length in range(19, len(data), 1 + len(data) // 50):
             cut = data[:9] + length.to_bytes(4, "little") + data[13:length]
-            fork = decoder_behind(first, verify_checksum=False)
-            fork._bodies._table_map = decoder._bodies._table_map
-            fork._bodies._more_table_maps = dict(decoder._bodies._more_table_maps)
+            fork = fork_of(decoder, first)
             with suppress(EventError):
                 consume(fork.decode(cut))
         decoder.decode(data)
@@ -134,9 +141,7 @@ def test_a_flipped_byte_is_an_event_or_an_error(
         for place in range(13, len(data), 1 + len(data) // 100):
             for flip in (0x01, 0x80, 0xFF):
                 changed = data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :]
-                fork = decoder_behind(first, verify_checksum=False)
-                fork._bodies._table_map = decoder._bodies._table_map
-                fork._bodies._more_table_maps = dict(decoder._bodies._more_table_maps)
+                fork = fork_of(decoder, first)
                 with suppress(EventError):
                     consume(fork.decode(changed))
         decoder.decode(data)

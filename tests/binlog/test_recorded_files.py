@@ -8,6 +8,7 @@ import pytest
 
 from connector.binlog.columns.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import RotateEvent, StopEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
@@ -26,7 +27,7 @@ from connector.binlog.events.transaction import (
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import CompressionType
 from connector.binlog.framing.checksum import ChecksumAlgorithm
 from connector.errors import EventError
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from connector.binlog.event import Event
-    from connector.binlog.events.rows import Row
+    from connector.binlog.events.row_reader import Row
 
     DecodeFile = Callable[[str], Iterator[Event]]
 

@@ -20,8 +20,8 @@ from connector.binlog.events.statement import (
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.framing.event_types import event_name
 from connector.binlog.framing.version import BinlogVersion, detect_version
-from connector.binlog.loaded_files import LoadedFiles
 from connector.errors import EventError, log_rows
+from tests.binlog.loaded_files import loaded_files
 from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     DecodeFile = Callable[[str], Iterator[Event]]
     Recorded = Callable[[str], list[bytes]]
 
-FILE_BYTES = 150_000  # what the three files loaded below have at most
-
 
 def names(events: list[Event]) -> list[str]:
     return [event_name(e.header.type_code) for e in events]
@@ -41,11 +39,6 @@ def names(events: list[Event]) -> list[str]:
 
 def queries(events: list[Event]) -> list[str]:
     return [e.body.query for e in events if isinstance(e.body, QueryEvent)]
-
-
-def loaded(events: list[Event]) -> list[bytes]:
-    files = LoadedFiles(FILE_BYTES)
-    return [file.content for file in map(files.receive, events) if file is not None]
 
 
 def test_a_file_of_4_1(decode_file: DecodeFile, recorded: Recorded) -> None:
@@ -90,7 +83,7 @@ def test_the_file_that_a_4_1_server_loaded(decode_file: DecodeFile) -> None:
     assert (create.schema, create.table, create.columns) == ("test", "t3", ["a"])
     assert (create.file_name, create.file_id) == ("big_file.dat", 2)
     assert create.format == LoadFormat(b"\t", b"", b"\n", b"", b"\\", LoadFlag(0))
-    (content,) = loaded(events)
+    (content,) = loaded_files(events)
     assert content.startswith(b"Aarhus\nAaron\nAbaba\n")
     assert (len(create.block), len(content)) == (131_072, 131_072 + 17_664)
 
@@ -124,8 +117,8 @@ def test_files_of_5_1_with_statements(decode_file: DecodeFile, name: str, versio
     named = execute.query_bytes[execute.start_pos : execute.end_pos]
     assert named == b" INFILE 'big_file.dat' INTO"
     assert execute.duplicate_handling is DuplicateHandling.ERROR
-    (content,) = loaded(events)
-    (older,) = loaded(list(decode_file("recorded/binlog_old_version_4_1.000001")))
+    (content,) = loaded_files(events)
+    (older,) = loaded_files(list(decode_file("recorded/binlog_old_version_4_1.000001")))
     assert content == older
 
 

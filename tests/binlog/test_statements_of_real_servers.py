@@ -13,7 +13,7 @@ from connector.binlog.events.statement import (
     ExecuteLoadQueryEvent,
     QueryEvent,
 )
-from connector.binlog.loaded_files import LoadedFiles
+from tests.binlog.loaded_files import loaded_files
 from tests.binlog.source_log import SourceLog, sending_files
 
 if TYPE_CHECKING:
@@ -139,11 +139,9 @@ def test_a_file_that_was_loaded_is_put_together_again(
     events = loading_log.events()
     parts = [e for e in events if isinstance(e.body, (BeginLoadQueryEvent, AppendBlockEvent))]
     assert len(parts) > 1
-    files = LoadedFiles(len(CONTENT))
-    (loaded,) = (file for file in map(files.receive, events) if file is not None)
-    assert loaded.content == CONTENT
-    execute = loaded.execute
-    assert isinstance(execute, ExecuteLoadQueryEvent)
+    (content,) = loaded_files(events)
+    assert content == CONTENT
+    (execute,) = (e.body for e in events if isinstance(e.body, ExecuteLoadQueryEvent))
     assert execute.duplicate_handling is DuplicateHandling.REPLACE
     named = execute.query_bytes[execute.start_pos : execute.end_pos].decode()
     assert str(file) in named

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.mariadb import (
     FL_COMMIT_ALTER_E1,
     FL_START_ALTER_E1,
@@ -13,7 +14,7 @@ from connector.binlog.events.mariadb import (
 )
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
-from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import CompressionType
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.binlog.framing.checksum import CHECKSUM_LENGTH
 from connector.binlog.framing.event_types import EventType
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event
-    from connector.binlog.events.rows import Row
+    from connector.binlog.events.row_reader import Row
 
 pytestmark = pytest.mark.server
 

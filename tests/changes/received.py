@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.receiver import ChangeReceiver, Committed
 from connector.changes.transaction import RowsChange, StatementChange
+from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +35,7 @@ class _Received(ChangeReceiver):
 def changes_of(events: Iterable[Event], tables: TableFilter, **state: Any) -> list[Change]:
     """Return what comes of `events`; `state` is what the assembler is made with."""
     received = _Received()
-    assembler = TransactionAssembler(tables, received, **state)
+    assembler = TransactionAssembler(tables, received, TemporaryFolder(), **state)
     for event in events:
         assembler.receive(event)
     return received.changes

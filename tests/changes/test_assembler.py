@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from connector.binlog.event import Event, EventBody
+from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
 from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.extra_row_info import ExtraRowInfo
@@ -42,7 +42,7 @@ from connector.binlog.events.statement import (
 from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XidEvent
-from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import CompressionType, TransactionPayload
 from connector.binlog.events.xa import XaPrepareEvent, XaXid
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import EventHeader
@@ -51,10 +51,18 @@ from connector.changes.statement import StatementKind
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import RowsChange, StatementChange
 from connector.changes.xa import PreparedGroup
-from connector.errors import ProtocolError, RolledBack, TransientError, UnsupportedChange, log
+from connector.errors import (
+    ProtocolError,
+    RolledBack,
+    TransientError,
+    UnsupportedChange,
+    log,
+    stream_order,
+    table_statements,
+)
 from connector.gtid import Gtid, MariadbGtid
 from tests.changes.received import Change, changes_of
-from tests.errors.texts import text, text_of
+from tests.errors.texts import text_of
 
 SOURCE = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 CODES: dict[type, EventType] = {
@@ -218,8 +226,8 @@ def test_a_group_that_was_rolled_back_on_another_server_is_read_again() -> None:
     group = (gtid(), query("BEGIN"), rows(), XidEvent(1))
     with pytest.raises(TransientError) as caught:
         receive(*group, rolled_back=frozenset({f"{SOURCE}:5"}))
-    assert caught.value.text == text(
-        "stream.rolled_back", event="binlog.000001:1300", transaction=f"{SOURCE}:5"
+    assert caught.value.text == text_of(
+        table_statements.OTHER_OUTCOME, place="binlog.000001:1300", transaction=f"{SOURCE}:5"
     )
 
 
@@ -252,8 +260,8 @@ def test_rows_behind_a_savepoint_are_left_out_when_they_are_taken_back() -> None
 def test_a_rollback_to_a_savepoint_that_cannot_be_told_is_refused(before: list[EventBody]) -> None:
     group = (gtid(), query("BEGIN"), *before, rows(), query("ROLLBACK TO `a`"))
     position = 1000 + 100 * (len(group) - 1)
-    assert refusal(*group) == text(
-        "statement.savepoint", event=f"binlog.000001:{position}", transaction=f"{SOURCE}:5"
+    assert refusal(*group) == text_of(
+        table_statements.SAVEPOINT, place=f"binlog.000001:{position}", transaction=f"{SOURCE}:5"
     )
 
 
@@ -289,11 +297,11 @@ def test_dml_text_is_refused_by_the_databases_that_it_touched(
 def test_dml_text_is_refused_by_the_databases_that_it_names_where_the_log_does_not() -> None:
     update = "UPDATE x.a AS o JOIN `shop`.orders SET o.b = 1"
     group = (gtid(), query("BEGIN"), query(update, "other"), XidEvent(1))
-    assert refusal(*group) == text(
-        "statement.database",
-        event="binlog.000001:1200",
+    assert refusal(*group) == text_of(
+        table_statements.STATEMENT,
+        place="binlog.000001:1200",
         verb="UPDATE",
-        database="shop",
+        schema="shop",
         transaction=f"{SOURCE}:5",
     )
 
@@ -301,8 +309,11 @@ def test_dml_text_is_refused_by_the_databases_that_it_names_where_the_log_does_n
 def test_dml_text_that_touched_more_databases_than_the_log_names_is_refused() -> None:
     body = query("DELETE FROM x.a", "other")
     body.status_variables.too_many_databases = True
-    assert refusal(gtid(), query("BEGIN"), body, XidEvent(1)) == text(
-        "statement.many", event="binlog.000001:1200", verb="DELETE", transaction=f"{SOURCE}:5"
+    assert refusal(gtid(), query("BEGIN"), body, XidEvent(1)) == text_of(
+        table_statements.STATEMENT_OF_MANY,
+        place="binlog.000001:1200",
+        verb="DELETE",
+        transaction=f"{SOURCE}:5",
     )
 
 
@@ -379,15 +390,18 @@ def test_an_xa_transaction_of_other_tables_passes(outcome: str) -> None:
 def test_xa_commit_of_what_was_prepared_before_the_stream_began_is_refused() -> None:
     assert refusal(gtid(), query(f"XA COMMIT {XA_TEXT}")) == (
         "binlog.000001:1100: XA COMMIT of rows that came before the stream began cannot be carried "
-        f"without loss (transaction {SOURCE}:5): where they are of followed tables, repair these; "
-        "then continue behind it: give the pipeline a new name and set source.start. Nothing from "
+        f"without loss (transaction {SOURCE}:5); if they are of followed tables, repair these; "
+        "then continue after it: give the pipeline a new name and set source.start. Nothing from "
         "this transaction was published"
     )
 
 
 def test_an_xa_statement_that_no_server_writes_into_its_log_is_refused() -> None:
-    assert refusal(gtid(), query("XA RECOVER")) == text(
-        "xa.verb", event="binlog.000001:1100", verb="RECOVER", transaction=f"{SOURCE}:5"
+    assert refusal(gtid(), query("XA RECOVER")) == text_of(
+        table_statements.XA_VERB,
+        place="binlog.000001:1100",
+        verb="RECOVER",
+        transaction=f"{SOURCE}:5",
     )
 
 
@@ -424,14 +438,9 @@ def test_compressed_rows_are_counted_as_if_they_were_not() -> None:
     bodies: list[EventBody] = [query("BEGIN"), rows(), rows("lines"), XidEvent(1)]
     data = (bytes(9) + (19).to_bytes(4, "little") + bytes(6)) * len(bodies)
     payload = TransactionPayloadEvent(
-        CompressionType.NONE,
-        len(data),
-        len(data),
-        0,
+        TransactionPayload(CompressionType.NONE, len(data), len(data), 0, data, 0),
         "binlog.000001",
         1100,
-        data,
-        0,
         lambda: Inside(bodies),
     )
     first, second, end = receive(gtid(), payload)
@@ -455,16 +464,21 @@ def test_the_fragments_of_a_rows_event_count_once() -> None:
 def test_rows_outside_a_transaction_are_an_error() -> None:
     with pytest.raises(ProtocolError) as caught:
         receive(rows())
-    assert caught.value.text == text(
-        "event.outside", event="binlog.000001:1000", name="WRITE_ROWS_EVENT"
+    assert caught.value.text == text_of(
+        stream_order.OUTSIDE_TRANSACTION,
+        place="binlog.000001:1000",
+        event_name="WRITE_ROWS_EVENT",
     )
 
 
 def test_a_transaction_inside_another_is_an_error() -> None:
     with pytest.raises(ProtocolError) as caught:
         receive(gtid(), query("BEGIN"), rows(), gtid(6))
-    assert caught.value.text == text(
-        "event.nested", event="binlog.000001:1300", file="binlog.000001", position=1000
+    assert caught.value.text == text_of(
+        stream_order.NESTED_TRANSACTION,
+        place="binlog.000001:1300",
+        file="binlog.000001",
+        position=1000,
     )
 
 
@@ -490,8 +504,8 @@ def execute_load(schema: str = "shop") -> ExecuteLoadQueryEvent:
 def test_an_incident_is_refused_wherever_it_comes() -> None:
     assert refusal(IncidentEvent(1, "disk full")) == (
         "binlog.000001:1000: the server's report of an incident, LOST_EVENTS (disk full), cannot "
-        "be carried without loss (transaction none): changes may be missing from its log, so copy "
-        "the followed tables anew, and continue behind it: give the pipeline a new name and set "
+        "be carried without loss (transaction none); changes may be missing from its log, so copy "
+        "the followed tables anew, and continue after it: give the pipeline a new name and set "
         "source.start. Nothing from this transaction was published"
     )
     inside = refusal(gtid(), query("BEGIN"), IncidentEvent(66, ""))
@@ -500,8 +514,12 @@ def test_an_incident_is_refused_wherever_it_comes() -> None:
 
 @pytest.mark.parametrize("body", [load(), created()])
 def test_a_load_of_an_old_server_into_a_followed_table_is_refused(body: EventBody) -> None:
-    assert refusal(body) == text(
-        "statement.load", event="binlog.000001:1000", table="shop.orders", transaction="none"
+    assert refusal(body) == text_of(
+        table_statements.LOAD_DATA,
+        place="binlog.000001:1000",
+        database="shop",
+        table="orders",
+        transaction="none",
     )
 
 

@@ -14,12 +14,14 @@ from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import RowsChange, SourceTransaction
 from connector.changes.xa import PreparedGroup, PreparedGroups
 from connector.errors import ConnectorError, TransientError
+from connector.system.temporary_folder import TemporaryFolder
 from tests.changes.received import changes_of
 from tests.golden.golden import GoldenLog, logs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+FOLDER = TemporaryFolder()
 OTHER = SourceTransaction("other.000009", 4, None, 0, 1)
 # Events of all kinds: plain, compressed, in payloads, in fragments, partial images.
 KEPT = [
@@ -71,7 +73,7 @@ def facts(change: RowsChange) -> object:
 def test_what_was_held_comes_back(log: GoldenLog, memory: int) -> None:
     changes = rows_of(log)
     expected = [facts(change) for change in changes]
-    held, received = HeldRows(memory), Received()
+    held, received = HeldRows(FOLDER, memory), Received()
     for change in changes:
         held.add(change)
     held.hand_on(OTHER, received)
@@ -96,7 +98,7 @@ def test_the_logs_hold_events_of_every_kind() -> None:
 def test_rows_behind_a_savepoint_are_dropped_from_memory_and_file(memory: int) -> None:
     changes = rows_of(LOG)[:8]
     assert len(changes) == 8
-    held, received = HeldRows(memory), Received()
+    held, received = HeldRows(FOLDER, memory), Received()
     for number, change in enumerate(changes):
         if number in (2, 4):
             held.set_savepoint(f"s{number}")
@@ -117,7 +119,7 @@ def test_rows_behind_a_savepoint_are_dropped_from_memory_and_file(memory: int) -
 def test_what_has_left_memory_comes_back(memory: int) -> None:
     changes = rows_of(LOG)
     expected = [facts(change) for change in changes]
-    held, received = HeldRows(memory), Received()
+    held, received = HeldRows(FOLDER, memory), Received()
     for change in changes[:-1]:
         held.add(change)
     held.leave_memory()
@@ -132,7 +134,7 @@ def test_the_rows_of_many_prepared_transactions_do_not_fill_the_memory() -> None
     groups = PreparedGroups([], memory_bytes_max=1000)
     prepared = []
     for number in range(100):
-        held = HeldRows()
+        held = HeldRows(FOLDER)
         for change in changes:
             held.add(change)
         prepared.append(PreparedGroup(str(number), held, []))
@@ -162,16 +164,16 @@ def test_no_room_for_the_file_is_an_error_that_passes(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(TransientError) as caught:
-        HeldRows(0).add(rows_of(LOG)[0])
+        HeldRows(FOLDER, 0).add(rows_of(LOG)[0])
     assert caught.value.text == (
         f"{tmp_path}/missing: rows of an open transaction cannot be kept: No such file or "
-        "directory: make room there, or let TMPDIR name another folder"
+        "directory; make room there, or let TMPDIR name another folder"
     )
 
 
 def test_rows_for_which_there_was_no_room_are_dropped_without_another_error() -> None:
     change = rows_of(LOG)[0]
-    held = HeldRows(0)
+    held = HeldRows(FOLDER, 0)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     # As a full disk, which is told late: what is written goes to the file in pieces.
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
@@ -181,7 +183,7 @@ def test_rows_for_which_there_was_no_room_are_dropped_without_another_error() ->
         held.drop()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "rows of an open transaction cannot be kept: File too large: make room" in str(
+    assert "rows of an open transaction cannot be kept: File too large; make room" in str(
         caught.value
     )
     assert held.is_empty

@@ -211,6 +211,29 @@ def test_alter_table_that_replaces_rows_without_events_is_noticed(query: str, cl
     assert classify(query).replaces_rows == clause
 
 
+@pytest.mark.parametrize(
+    ("query", "ends", "empties", "changes"),
+    [
+        ("DROP TABLE t", True, True, True),
+        ("DROP DATABASE d", True, True, True),
+        ("RENAME TABLE t TO u", True, True, True),
+        ("TRUNCATE t", False, True, False),
+        ("ALTER TABLE t ADD x INT", False, False, True),
+        ("CREATE TABLE t (id INT)", False, False, True),
+        ("CREATE TABLE t SELECT 1", False, False, True),
+        ("CREATE INDEX i ON t (x)", False, False, True),
+        ("CREATE DATABASE d", False, False, False),
+        ("CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = 1", False, False, False),
+        ("BEGIN", False, False, False),
+    ],
+)
+def test_the_kind_tells_what_a_statement_leaves_of_tables(
+    query: str, ends: bool, empties: bool, changes: bool
+) -> None:
+    kind = classify(query).kind
+    assert (kind.ends_tables, kind.empties_tables, kind.changes_columns) == (ends, empties, changes)
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_classified(query: str) -> None:
     assert isinstance(classify(query).kind, StatementKind)

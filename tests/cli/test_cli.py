@@ -67,7 +67,7 @@ def test_a_missing_configuration_is_named(command: str, tmp_path: Path) -> None:
         2,
         "",
         (
-            f"error: {absent}: cannot read the configuration: No such file or directory: give the "
+            f"error: {absent}: cannot read the configuration: No such file or directory; give the "
             "path of a file such as `binlog-connector config` prints\n"
         ),
     )
@@ -103,8 +103,10 @@ def test_the_last_line_of_a_log_for_machines_is_the_failure(tmp_path: Path) -> N
         "event": "failed",
         "level": "error",
         "exit_code": 2,
-        "error": "\n".join(
-            f"{config}: {key} is required (or set BINLOG_CONNECTOR_{key.upper()})"
+        "error": f"{config}: 3 settings are wrong:"
+        + "".join(
+            f"\n  [C105] {config}: {key} is required; give it there, or set "
+            f"BINLOG_CONNECTOR_{key.upper()}"
             for key in ("name", "source", "kafka")
         ),
     }
@@ -113,7 +115,9 @@ def test_the_last_line_of_a_log_for_machines_is_the_failure(tmp_path: Path) -> N
 def test_a_command_for_people_fails_in_words_whatever_the_log_is(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
     config.write_text(BROKEN)
-    assert ran("check", str(config)).stderr.startswith(f"error: {config}: name is required")
+    said = ran("check", str(config)).stderr
+    assert said.startswith("error: ")
+    assert f"\n  [C105] {config}: name is required; " in said
 
 
 GIVES_UP = """
@@ -149,12 +153,12 @@ def test_a_password_in_a_file_that_all_may_read_is_told(tmp_path: Path) -> None:
     config = giving_up(tmp_path, "json")
     config.chmod(0o644)
     said = (
-        f"{config}: every user of this machine may read source.password there: chmod o-r {config}"
+        f"{config}: every user of this machine may read source.password there; chmod o-r {config}"
     )
     first, *_ = ran("run", str(config)).stderr.splitlines()
     warned = json.loads(first)
     assert (warned["event"], warned["level"]) == ("readable password", "warning")
-    assert warned["reason"] == said
+    assert (warned["error"], warned["code"]) == (said, "C112")
     assert ran("quarantine", "list", str(config)).stderr.splitlines()[0] == f"warning: {said}"
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.dump.dump import Dump, DumpOptions
 from connector.dump.format import Format
+from connector.dump.lines.output import LineOutput
 from connector.dump.logs import ReadingOptions, files
-from connector.dump.output import LineOutput
-from connector.dump.run import Dump, DumpOptions
 from connector.dump.text.rows import quoted_text
 from local_stack import connect
 from tests.binlog.source_log import SourceLog
@@ -34,8 +34,8 @@ from pathlib import Path
 
 from connector.dump.format import Format
 from connector.dump.logs import ReadingOptions, files
-from connector.dump.output import LineOutput
-from connector.dump.run import Dump, DumpOptions
+from connector.dump.lines.output import LineOutput
+from connector.dump.dump import Dump, DumpOptions
 from connector.reader import open_binlog
 
 

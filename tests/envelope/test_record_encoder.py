@@ -23,16 +23,16 @@ from connector.changes.statement import StatementKind
 from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
 from connector.envelope.key_watch import KEYS_MAX
 from connector.envelope.options import EnvelopeOptions
-from connector.envelope.record_encoder import RecordEncoder, _refuse_count
+from connector.envelope.record_encoder import RecordEncoder, _refuse_rows
 from connector.envelope.rows.row_keys import RowKeys
 from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.envelope.table_registry import placed
-from connector.errors import EventError, UnsupportedChange
+from connector.errors import EventError, UnsupportedChange, table_rows, table_schemas
 from connector.gtid import Gtid
 from connector.progress.order import TransactionOrder
 from tests.envelope.collected import Collected
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from connector.records.record import Record
@@ -229,7 +229,7 @@ def test_a_partial_update_without_the_document_before_is_refused() -> None:
     assert caught.value.text == (
         'binlog.000001:300: table shop.t: a row was logged without column "j": a session ran with '
         "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
-        "pipeline a new name with source.start behind these rows"
+        "pipeline a new name with source.start after these rows"
     )
 
 
@@ -239,7 +239,7 @@ def test_a_row_without_its_key_is_refused() -> None:
     (row,) = rows.split(0)
     with pytest.raises(UnsupportedChange) as caught:
         RowKeys(rows, schema).of(row)
-    assert caught.value.text == text("row.key", table="shop.t")
+    assert caught.value.text == text_of(table_rows.KEY_ABSENT, table="shop.t")
 
 
 def test_a_partial_update_of_null_is_an_error() -> None:
@@ -258,7 +258,7 @@ def test_two_tables_cannot_share_a_topic() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         made.rows(inserted(table("a b"), 1))
     assert caught.value.text == (
-        "tables shop.a_b and shop.a b would share topic p.shop.a_b: exclude one of them in "
+        "tables shop.a_b and shop.a b would share topic p.shop.a_b; exclude one of them in "
         "source.exclude_tables, or carry it in a pipeline with another kafka.topic_prefix"
     )
 
@@ -267,7 +267,7 @@ def test_a_transaction_with_more_events_than_a_sequence_counts_is_refused() -> N
     with pytest.raises(UnsupportedChange) as caught:
         Encoder().rows(inserted(table(), 1, number=10**8))
     assert caught.value.text == (
-        "binlog.000001:300: a transaction with more than 100000000 events cannot be numbered: "
+        "binlog.000001:300: a transaction with more than 100000000 events cannot be numbered; "
         "split the change into smaller transactions"
     )
 
@@ -276,24 +276,30 @@ def test_a_table_whose_columns_have_no_names_is_refused() -> None:
     nameless = TableMapEvent(1, 0, "shop", "t", [Column(ColumnType.LONG, 0, nullable=False)])
     with pytest.raises(UnsupportedChange) as caught:
         Encoder().rows(inserted(nameless, 1))
-    assert caught.value.text == text("schema.names", event="binlog.000001:300", table="shop.t")
+    assert caught.value.text == text_of(
+        table_schemas.NO_COLUMN_NAMES, place="binlog.000001:300", table="shop.t"
+    )
 
 
 def test_a_column_of_a_type_that_the_envelope_has_no_form_for_is_refused() -> None:
     change = inserted(table(), 1)
     with pytest.raises(UnsupportedChange) as caught:
         value_encoder({"name": "a", "type": "type 20", "nullable": True, "key": 0})
-    assert str(placed(change.event, "shop.t", caught.value)) == text(
-        "row.type", event="binlog.000001:300", table="shop.t", column="a", type="type 20"
-    )
+    assert caught.value.text == text_of(table_rows.NO_FORM, column="a", type="type 20")
+    found = placed(change.event, "shop.t", caught.value)
+    assert found.code is table_rows.NO_FORM
+    assert found.text == f"binlog.000001:300: table shop.t: {caught.value.text}"
 
 
 def test_a_rows_event_with_more_rows_than_a_sequence_counts_is_refused() -> None:
     change = inserted(table(), 1)
     with pytest.raises(UnsupportedChange) as caught:
-        _refuse_count("a rows event with more than 100000000 rows")
-    assert str(placed(change.event, "shop.t", caught.value)) == text(
-        "row.many", event="binlog.000001:300", table="shop.t", rows=100_000_000
+        _refuse_rows()
+    found = placed(change.event, "shop.t", caught.value)
+    assert found.code is table_rows.MANY_ROWS
+    assert found.text == (
+        "binlog.000001:300: table shop.t: a rows event with more than 50000000 rows cannot be "
+        "numbered; split the change into smaller transactions"
     )
 
 

@@ -18,6 +18,7 @@ from connector.envelope.rows.row_of_values import RowEncoder
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import EventError, UnsupportedChange
 from connector.progress.order import TransactionOrder
+from connector.system.temporary_folder import TemporaryFolder
 from tests.envelope.collected import Collected
 from tests.golden.golden import GoldenLog, logs
 
@@ -101,7 +102,7 @@ def expected(rows: RowsEvent) -> Iterator[Expected]:
 
 @pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
 def test_records_hold_the_values_of_the_rows(log: GoldenLog) -> None:
-    assembler = TransactionAssembler(TableFilter(["*.*"]), Comparison())
+    assembler = TransactionAssembler(TableFilter(["*.*"]), Comparison(), TemporaryFolder())
     # Files hold on purpose what cannot be carried; up to there, records are compared.
     with suppress(UnsupportedChange, EventError):
         for event in log.events():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.errors.cause import Cause, End, Group
 
-_EXPLAINS = "; `binlog-connector config` explains the key"
-_LISTS = "; `binlog-connector config` lists the keys"
 _GRANT = (
     ": GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account of source.user; see "
     "`binlog-connector config grants.sql`"
@@ -40,82 +38,10 @@ CONFIGURATION = Group(
     "Said by every command, before anything is connected to.",
     (
         _settings(
-            "config.unreadable",
-            "{path}: cannot read the configuration: {why}",
-            ": give the path of a file such as `binlog-connector config` prints",
-        ),
-        _settings(
-            "config.not_toml",
-            "{path}: not valid TOML: {why}",
-            "; `binlog-connector config` shows how it is written",
-        ),
-        _settings(
-            "config.missing",
-            "{path}: {key} is required",
-            " (or set {variable})",
-        ),
-        _settings("config.unknown", "{path}: unknown key {key}", _LISTS),
-        _settings("config.meant", "{path}: unknown key {key} (did you mean {other}?)", _LISTS),
-        _settings("config.value", "{path}: {key}: {why}", _EXPLAINS),
-        _settings(
-            "config.two_passwords",
-            "{path}: source: give either password or password_file, not both",
-            _EXPLAINS,
-        ),
-        _settings(
-            "config.start",
-            '{path}: source.start: "{value}" is not snapshot, earliest, latest, gtid:SET, '
-            "position:FILE:POS or timestamp:TIME",
-            _EXPLAINS,
-        ),
-        _settings("config.start_form", '{path}: source.start: "{value}" is not {form}', _EXPLAINS),
-        _settings(
-            "config.table",
-            '{path}: {key}: "{value}" does not name a table: write DATABASE.TABLE, * for any name',
-            _EXPLAINS,
-        ),
-        _settings(
-            "config.two_sasl_passwords",
-            "{path}: kafka: give either sasl_password or sasl_password_file, not both",
-            _EXPLAINS,
-        ),
-        _settings(
-            "config.login",
-            "{path}: kafka: security_protocol {protocol} takes sasl_mechanism, "
-            "sasl_username, and sasl_password or sasl_password_file",
-            _EXPLAINS,
-        ),
-        _settings(
-            "config.port",
-            "{path}: {key}: a port is a number from 1 to 65535",
-            _EXPLAINS,
-        ),
-        _settings(
-            "config.variable",
-            "environment variable {variable}: there is no key {key}",
-            _LISTS,
-        ),
-        _settings(
-            "config.not_json",
-            "environment variable {variable}: not JSON",
-            ': write a list like ["first", "second"], and a section like {{"key": "value"}}',
-        ),
-        _settings(
-            "config.password_file",
-            "{key} {path}: {why}",
-            ": name a file that this user may read",
-        ),
-        _settings(
             "config.tls_file",
             "source.tls.{key} {path}: {why}",
             ": name a PEM file that this user may read",
         ),
-        _settings(
-            "config.kafka_file",
-            "kafka.{key} {path}: {why}",
-            ": name a PEM file that this user may read",
-        ),
-        _settings("metrics.listen", "metrics.listen {listen}: {why}", ": choose another address"),
     ),
 )
 

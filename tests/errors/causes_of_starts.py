@@ -175,27 +175,6 @@ FAILOVER = Group(
             f"{_GONE}: {_OVER}",
         ),
         Cause(
-            "failover.doubt_file",
-            "source {address}: {file} does not come behind transactions that were read: {gtids}: "
-            "the logs may have been reset, which is looked at now",
-            "",
-            End.RETRIED,
-        ),
-        Cause(
-            "failover.doubt_end",
-            "{place}: the log ends at {end}, and went up to {before}: the logs may have been "
-            "reset, which is looked at now",
-            "",
-            End.RETRIED,
-        ),
-        Cause(
-            "failover.doubt_size",
-            "{place}: {file} ends at {size}, and was read up to {position}: the logs may have been "
-            "reset, which is looked at now",
-            "",
-            End.RETRIED,
-        ),
-        Cause(
             "failover.lacks",
             "{place}: the server does not have transactions that were already read: {gtids}. It is "
             "no replica, so it will not receive them: it belongs to another topology, its logs "
@@ -208,24 +187,6 @@ FAILOVER = Group(
             "read; domain {domain} goes up to {last} there. It has diverged from the server that "
             "was read",
             f": point the pipeline at a server that has it, or {_OVER}",
-        ),
-        Cause(
-            "failover.flavour",
-            "{place}: the stream was read from {before}, this is {now}",
-            f": {_START}",
-        ),
-        Cause(
-            "failover.position",
-            "{place}: the stream stands at {file}:{position} of server {before}, but this is "
-            "server {now}, and positions mean nothing on another server",
-            f": go back to the first, or {_START}; only with gtid_mode = ON from its start on can "
-            "a stream change the server",
-        ),
-        Cause(
-            "failover.gtid_mode",
-            "{place}: the stream has been read by GTID, but the server's gtid_mode is off",
-            ": SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set "
-            'source.start = "{start}"',
         ),
         Cause(
             "failover.prepared",

@@ -3,50 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from kafka import errors
 from structlog.testing import capture_logs
 
-from connector.errors import SinkRefused, SinkUnavailable
+from connector.errors import (
+    SinkRefused,
+    SinkUnavailable,
+    TransactionOutlasted,
+    kafka,
+    kafka_attempts,
+    kafka_limits,
+)
+from connector.errors.message import Message
 from connector.settings.sections import KafkaSettings
+from connector.sink import attempts
 from connector.sink.clients import KAFKA_CLIENTS
 from connector.sink.connection import connector_error
 from connector.sink.limits import check_limits
-from tests.errors.texts import text
+from connector.sink.timeouts import TimedOut
+from tests.errors.texts import text_of
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 SERVERS = "kafka-1:9092,kafka-2:9092"
 SETTINGS = KafkaSettings(bootstrap_servers=SERVERS.split(","), topic_prefix="shop")
-DOING = "write to topic shop.shop.orders"
+DOING = attempts.writing("shop.shop.orders")
 REFUSALS = [
-    (errors.TopicAuthorizationFailedError, "kafka.topic_rights"),
-    (errors.ClusterAuthorizationFailedError, "kafka.cluster_rights"),
-    (errors.TransactionalIdAuthorizationFailedError, "kafka.transactional_rights"),
-    (errors.SaslAuthenticationFailedError, "kafka.login"),
-    (errors.UnsupportedSaslMechanismError, "kafka.mechanism"),
-    (errors.InvalidTransactionTimeoutError, "kafka.timeout"),
-    (errors.InvalidPartitionsError, "kafka.partitions"),
-    (errors.PolicyViolationError, "kafka.policy"),
-    (errors.InvalidTopicError, "kafka.name"),
-    (errors.MessageSizeTooLargeError, "kafka.size"),
-    (errors.RecordListTooLargeError, "kafka.size"),
-    (errors.UnsupportedVersionError, "kafka.version"),
+    (errors.TopicAuthorizationFailedError, kafka.TOPIC_RIGHTS),
+    (errors.ClusterAuthorizationFailedError, kafka.CLUSTER_RIGHTS),
+    (errors.TransactionalIdAuthorizationFailedError, kafka.TRANSACTIONAL_RIGHTS),
+    (errors.SaslAuthenticationFailedError, kafka.LOGIN),
+    (errors.UnsupportedSaslMechanismError, kafka.MECHANISM),
+    (errors.InvalidTransactionTimeoutError, kafka.TIMEOUT),
+    (errors.InvalidPartitionsError, kafka.PARTITIONS),
+    (errors.PolicyViolationError, kafka.POLICY),
+    (errors.InvalidTopicError, kafka.TOPIC_NAME),
+    (errors.MessageSizeTooLargeError, kafka.RECORD_SIZE),
+    (errors.RecordListTooLargeError, kafka.RECORD_SIZE),
+    (errors.UnsupportedVersionError, kafka.VERSION),
 ]
 
 
-@pytest.mark.parametrize(("kind", "key"), REFUSALS, ids=[kind.__name__ for kind, _ in REFUSALS])
-def test_what_repeating_cannot_change_is_refused(kind: type[errors.KafkaError], key: str) -> None:
+@pytest.mark.parametrize(("kind", "code"), REFUSALS, ids=[kind.__name__ for kind, _ in REFUSALS])
+def test_what_repeating_cannot_change_is_refused(
+    kind: type[errors.KafkaError], code: ErrorCode
+) -> None:
     # The client's transactions put the name of an error into the text of another one.
     for error in (kind(), errors.KafkaError(f"the transaction failed: {kind.__name__}")):
         found = connector_error(SETTINGS, DOING, error)
-        assert str(found) == text(key, servers=SERVERS, doing=DOING)
+        assert found.text == text_of(code, servers=SERVERS, doing=DOING)
         assert type(found) is SinkRefused
 
 
 def test_everything_else_may_pass() -> None:
     found = connector_error(SETTINGS, DOING, errors.KafkaTimeoutError("no answer"))
-    assert str(found) == text(
-        "kafka.unavailable", servers=SERVERS, doing=DOING, why="KafkaTimeoutError: no answer"
+    assert found.text == text_of(
+        kafka.UNAVAILABLE, servers=SERVERS, doing=DOING, why="KafkaTimeoutError: no answer"
     )
     assert type(found) is SinkUnavailable
 
@@ -57,4 +73,51 @@ def test_limits_that_may_not_be_looked_at() -> None:
 
     with capture_logs() as logs:
         check_limits(SETTINGS, replace(KAFKA_CLIENTS, open_admin=refuse))
-    assert [log["event"] for log in logs] == [text("kafka.no_limits")]
+    assert [log["event"] for log in logs] == [text_of(kafka_limits.NO_LIMITS)]
+
+
+@pytest.mark.parametrize(
+    ("code", "facts"),
+    [
+        (kafka.OPEN_TRANSACTION, {"topic": "shop.progress", "end": 7}),
+        (kafka.NO_ANSWER_IN_TIME, {"seconds": 60.0}),
+        (kafka.NOT_ACKNOWLEDGED, {"seconds": 60.0}),
+    ],
+)
+def test_what_takes_too_long_is_said_in_our_words(
+    code: ErrorCode, facts: dict[str, object]
+) -> None:
+    found = connector_error(SETTINGS, DOING, TimedOut(code, **facts))
+    assert found.text == text_of(
+        kafka.UNAVAILABLE, servers=SERVERS, doing=DOING, why=Message(code, facts)
+    )
+    assert isinstance(found, SinkUnavailable)
+    assert not found.answered
+
+
+@pytest.mark.parametrize(
+    ("doing", "code", "what"),
+    [
+        (attempts.creating("a", "b"), kafka_attempts.CREATE_TOPICS, "create topic a, b"),
+        (attempts.creating_tables(), kafka_attempts.CREATE_TABLES, "create topics of tables"),
+        (attempts.reading("a"), kafka_attempts.READ_TOPICS, "read topic a"),
+        (attempts.writing("a"), kafka_attempts.WRITE_TOPIC, "write to topic a"),
+        (attempts.taking_over("a"), kafka_attempts.TAKE_OVER, "take over transactional id a"),
+        (attempts.committing(), kafka_attempts.COMMIT, "commit a transaction"),
+        (attempts.aborting(), kafka_attempts.ABORT, "abort a transaction"),
+        (attempts.looking_at_limits(), kafka_attempts.LOOK_AT_LIMITS, "look at its limits"),
+    ],
+)
+def test_a_text_says_what_was_tried(doing: Message, code: ErrorCode, what: str) -> None:
+    assert (doing.code, doing.text) == (code, what)
+    refused = connector_error(SETTINGS, doing, errors.UnsupportedVersionError())
+    assert refused.text.startswith(f"kafka {SERVERS}: cannot {what}: the brokers are too old; ")
+
+
+def test_a_transaction_that_lasts_too_long_keeps_its_reason() -> None:
+    why = connector_error(SETTINGS, DOING, errors.KafkaTimeoutError("no answer"))
+    found = TransactionOutlasted(kafka_limits.OUTLASTED, "3e11fa47:42", 61.2, why=why)
+    assert (
+        found.text == f"source transaction 3e11fa47:42 was not delivered in 61 seconds: {why.text}"
+    )
+    assert found.code is kafka.UNAVAILABLE

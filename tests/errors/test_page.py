@@ -50,7 +50,7 @@ NUMBERED = re.compile(r"server\.\d+")
 # Nobody is told: {place} and {why} of others, and what is caught where it is raised.
 INNER = {
     "connector/errors/kinds.py",
-    "connector/contract.py",
+    "connector/contract/sequence.py",
     "connector/wire/semi_sync.py",
     # A replay stops at such a record, which was written from rows.
     "{}:{}: {} holds no rows",

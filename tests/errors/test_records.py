@@ -6,38 +6,40 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import DecodeError
+from connector.errors import DecodeError, kafka_records
 from connector.progress.progress_record import Progress
-from connector.quarantine.fences import Fence
-from connector.quarantine.record import RecordParts
+from connector.quarantine.core.fences import Fence
+from connector.quarantine.core.record import RecordParts
 from connector.snapshot.table_state import TableState
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from connector.errors.code import ErrorCode
 
 UNLIKE = b'{"new": 1}'
 
 
 @pytest.mark.parametrize(
-    ("decode", "key", "kind"),
+    ("decode", "code", "kind"),
     [
-        (Progress.decode, "record.progress", "Progress"),
-        (TableState.decode, "record.copy", "TableState"),
-        (Fence.decode, "record.fence", "Fence"),
+        (Progress.decode, kafka_records.PROGRESS, "Progress"),
+        (TableState.decode, kafka_records.COPY, "TableState"),
+        (Fence.decode, kafka_records.FENCE, "Fence"),
     ],
 )
 def test_a_record_of_another_version(
-    decode: Callable[[bytes, str], object], key: str, kind: str
+    decode: Callable[[bytes, str], object], code: ErrorCode, kind: str
 ) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(UNLIKE, "shop.control[0]@7")
     why = f"{kind}.__init__() got an unexpected keyword argument 'new'"
-    assert caught.value.text == text(key, place="shop.control[0]@7", why=why)
+    assert caught.value.text == text_of(code, place="shop.control[0]@7", why=why)
 
 
 def test_a_record_of_another_version_in_the_quarantine() -> None:
     with pytest.raises(DecodeError) as caught:
         RecordParts().take(b"shop/shop.orders", b"[]")
     why = "TypeError('list indices must be integers or slices, not str')"
-    assert caught.value.text == text("quarantine.version", why=why)
+    assert caught.value.text == text_of(kafka_records.QUARANTINE, why=why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.errors.message import Message
-from tests.errors.causes_of_kafka import KAFKA
+from connector.errors.words import Words
 from tests.errors.causes_of_logs import LOGS
 from tests.errors.causes_of_settings import SETTINGS
 from tests.errors.causes_of_starts import STARTS
@@ -14,7 +14,7 @@ from tests.errors.causes_of_tables import TABLES
 if TYPE_CHECKING:
     from connector.errors.code import ErrorCode
 
-GROUPS = (*SETTINGS, *STARTS, *LOGS, *TABLES, *KAFKA)
+GROUPS = (*SETTINGS, *STARTS, *LOGS, *TABLES)
 CAUSES = {cause.key: cause for group in GROUPS for cause in group.causes}
 
 
@@ -36,6 +36,12 @@ def text_of(code: ErrorCode, /, **facts: object) -> str:
 def shown(code: ErrorCode, /, **facts: object) -> str:
     """Return what a program shows of an error: `str(error)`."""
     message = Message(code, facts)
+    return with_code(message.shown_code, message.text)
+
+
+def shown_by_fence(code: ErrorCode, /, **facts: object) -> str:
+    """Return what a fence says of a change that it keeps back."""
+    message = Message(code, facts, Words.FENCE)
     return with_code(message.shown_code, message.text)
 
 

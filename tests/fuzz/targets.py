@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.columns.json_document import json_text
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.event_types import EventType
 from connector.codec.payload import PayloadReader
 from connector.errors import ConfigError, DecodeError

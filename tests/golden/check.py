@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from connector.dump.events.format import EventsWriter
 from connector.dump.json.format import JsonWriter
-from connector.dump.writer import whole
+from connector.dump.lines.writer import whole
 from tests.golden.replay import replay, replayed_and_recorded
 
 if TYPE_CHECKING:

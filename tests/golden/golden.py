@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.framing.version import detect_version
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import Value
     from connector.binlog.event import Event
-    from connector.binlog.events.rows import Row
+    from connector.binlog.events.row_reader import Row
     from tests.golden.tables import RecordedColumn, RecordedTable, Rows
 
 # Columns of functional indexes, which SELECT does not show; 8.0.15 names them by a hash.

@@ -50,7 +50,7 @@ LOOKED_AT = {
     # The same, for the variables of a session.
     "events.status_variables._known",
     # Decompressed; the events inside have accounts of their own.
-    "events.transaction_payload.TransactionPayloadEvent.decode",
+    "events.transaction_payload.TransactionPayload.decode",
     # The type code of the logical clock, which was peeked at.
     "events.transaction.CommitFacts.read_facts",
 }

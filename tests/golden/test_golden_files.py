@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.heartbeat import HeartbeatEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.checksum import CHECKSUM_LENGTH
-from connector.binlog.loaded_files import LoadedFiles
+from tests.binlog.loaded_files import loaded_files
 from tests.golden.check import (
     check_shown_events,
     check_tables,
@@ -120,9 +120,7 @@ def test_a_file_of_two_blocks_is_whole_and_a_deleted_one_is_none(
 
 
 def loaded(recording: GoldenRecording) -> list[bytes]:
-    files = LoadedFiles(bytes_max=100_000)
-    received = [files.receive(event) for log in recording.logs for event in log.events()]
-    return [file.content for file in received if file is not None]
+    return list(loaded_files(event for log in recording.logs for event in log.events()))
 
 
 def _without_flags(event: Event) -> bytes:
@@ -139,7 +137,7 @@ def _holds_unknown(body: EventBody) -> bool:
     if isinstance(body, TableMapEvent):
         return body.unknown_fields != ()
     if isinstance(body, TransactionPayloadEvent):
-        return body.unknown_fields != 0
+        return body.payload.unknown_fields != 0
     if isinstance(body, MariadbGtidEvent | MariadbGtidListEvent):
         # Servers fill up to the length that they describe.
         return body.rest.strip(b"\0") != b""

@@ -14,13 +14,15 @@ from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.anchored_tables import AnchoredTables
 from connector.progress.progress_record import Progress
-from connector.progress.stream_position import Instance, StreamPosition, added_columns
+from connector.progress.stream_position import Instance, StreamPosition, awaited_columns
 from connector.records.record_batch import BatchingTarget
 from connector.run.delivery_stream import DeliveryStream
 from connector.settings.sections import SourceSettings
 from connector.source.choice import choose_source
 from connector.source.stream.dump_request import open_stream
+from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
+from tests.changes.heard import Heard
 from tests.integration.restarts import Batches, feed_event
 
 if TYPE_CHECKING:
@@ -76,11 +78,13 @@ class AnchoredStream:
             standing.order,
             target,
             schemas,
-            added_columns(last) if last is not None else {},
+            awaited_columns(last) if last is not None else {},
         )
+        heard = Heard()
         encoder.anchored = AnchoredTables(
             source.definitions(),
             name,
+            heard,
             mariadb=flavour == "mariadb",
             schemas=schemas,
             changed=last.changed_tables if last is not None else (),
@@ -91,12 +95,14 @@ class AnchoredStream:
                 position=source.point.position,
                 mariadb=flavour == "mariadb",
             ),
-            TableFilter(self._settings.tables, self._settings.exclude_tables),
+            TableFilter(self._settings.tables, self._settings.exclude_tables, heard),
             encoder,
             target,
             standing,
+            TemporaryFolder(),
             lower_case_names=source.lower_case_names,
             online=OnlineChanges.of_record(last.online_changes if last is not None else {}),
+            listener=heard,
         )
         before = len(self.records)
         events = EventStream("source")
@@ -104,7 +110,7 @@ class AnchoredStream:
         with open_stream(
             self._settings, source.point, replica_name="anchored", stop_at_end=True
         ) as dump:
-            self._commit(stream, target, batches)
+            self._commit(stream, target, batches, heard)
             while not dump.ended and received != events_max:
                 data = dump.receive(5.0)
                 if data is None:
@@ -113,17 +119,19 @@ class AnchoredStream:
                 feed_event(events, received, data)
                 stream.run(events, 1 << 40, NOW_US)
                 if stream.waiting and not stream.in_transaction:
-                    self._commit(stream, target, batches)
-        self.gone += encoder.anchored.gone
+                    self._commit(stream, target, batches, heard)
+        self.gone += heard.dropped
         return self.records[before:]
 
-    def _commit(self, stream: DeliveryStream, target: BatchingTarget, batches: Batches) -> None:
+    def _commit(
+        self, stream: DeliveryStream, target: BatchingTarget, batches: Batches, heard: Heard
+    ) -> None:
         target.flush()
         self.records += batches.records
         batches.records = []
         stream.waiting = 0
-        self.resyncs += stream.resyncs
-        stream.resyncs.clear()
+        self.resyncs += heard.resyncs
+        heard.resyncs.clear()
         # As it is read back.
         record = stream.progress(Instance("a", "host", 7), 1).encode(PREFIX, "p")
         assert record.value is not None

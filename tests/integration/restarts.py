@@ -22,6 +22,7 @@ from connector.run.delivery_stream import DeliveryStream
 from connector.settings.sections import SourceSettings
 from connector.source.choice import choose_source
 from connector.source.stream.dump_request import open_stream
+from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class CrashingStream:
             RecordEncoder(EnvelopeOptions(PREFIX, flavour, "1"), standing.order, target, known),
             target,
             standing,
+            TemporaryFolder(),
             rolled_back=frozenset(self.rolled_back),
         )
         events = EventStream("source")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, kafka_limits
 from local_stack import KafkaBroker
 from local_stack.managed_server import HOST
 from local_stack.process import log_tail
-from tests.errors.texts import text
+from tests.errors.texts import shown
 from tests.integration.conftest import new_stream
 from tests.integration.harness import run_to_end
 
@@ -75,7 +75,7 @@ def test_a_run_goes_on_while_a_broker_is_down(mysql_server: MysqlServer, tmp_pat
             assert "interrupted" not in connector.output()
         code, output = run_to_end(stream.config(kafka__replication_factor=3))
         assert code == 3
-        assert output.rpartition("error: ")[2].strip() == text(
-            "kafka.replicas", servers=first.endpoint.bootstrap, factor=3, brokers=2
+        assert output.rpartition("error: ")[2].strip() == shown(
+            kafka_limits.REPLICAS, servers=first.endpoint.bootstrap, factor=3, brokers=2
         )
     assert sorted(change.key["id"] for change in found) == [1, 2]

@@ -6,14 +6,17 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
+from connector.errors import kafka_limits, kafka_network, kafka_records
+from connector.errors.message import Message
 from local_stack import connect
 from local_stack.managed_server import HOST, free_port
-from tests.errors.texts import text
+from tests.errors.texts import shown
 from tests.integration.conftest import new_stream
 from tests.integration.kafka_doors import PASSWORD, USER, open_doors
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from connector.errors.code import ErrorCode
     from local_stack import MysqlServer
     from tests.integration.conftest import Stream
     from tests.integration.kafka_doors import Doors
@@ -96,13 +100,24 @@ def of_both(stream: Stream, **changed: object) -> Ended:
     return check
 
 
+def kept_out(servers: str, code: ErrorCode, **facts: object) -> str:
+    """Return what a program says that no broker of `servers` lets in."""
+    return shown(kafka_network.WAY, servers=servers, why=Message(code, facts))
+
+
+def unreached(address: str) -> Message:
+    """Return what is said of an address that a broker gave."""
+    why = Message(kafka_network.NO_CONNECTION, {"why": "Connection refused"})
+    return Message(kafka_network.AT_ADVERTISED, {"address": address, "why": why})
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One way to be kept out of Kafka."""
 
     door: str
     changed: Callable[[Doors], dict[str, object]]
-    key: str
+    why: ErrorCode
     code: int = 3
     values: Callable[[Doors], dict[str, Any]] = lambda _: {}
 
@@ -111,37 +126,37 @@ CASES = {
     "TLS to a plaintext listener": Case(
         "PLAINTEXT",
         lambda _: TLS,
-        "kafka.no_tls",
+        kafka_network.NO_TLS,
         values=lambda _: {"protocol": "SSL", "right": "PLAINTEXT"},
     ),
     "TLS to a plaintext listener with a login": Case(
         "LOGIN",
         lambda _: TLS,
-        "kafka.no_tls",
+        kafka_network.NO_TLS,
         values=lambda _: {"protocol": "SSL", "right": "SASL_PLAINTEXT"},
     ),
     "plaintext to a TLS listener": Case(
         "TLS",
         lambda _: {},
-        "kafka.tls_alone",
+        kafka_network.TLS_ALONE,
         values=lambda _: {"protocol": "PLAINTEXT", "right": "SSL"},
     ),
     "plaintext to a TLS listener with a login": Case(
         "TLS_LOGIN",
         lambda _: LOGIN,
-        "kafka.tls_alone",
+        kafka_network.TLS_ALONE,
         values=lambda _: {"protocol": "SASL_PLAINTEXT", "right": "SASL_SSL"},
     ),
     "a certificate that nobody trusts": Case(
         "TLS",
         lambda _: TLS,
-        "kafka.certificate",
+        kafka_network.CERTIFICATE,
         values=lambda _: {"why": "unable to get local issuer certificate"},
     ),
     "a certificate of another name": Case(
         "OTHER_NAME",
         lambda doors: TLS | {"kafka__ssl_ca": str(doors.authority)},
-        "kafka.certificate",
+        kafka_network.CERTIFICATE,
         values=lambda _: {
             "why": f"IP address mismatch, certificate is not valid for '{HOST}'",
         },
@@ -149,12 +164,12 @@ CASES = {
     "no certificate of the client": Case(
         "MUTUAL",
         lambda doors: TLS | {"kafka__ssl_ca": str(doors.authority)},
-        "kafka.client_certificate",
+        kafka_network.CLIENT_CERTIFICATE,
     ),
     "a login that is not configured": Case(
         "LOGIN",
         lambda _: {},
-        "kafka.wants_login",
+        kafka_network.WANTS_LOGIN,
         values=lambda _: {
             "offered": "PLAIN",
             "protocol": "PLAINTEXT",
@@ -164,24 +179,24 @@ CASES = {
     "a login that is not offered": Case(
         "PLAINTEXT",
         lambda _: LOGIN,
-        "kafka.takes_no_login",
+        kafka_network.TAKES_NO_LOGIN,
         values=lambda _: {"protocol": "SASL_PLAINTEXT", "right": "PLAINTEXT"},
     ),
     "a mechanism that is not offered": Case(
         "LOGIN",
         lambda _: LOGIN | {"kafka__sasl_mechanism": "SCRAM-SHA-256"},
-        "kafka.other_mechanism",
+        kafka_network.OTHER_MECHANISM,
         values=lambda _: {"offered": "PLAIN", "mechanism": "SCRAM-SHA-256"},
     ),
     "a wrong password": Case(
-        "LOGIN", lambda _: LOGIN | {"kafka__sasl_password": "wrong"}, "kafka.login_refused"
+        "LOGIN", lambda _: LOGIN | {"kafka__sasl_password": "wrong"}, kafka_network.LOGIN_REFUSED
     ),
     "an advertised address where nobody listens": Case(
         "LOST",
         lambda _: {},
-        "kafka.advertised",
+        kafka_network.ADVERTISED,
         1,
-        lambda doors: {"addresses": f"{doors.lost}: cannot connect: Connection refused"},
+        lambda doors: {"addresses": [unreached(doors.lost)]},
     ),
 }
 
@@ -191,13 +206,13 @@ def test_a_listener_that_does_not_let_us_in(stream: Stream, doors: Doors, case: 
     address = doors.address(case.door)
     found = of_both(stream, kafka__bootstrap_servers=[address], **case.changed(doors))
     assert found.code == case.code
-    assert found.error == text(case.key, servers=address, **case.values(doors))
+    assert found.error == kept_out(address, case.why, **case.values(doors))
 
 
 def test_nobody_listens(stream: Stream) -> None:
     address = f"{HOST}:{free_port()}"
     config = stream.config(**ONCE, kafka__bootstrap_servers=[address])
-    expected = text("kafka.no_connection", servers=address, why="Connection refused")
+    expected = kept_out(address, kafka_network.NO_CONNECTION, why="Connection refused")
     for found in ended(
         config,
         "check CONFIG",
@@ -213,8 +228,8 @@ def test_a_name_that_does_not_resolve(stream: Stream) -> None:
     found = of_both(stream, kafka__bootstrap_servers=["no-such-broker.invalid:9092"])
     servers = "no-such-broker.invalid:9092"
     # Without a name server, nobody knows.
-    expected = {3: text("kafka.no_name", servers=servers)}
-    expected[1] = text("kafka.no_name_now", servers=servers)
+    expected = {3: kept_out(servers, kafka_network.NO_NAME)}
+    expected[1] = kept_out(servers, kafka_network.NO_NAME_NOW)
     assert found.error == expected[found.code]
 
 
@@ -222,12 +237,13 @@ def test_each_of_several_addresses_has_its_cause(stream: Stream, doors: Doors) -
     addresses = [doors.address("TLS"), f"{HOST}:{free_port()}"]
     found = of_both(stream, kafka__bootstrap_servers=addresses)
     assert found.code == 1
-    tls = text("kafka.tls_alone", servers=addresses[0], protocol="PLAINTEXT", right="SSL")
-    gone = text("kafka.no_connection", servers=addresses[1], why="Connection refused")
-    first, second = sorted(line.removeprefix("kafka ") for line in (tls, gone))
-    assert found.error == text(
-        "kafka.several", servers=",".join(addresses), first=first, second=second
-    )
+    tls = Message(kafka_network.TLS_ALONE, {"protocol": "PLAINTEXT", "right": "SSL"})
+    gone = Message(kafka_network.NO_CONNECTION, {"why": "Connection refused"})
+    problems = [
+        Message(kafka_network.AT_ADDRESS, {"address": address, "why": why})
+        for address, why in sorted(zip(addresses, (tls, gone), strict=True), key=itemgetter(0))
+    ]
+    assert found.error == kept_out(",".join(addresses), kafka_network.SEVERAL, problems=problems)
 
 
 def test_what_is_being_asked_is_told(stream: Stream, doors: Doors) -> None:
@@ -253,7 +269,7 @@ def test_what_is_being_asked_is_told(stream: Stream, doors: Doors) -> None:
 
 def test_more_replicas_than_brokers(stream: Stream) -> None:
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    expected = text("kafka.replicas", servers=stream.broker.bootstrap, factor=3, brokers=1)
+    expected = shown(kafka_limits.REPLICAS, servers=stream.broker.bootstrap, factor=3, brokers=1)
     found = of_both(stream, kafka__replication_factor=3)
     assert (found.code, found.error) == (3, expected)
     # Nor does a run begin that has its topics.
@@ -297,7 +313,7 @@ def test_a_progress_record_that_cannot_be_read(stream: Stream) -> None:
     why = re.search(r"version \((.*)\)", found.error)
     assert why is not None
     place = f"{topic}[0]@{sent.offset}"
-    assert found.error == text("record.progress", place=place, why=why[1])
+    assert found.error == shown(kafka_records.PROGRESS, place=place, why=why[1])
 
 
 def test_a_source_that_is_down(stream: Stream) -> None:
@@ -340,7 +356,7 @@ def test_the_worst_of_several_problems_decides(stream: Stream) -> None:
     (found,) = ended(config, "check CONFIG")
     assert found.code == 3
     _, first, second = found.said.split("error: ", 2)
-    assert first.strip() == text("kafka.no_connection", servers=gone, why="Connection refused")
+    assert first.strip() == kept_out(gone, kafka_network.NO_CONNECTION, why="Connection refused")
     assert second.startswith("source ")
 
 

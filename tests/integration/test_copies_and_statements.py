@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.errors import conditions, copies, table_rows
+from connector.errors.message import Message
 from connector.settings.loader import load_settings
 from connector.sink.commands import write_command
 from local_stack import connect
-from tests.errors.texts import text
+from tests.errors.texts import shown
 from tests.integration.harness import ConnectorProcess, read_committed, wait_until
 from tests.integration.snapshot_load import slow_table
 from tests.integration.test_quarantine import fences, quarantine
@@ -182,7 +184,7 @@ def test_a_request_ends_when_its_table_is_dropped(stream: Stream) -> None:
         stream.execute("DROP TABLE orders")
         _, said = asked.communicate(timeout=60)
         assert asked.returncode == 3
-        assert said == f"error: {text('snapshot.ended', table=f'{stream.database}.orders')}\n"
+        assert said == f"error: {stream.database}.orders: {shown(copies.ENDED)}\n"
         assert connector.terminate() == 0
 
 
@@ -193,7 +195,7 @@ def test_some_rows_of_a_table_without_a_key_cannot_be_copied(stream: Stream) -> 
         connector.wait_for("streaming")
         done = run_snapshot(config, f"{stream.database}.log", "--where", "n = 1")
         table = f"{stream.database}.log"
-        expected = f"error: {table}: {text('copy.where', table=table)}\n"
+        expected = f"error: {table}: {shown(copies.NO_KEY, table=table)}\n"
         assert (done.returncode, done.stderr) == (3, expected)
         assert stream.changes() == []
         assert connector.terminate() == 0
@@ -216,10 +218,11 @@ def test_a_request_that_cannot_be_done_any_more_fails_alone(stream: Stream) -> N
 
         wait_until(lambda: len(errors()) == 2, connector.output)
         gone, other = errors()
-        why = f"names a column that {stream.database}.orders does not have, gone"
-        assert gone == text("copy.condition", table=f"{stream.database}.orders", why=why)
-        assert other == text("copy.not_followed", table="other.t")
-        assert '"reason": "it has unknown keys: table"' in connector.output()
+        orders = f"{stream.database}.orders"
+        why = Message(conditions.NO_COLUMN, {"table": orders, "column": "gone"})
+        assert gone == shown(table_rows.IN_COPY, table=orders, why=why)
+        assert other == shown(copies.COPY_NOT_FOLLOWED, table="other.t")
+        assert '"error": "it has unknown keys: table", "code": "R114"' in connector.output()
         assert connector.terminate() == 0
 
 
@@ -250,6 +253,6 @@ def test_a_condition_that_no_row_answers_in_time_is_refused(either_stream: Strea
     with ConnectorProcess(config) as connector:
         connector.wait_for("streaming")
         done = run_snapshot(config, name, "--where", "slow = 7")
-        said = text("copy.slow_where", table=name, seconds="0.5")
+        said = shown(copies.SLOW_CONDITION, table=name, seconds=0.5)
         assert (done.returncode, done.stderr) == (3, f"error: {name}: {said}\n")
         assert connector.terminate() == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import urllib.error
 import urllib.request
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.framing.event_types import EventType
+from connector.errors import kafka, stream_places
 from local_stack import KafkaBroker, MysqlServer
-from tests.errors.texts import says
+from tests.errors.texts import shown, text_of
 from tests.integration.conftest import new_stream
 from tests.integration.harness import wait_until
 from tests.integration.packet_proxy import TYPE_OFFSET, PacketProxy
@@ -101,8 +103,8 @@ def test_a_broker_that_is_gone_is_told_while_the_stream_is_idle(
             assert status == 503
             assert said.startswith("not ready\nthe source answers\nKafka has not answered for ")
             assert said.endswith("\nthe stream is open\n")
-            kafka = said.splitlines()[2].partition(" s: ")[2]
-            assert says(kafka, "kafka.no_answer", servers=broker.endpoint.bootstrap)
+            away_by = said.splitlines()[2].partition(" s: ")[2]
+            assert away_by == shown(kafka.NO_ANSWER, servers=broker.endpoint.bootstrap)
             assert asked(port, "/healthz")[0] == 200
             broker.start()
             wait_until(lambda: asked(port, "/readyz") == (200, READY), connector.output)
@@ -157,6 +159,13 @@ def test_a_source_that_hangs_is_told_before_the_read_timeout(
         assert connector.terminate() == 0
 
 
+def silence(said: str) -> float:
+    """Return the seconds of an error that tells of silence."""
+    found = re.search(r"silent for ([0-9.]+) seconds", said)
+    assert found is not None, said
+    return float(found[1])
+
+
 def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
     private_mysql_stream: tuple[Stream, MysqlServer],
 ) -> None:
@@ -183,8 +192,9 @@ def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
             holds.append(True)
             connector.wait_for('"event": "interrupted"')
             lost, dead = errors_of(connector)
-            assert says(lost, "stream.quiet", place=f"source 127.0.0.1:{proxy.port}")
-            assert says(dead, "stream.dead", place=f"source 127.0.0.1:{proxy.port}")
+            address = f"127.0.0.1:{proxy.port}"
+            assert lost == text_of(stream_places.QUIET, address=address, seconds=silence(lost))
+            assert dead == text_of(stream_places.DEAD, address=address, seconds=silence(dead))
             holds.clear()
             wait_until(
                 lambda: connector.output().count('"event": "streaming"') == 2, connector.output

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaAdminClient
 
+from connector.errors import kafka_limits
 from local_stack import KafkaBroker, connect
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 from tests.integration.conftest import new_stream
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 
@@ -60,8 +61,8 @@ def test_a_transaction_that_takes_longer_than_kafka_waits_is_named(
     text = re.sub(r"[0-9a-f-]{36}:\d+", "GTID", last_error(stream.config(**SMALL)))
     assert re.sub(r"in \d+ seconds", "in N seconds", text) == (
         "kafka BROKER: source transaction GTID was not delivered in N seconds, nor the time "
-        "before, and Kafka aborts what takes longer than kafka.transaction_timeout_seconds (1): "
-        "raise it, and transaction.max.timeout.ms of the brokers where that is lower"
+        "before, and Kafka aborts what takes longer than kafka.transaction_timeout_seconds (1); "
+        "raise it, and transaction.max.timeout.ms of the brokers if that is lower"
     )
     # What came before it is there.
     wait_until_settled(stream.broker, stream.prefix)
@@ -74,7 +75,7 @@ def test_records_that_no_request_could_hold_are_refused_at_the_start(
     stream = new_stream(mysql_server.endpoint, strict_broker.endpoint, tmp_path)
     assert last_error(stream.config(kafka__record_bytes_max=8 * 1024 * 1024 - 65535)) == (
         "kafka BROKER: kafka.record_bytes_max (8323073) is too close to the brokers' "
-        "socket.request.max.bytes (8388608): lower the one by 65536 bytes below the other, or "
+        "socket.request.max.bytes (8388608); lower the one by 65536 bytes below the other, or "
         "raise the other"
     )
 
@@ -93,14 +94,14 @@ def test_topics_that_take_smaller_records_are_told_at_the_start(
     stream.execute("INSERT INTO t VALUES (1, REPEAT('x', 10000))")
     with stream.connector(**SMALL, kafka__compression="none") as connector:
         stream.wait_for_changes(1, connector)
-        connector.wait_for(text("kafka.topic_size"))
+        connector.wait_for(text_of(kafka_limits.SMALL_TOPICS))
         assert f'"topics": "{topic} (20000)"' in connector.output()
         stream.execute("INSERT INTO t VALUES (2, CONCAT(UUID(), REPEAT(RAND(), 5000)))")
         assert connector.wait() == 3
         said = failure_of(connector.output())
     assert re.sub(r"127\.0\.0\.1:\d+", "BROKER", said).endswith(
-        "a record is larger than Kafka takes: raise kafka.record_bytes_max, and max.message.bytes "
-        "of the topic where it existed before"
+        "a record is larger than Kafka takes; raise kafka.record_bytes_max, and max.message.bytes "
+        "of the topic if it existed before"
     )
     assert [change.key["id"] for change in stream.changes()] == [1]
 
@@ -112,5 +113,5 @@ def test_a_timeout_beyond_that_of_the_brokers_is_refused_at_the_start(
     wanted = SMALL | {"kafka__transaction_timeout_seconds": 61}
     assert last_error(stream.config(**wanted)) == (
         "kafka BROKER: kafka.transaction_timeout_seconds (61) is above the brokers' "
-        "transaction.max.timeout.ms (60000): lower the one or raise the other"
+        "transaction.max.timeout.ms (60000); lower the one or raise the other"
     )

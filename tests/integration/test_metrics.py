@@ -150,4 +150,4 @@ def test_an_address_that_is_taken_is_refused(stream: Stream) -> None:
         code, said = run_to_end(stream.config(metrics__listen=listen))
     assert code == 2
     assert f"metrics.listen {listen}: " in said
-    assert "Address already in use: choose another address" in said
+    assert "Address already in use; choose another address" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import string
 import subprocess
 import sys
@@ -14,8 +15,11 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from connector.errors import quarantine as quarantine_codes
+from connector.errors import table_rows, table_statements
+from connector.errors.message import Message
 from local_stack import connect
-from tests.errors.texts import CAUSES, text
+from tests.errors.texts import shown, shown_by_fence, text
 from tests.integration.harness import (
     read_committed,
     topics_of,
@@ -167,7 +171,7 @@ def test_a_key_waits_until_its_row_can_be_written(
     assert ids(stream.changes(), "t") == [1, 3, 1]
     kept = fences(connector.config)
     assert [(fence["key"], fence["rows"]) for fence in kept] == [('{"id":2}', 3), ('{"id":5}', 1)]
-    assert "a record is larger than Kafka takes: raise kafka.record_bytes_max" in kept[0]["reason"]
+    assert "a record is larger than Kafka takes; raise kafka.record_bytes_max" in kept[0]["reason"]
     code, output = quarantine("show", connector.config, f"{stream.database}.t", "--limit", "1")
     assert code == 0, output
     assert ": kafka" in output
@@ -328,8 +332,7 @@ def test_a_statement_fences_the_database(
         code, output = quarantine("replay", connector.config, f"{stream.database}.*")
         assert code == 3, output
         all_tables = f"{stream.database}.*"
-        expected = text("replay.statement", table=all_tables, rows=kept[0]["rows"])
-        assert expected in output
+        assert shown(quarantine_codes.REPLAY_STATEMENT, table=all_tables) in output
     finally:
         stream.execute(f"DROP DATABASE {other}")
 
@@ -344,10 +347,13 @@ def test_a_table_is_shown_below_the_fence_of_its_database(
     stream.wait_for_changes(2, connector)
     (fence,) = fences(connector.config)
     every = f"{stream.database}.*"
-    kept = CAUSES["quarantine.statement"].pattern(
-        table=every, what=f"UPDATE in database {stream.database}", event=fence["since"]
+    update = {"place": fence["since"], "verb": "UPDATE", "schema": stream.database}
+    transaction = re.search(r"transaction ([^)]+)", fence["reason"])
+    assert transaction is not None, fence
+    why = Message(table_statements.STATEMENT, {**update, "transaction": transaction[1]})
+    assert fence["reason"] == shown_by_fence(
+        quarantine_codes.DATABASE_KEPT_BACK, table=every, why=why
     )
-    assert kept.fullmatch(fence["reason"]), fence["reason"]
     assert "give the pipeline a new name" not in connector.output()
 
     shown = {"database": stream.database, "reason": fence["reason"]}
@@ -389,12 +395,12 @@ def test_a_fence_says_how_it_is_lifted(stream: Stream, connectors: list[Connecto
     wait_until(lambda: len(fences(connector.config)) == 1, connector.output)
     (fence,) = fences(connector.config)
     name = f"{stream.database}.t"
-    kept = {"event": fence["since"], "table": name, "column": "v"}
-    assert fence["reason"] == text("quarantine.absent_column", **kept)
+    why = Message(table_rows.COLUMN_ABSENT, {"column": "v"})
+    row = Message(table_rows.IN_EVENT, {"place": fence["since"], "table": name, "why": why})
+    kept = shown_by_fence(quarantine_codes.KEPT_BACK, table=name, why=row)
+    assert fence["reason"] == kept
     code, output = quarantine("replay", connector.config, name)
-    said = text("quarantine.absent_column", **kept).removeprefix(
-        f"{fence['since']}: table {name}: "
-    )
+    said = shown_by_fence(quarantine_codes.KEPT_BACK, table=name, why=why)
     assert (code, said in output) == (3, True), output
     assert "give the pipeline a new name" not in output + connector.output()
 

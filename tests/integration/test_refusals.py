@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
 TABLE = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB"
 BEFORE = "INSERT INTO t VALUES (1, 'before')"
-CONTINUE = "continue behind it: give the pipeline a new name and set source.start"
+CONTINUE = "continue after it: give the pipeline a new name and set source.start"
 
 
 def last_error(stream: Stream, **changed: object) -> str:
@@ -53,7 +53,7 @@ def test_a_change_logged_as_a_statement_is_refused(stream: Stream) -> None:
     )
     assert last_error(stream) == (
         "LOG:POS: UPDATE in database shop, logged as a statement, cannot be carried without loss "
-        "(transaction GTID): a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL "
+        "(transaction GTID); a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL "
         "binlog_format=ROW, take the right to change it from the application, repair the rows it "
         f"touched, and {CONTINUE}. Nothing from this transaction was published"
     )
@@ -92,7 +92,7 @@ def test_a_file_loaded_by_a_statement_is_refused(stream: Stream, tmp_path: Path)
         cursor.execute(f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE t")
     assert last_error(stream).startswith(
         "LOG:POS: LOAD in database shop, logged as a statement, cannot be carried without loss "
-        "(transaction GTID): a session ran with binlog_format=STATEMENT or MIXED: "
+        "(transaction GTID); a session ran with binlog_format=STATEMENT or MIXED: "
     )
     assert committed_ids(stream) == [1]
 
@@ -103,7 +103,7 @@ def test_a_row_image_with_columns_left_out_is_refused(stream: Stream) -> None:
     assert last_error(stream) == (
         'LOG:POS: table shop.t: a row was logged without column "v": a session ran with '
         "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL, and give the "
-        "pipeline a new name with source.start behind these rows"
+        "pipeline a new name with source.start after these rows"
     )
     assert committed_ids(stream) == [1]
 
@@ -132,8 +132,8 @@ def test_a_record_that_kafka_does_not_take_is_refused_with_the_setting_to_raise(
     )
     error = last_error(stream, kafka__record_bytes_max=4096, delivery__commit_interval_ms=10_000)
     assert error.endswith(
-        "cannot write to topic shop.shop.t: a record is larger than Kafka takes: raise "
-        "kafka.record_bytes_max, and max.message.bytes of the topic where it existed before"
+        "cannot write to topic shop.shop.t: a record is larger than Kafka takes; raise "
+        "kafka.record_bytes_max, and max.message.bytes of the topic if it existed before"
     )
     assert committed_ids(stream) == [1]
 

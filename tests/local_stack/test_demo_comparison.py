@@ -12,6 +12,7 @@ from deltalake import write_deltalake
 
 from connector.errors import LocalStackError
 from local_stack import connect
+from local_stack.demo.canonical import family_of
 from local_stack.demo.comparison import Row, TableComparison, compare_rows, compare_table
 
 if TYPE_CHECKING:
@@ -221,5 +222,14 @@ def test_a_table_without_a_primary_key_is_refused(
     with pytest.raises(LocalStackError) as caught:
         compare_table(mysql_server.endpoint, database, "keyless", tmp_path)
     assert caught.value.text == (
-        f"{database}.keyless does not exist or has no primary key: no mirror is kept of it"
+        f"{database}.keyless does not exist or has no primary key; compare a table that has one; "
+        "no mirror is kept of others"
+    )
+
+
+def test_a_type_that_cannot_be_compared_is_named() -> None:
+    with pytest.raises(LocalStackError) as caught:
+        family_of("xml")
+    assert caught.value.text == (
+        "columns of type xml cannot be compared; extend local_stack.demo.canonical"
     )

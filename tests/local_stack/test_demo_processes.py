@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_stack
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.json_lines import JsonLines
 from local_stack.demo.processes import Connector, JobStatus
@@ -100,8 +100,9 @@ def test_a_connector_that_ends_by_itself_is_told_with_the_end_of_its_log(tmp_pat
     assert connector.pid > 0
     with pytest.raises(LocalStackError) as caught:
         until_it_ends(connector)
+    assert caught.value.code is local_stack.ENDED
     first, *log = caught.value.text.splitlines()
-    assert first == f"the connector ended. The end of {directory.connector_log}:"
+    assert first == f"connector ended; read the end of {directory.connector_log}:"
     assert any("nonsense" in line for line in log)
 
 

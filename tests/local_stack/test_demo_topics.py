@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
+from connector.errors import LocalStackError, local_demo
 from local_stack.demo.topics import TopicReader
+from local_stack.managed_server import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,6 +128,28 @@ def test_a_tombstone_without_its_delete_is_found(topics: Topics) -> None:
 def test_a_record_without_a_sequence_is_found(topics: Topics) -> None:
     topics.write((0, None, b"c"))
     assert topics.check().problems == [f"{topics.topic}[0]@0 has no header cdc.seq"]
+
+
+def test_a_broker_that_does_not_deliver_is_told(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics.write((0, 1, b"c"))
+    monkeypatch.setattr("local_stack.demo.topics.IDLE_POLLS_MAX", -1)
+    with pytest.raises(LocalStackError) as caught:
+        topics.check()
+    # The record, and the marker of its transaction.
+    assert caught.value.text == (
+        f"Kafka does not deliver {topics.topic} up to its end, offset 2; see its log in the demo's "
+        "directory"
+    )
+
+
+def test_a_broker_that_is_away_is_told() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    with pytest.raises(LocalStackError) as caught:
+        TopicReader(address, "p")
+    assert caught.value.code is local_demo.KAFKA_AWAY
+    assert caught.value.text.startswith(f"Kafka at {address} does not answer: ")
 
 
 def test_all_problems_are_counted_and_the_first_are_told(topics: Topics) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
+from connector.errors import LocalStackError, local_demo
 from local_stack import connect
 from local_stack.demo.shop import (
     DATABASE,
@@ -127,16 +127,20 @@ def test_a_source_that_refuses_is_told(shop: Endpoint) -> None:
     workload = Workload(shop, rate=1)
     workload.start()
     workload.stop()
-    with pytest.raises(LocalStackError, match="the workload was refused by the source: "):
+    with pytest.raises(LocalStackError) as caught:
         workload.check()
+    assert caught.value.code is local_demo.WORKLOAD
+    text = caught.value.text
+    assert text.startswith("the source refused the workload: (1049, ")
+    assert text.endswith("; see the source's log")
 
 
 def test_a_shop_that_is_there_already_is_not_touched(shop: Endpoint) -> None:
     with pytest.raises(LocalStackError) as caught:
         create_shop(shop, "secret")
     assert caught.value.text == (
-        f"127.0.0.1:{shop.port} already has a user cdc and a database shop: drop them there, or "
-        "give a server that the demo may use"
+        f"127.0.0.1:{shop.port} already has user cdc, database shop; drop them there, or give a "
+        "server that the demo may use"
     )
     assert count_rows(shop) == dict.fromkeys(TABLES, 0)
 

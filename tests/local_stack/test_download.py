@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import LocalStackError
-from local_stack.download import Artifact, NotPublished, fetch, read_text
+from connector.errors import LocalStackError, local_files
+from connector.errors.message import Message
+from local_stack.download import Artifact, NotPublished, _fetch_one, _opener, fetch, read_text
 
 if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
     from local_stack.cache import Cache
     from tests.local_stack.conftest import Repository
 
@@ -106,7 +108,7 @@ def test_other_bytes_than_expected_are_not_used(repository: Repository, cache: C
         fetch("a file", [artifact], cache)
     assert caught.value.text == (
         f"{repository.url}/file.jar: the file has SHA-256 {hashlib.sha256(other).hexdigest()}, "
-        f"but {artifact.sha256} was expected; it was not used. Choose another repository"
+        f"but {artifact.sha256} was expected; it was not used; choose another repository"
     )
     assert list(cache.file("maven").iterdir()) == []
 
@@ -118,8 +120,9 @@ def test_a_file_that_is_not_published_is_not_tried_again(
     repository.files.clear()
     with pytest.raises(NotPublished) as caught:
         fetch("a file", [artifact], cache)
-    assert str(caught.value) == (
-        f"{repository.url}/file.jar: the repository does not have it (HTTP 404)"
+    assert caught.value.text == (
+        f"{repository.url}/file.jar: the repository does not have it (HTTP 404); choose a "
+        "repository that is complete"
     )
     assert len(repository.requests) == 1
 
@@ -129,7 +132,91 @@ def test_a_refusal_is_not_tried_again(repository: Repository, cache: Cache) -> N
     with pytest.raises(LocalStackError) as caught:
         fetch("a file", [publish(repository)], cache)
     assert caught.value.text == (
-        f"{repository.url}/file.jar: the repository refuses it: HTTP 403 Forbidden"
+        f"{repository.url}/file.jar: the repository refuses it: HTTP 403 Forbidden; check that "
+        "this machine may fetch from there"
+    )
+
+
+def test_a_transfer_that_is_cut_again_and_again_says_how_far_it_came(
+    repository: Repository, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("local_stack.download.ATTEMPTS", 1)
+    repository.troubles = ["cut"]
+    with pytest.raises(LocalStackError) as caught:
+        fetch("a file", [publish(repository)], cache)
+    assert caught.value.text == (
+        f"{repository.url}/file.jar: cannot be fetched: the connection ended after 512000 of "
+        "1024000 bytes; check the network (proxy and certificate variables are honoured) and try "
+        "again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("resumes", "code", "said"),
+    [
+        (True, local_files.PARTS_DIFFER, "the parts do not fit together"),
+        (False, local_files.NOT_RESUMED, "the server cannot resume"),
+    ],
+)
+def test_a_part_of_another_file_is_told_if_there_is_no_other_attempt(
+    repository: Repository,
+    cache: Cache,
+    monkeypatch: pytest.MonkeyPatch,
+    resumes: bool,
+    code: ErrorCode,
+    said: str,
+) -> None:
+    monkeypatch.setattr("local_stack.download.ATTEMPTS", 1)
+    repository.resumes = resumes
+    artifact = publish(repository)
+    part = cache.file("maven/file.jar.part")
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"another file")
+    with pytest.raises(LocalStackError) as caught:
+        fetch("a file", [artifact], cache)
+    why = caught.value.message.facts["why"]
+    assert isinstance(why, Message)
+    assert why.code is code
+    assert caught.value.text == (
+        f"{repository.url}/file.jar: cannot be fetched: {said}; check the network (proxy and "
+        "certificate variables are honoured) and try again"
+    )
+
+
+def test_a_part_that_cannot_be_written_is_named(repository: Repository, cache: Cache) -> None:
+    part = cache.file("maven/file.jar.part")
+    part.mkdir(parents=True)
+    with pytest.raises(LocalStackError) as caught:
+        fetch("a file", [publish(repository)], cache)
+    assert caught.value.text == (
+        f"{part}: cannot be written: Is a directory; make room in the cache"
+    )
+
+
+def test_other_downloads_of_a_set_end_with_the_first_that_fails(
+    repository: Repository, cache: Cache
+) -> None:
+    artifact = publish(repository)
+    given_up = threading.Event()
+    given_up.set()
+    with pytest.raises(LocalStackError) as caught:
+        _fetch_one(artifact, cache, lambda _: None, given_up)
+    assert caught.value.text == (
+        f"{artifact.url}: not fetched, because another download of the same set failed; mend that "
+        "one"
+    )
+
+
+def test_a_bundle_of_certificates_that_is_missing_is_named(
+    repository: Repository, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/bundle.pem")
+    _opener.cache_clear()
+    with pytest.raises(LocalStackError) as caught:
+        fetch("a file", [publish(repository)], cache)
+    assert caught.value.text == (
+        "REQUESTS_CA_BUNDLE names /nowhere/bundle.pem, which is no certificate bundle: [Errno 2] "
+        "No such file or directory; name a PEM file that this user may read"
     )
 
 
@@ -152,7 +239,8 @@ def test_a_url_of_another_kind_is_refused(cache: Cache) -> None:
     with pytest.raises(LocalStackError) as caught:
         fetch("a file", [artifact], cache)
     assert caught.value.text == (
-        "file:///etc/hostname: not an address of a repository; it begins with https:// or http://"
+        "file:///etc/hostname: not an address of a repository; give one that begins with https:// "
+        "or http://"
     )
 
 

@@ -131,7 +131,8 @@ def test_a_command_that_cannot_be_executed_says_so(tmp_path: Path) -> None:
         GuardedProcess(["/nowhere/mysqld"], tmp_path / "log", os.environ)
     assert caught.value.text == (
         "/nowhere/mysqld: cannot be executed: "
-        "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/mysqld'"
+        "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/mysqld'; give the path "
+        "of a program that this user may execute"
     )
 
 

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
 from connector.metrics.exposition import FiguresCollector
-from connector.metrics.figures import CopyFigures, Distance, Figures
+from connector.metrics.figures import CopyFigures, Figures, Lag
 from connector.progress.progress_record import Progress
 
 PREFIX = "binlog_connector_"
@@ -34,7 +34,7 @@ COPY = CopyFigures(rows=10, estimated_rows=40, rows_per_second=5.0, eta_seconds=
 def complete() -> Figures:
     figures = Figures("shop", fences=lambda: 2, copies=lambda: {"shop.t": COPY})
     figures.committed(PROGRESS, committed_us=5_500_000, records=4, transactions=2, size=100)
-    figures.distance = Distance(bytes=9, transactions=1, seconds=0.5, to_purge_seconds=60.0)
+    figures.lag = Lag(bytes=9, transactions=1, seconds=0.5, to_purge_seconds=60.0)
     return figures
 
 

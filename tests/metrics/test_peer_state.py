@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
+from connector.errors import SinkUnavailable, SourceUnavailable, kafka, stream_places
 from connector.metrics.figures import Figures
 from connector.metrics.peer_state import PeerState
+
+NO_ANSWER = SinkUnavailable(kafka.NO_ANSWER, servers="kafka-1:9092")
+STILL_NONE = SinkUnavailable(kafka.NO_ANSWER, servers="kafka-2:9092")
+SILENT = SourceUnavailable(stream_places.QUIET, address="db1:3306", seconds=4.2)
 
 
 def test_a_loss_and_the_return_are_told_once_each() -> None:
     state = PeerState("Kafka")
     with capture_logs() as entries:
         state.answer()
-        assert state.lose("no answer")
-        assert not state.lose("still none")
+        assert state.lose(NO_ANSWER)
+        assert not state.lose(STILL_NONE)
         assert state.lost
         state.answer()
         state.answer()
     assert [entry["event"] for entry in entries] == ["Kafka was lost", "Kafka is back"]
-    assert entries[0]["error"] == "no answer"
+    assert (entries[0]["error"], entries[0]["code"]) == (NO_ANSWER.text, "K103")
     assert entries[1]["away_seconds"] >= 0
     assert state.words() == "Kafka answers"
 
@@ -29,7 +34,7 @@ def test_a_peer_that_never_answered_cannot_be_reached() -> None:
     assert not state.lost
     assert state.words() == "the source has not been reached yet"
     with capture_logs() as entries:
-        assert not state.lose("refused")
+        assert not state.lose(STILL_NONE)
         state.answer()
     assert [entry["event"] for entry in entries] == [
         "the source cannot be reached",
@@ -40,12 +45,12 @@ def test_a_peer_that_never_answered_cannot_be_reached() -> None:
 def test_a_loss_is_an_interruption_of_an_open_stream_alone() -> None:
     figures = Figures("p")
     figures.kafka.answer()
-    figures.lose(figures.kafka, "gone")
+    figures.lose(figures.kafka, NO_ANSWER)
     assert figures.interruptions == 0
     figures.kafka.answer()
     figures.opened()
     before = figures.connected
-    figures.lose(figures.kafka, "gone")
+    figures.lose(figures.kafka, NO_ANSWER)
     assert figures.interruptions == 1
     assert (before, figures.connected) == (True, False)
 
@@ -54,9 +59,9 @@ def test_a_session_that_is_not_answered_says_nothing_of_a_stream_that_is_heard()
     figures = Figures("p")
     figures.opened()
     states = []
-    figures.source_unanswered("too many connections")
+    figures.source_unanswered(SILENT)
     states.append(figures.source.up)
-    figures.miss("silent")
+    figures.miss(SILENT)
     # Another session is answered, and the stream is silent all the same.
     figures.source_answered()
     states.append(figures.source.up)

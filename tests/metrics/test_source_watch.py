@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from connector.errors import kafka_limits, stream_places
 from connector.metrics.figures import Figures
 from connector.metrics.source_watch import SourceWatch
 from connector.settings.sections import SourceSettings
 from local_stack.managed_server import free_port
-from tests.errors.texts import text
-from tests.metrics.test_distance import NOW, UUID, log, standing
+from tests.errors.texts import text_of
+from tests.metrics.test_lag import NOW, UUID, log, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,15 +37,19 @@ def watch(settings: SourceSettings, figures: Figures) -> Iterator[SourceWatch]:
     watch.close()
 
 
+def doubt_of(figures: Figures) -> str:
+    return "" if figures.doubt is None else figures.doubt.text
+
+
 def test_a_log_that_ends_before_its_end(
     watch: SourceWatch, figures: Figures, settings: SourceSettings
 ) -> None:
     figures.standing = standing("binlog.000001", 100)
     watch.look(log(files={"binlog.000001": 900, "binlog.000002": 500}))
-    assert figures.doubt == ""
+    assert doubt_of(figures) == ""
     watch.look(log(files={"binlog.000001": 900}))
-    assert figures.doubt == text(
-        "failover.doubt_end",
+    assert doubt_of(figures) == text_of(
+        stream_places.LOG_WENT_BACK,
         place=f"source 127.0.0.1:{settings.port}",
         end="binlog.000001:900",
         before="binlog.000002:500",
@@ -56,10 +61,10 @@ def test_a_file_that_ends_before_the_place_that_was_read(
 ) -> None:
     figures.standing = standing("binlog.000001", 700)
     watch.look(log(files={"binlog.000001": 700}))
-    assert figures.doubt == ""
+    assert doubt_of(figures) == ""
     watch.look(log(files={"binlog.000001": 300, "binlog.000002": 500}))
-    assert figures.doubt == text(
-        "failover.doubt_size",
+    assert doubt_of(figures) == text_of(
+        stream_places.FILE_SHRANK,
         place=f"source 127.0.0.1:{settings.port}",
         file="binlog.000001",
         size=300,
@@ -84,5 +89,6 @@ def test_a_stream_that_stands_still_is_told_of_once_a_minute(
     # The watch's own thread says that it reaches nobody.
     told = [entry for entry in entries if entry["log_level"] == "warning"]
     assert [entry["lag_seconds"] for entry in told] == [120, 180]
-    assert told[0]["event"] == text("kafka.still")
+    assert told[0]["event"] == text_of(kafka_limits.STANDSTILL)
+    assert told[0]["code"] == "K325"
     assert (told[0]["lag_bytes"], told[0]["lag_transactions"]) == (100, 10)

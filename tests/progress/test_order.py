@@ -78,7 +78,7 @@ def test_a_log_file_without_a_number_cannot_be_ordered() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         file_number("binlog")
     assert caught.value.text == (
-        "log file 'binlog' has no number at the end of its name, so it cannot be ordered: give "
+        "log file 'binlog' has no number at the end of its name, so it cannot be ordered; give "
         "it the name that its server gave it"
     )
 
@@ -87,7 +87,7 @@ def test_a_sequence_that_would_overflow_is_refused() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         TransactionOrder(epoch=9_999).place("binlog.000001", 10**10)
     assert caught.value.text == (
-        "binlog.000001:10000000000 in epoch 9999 is beyond what a sequence can count: run RESET "
+        "binlog.000001:10000000000 in epoch 9999 is beyond what a sequence can count; run RESET "
         "BINARY LOGS AND GTIDS on the source in a maintenance window and start the pipeline under "
         "a new name"
     )

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
-from connector.errors import SourceRefused, SourceUnavailable
+from connector.errors import SourceRefused, SourceUnavailable, stream_places
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.progress_record import Progress
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
-from connector.progress.stream_position import StreamPosition, added_columns, start_point
-from tests.errors.texts import says
+from connector.progress.stream_position import StreamPosition, awaited_columns, start_point
+from tests.errors.texts import text_of
 
 GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
 
@@ -80,7 +80,7 @@ def test_a_stream_by_position_goes_on_by_position_also_when_gtids_were_turned_on
 def test_a_position_means_nothing_on_another_server() -> None:
     assert refusal(progress(gtid_set=None), identity(server_uuid="second")) == (
         "source db:3306: the stream stands at binlog.000002:900 of server first, but this is "
-        "server second, and positions mean nothing on another server: go back to the first, or "
+        "server second, and positions mean nothing on another server; go back to the first, or "
         'give the pipeline a new name and set source.start = "snapshot"; only with gtid_mode = ON '
         "from its start on can a stream change the server"
     )
@@ -88,7 +88,7 @@ def test_a_position_means_nothing_on_another_server() -> None:
 
 def test_a_stream_by_gtid_needs_gtids() -> None:
     assert refusal(progress(), identity(gtid=False)) == (
-        "source db:3306: the stream has been read by GTID, but the server's gtid_mode is off: "
+        "source db:3306: the stream has been read by GTID, but the server's gtid_mode is off; "
         "SET GLOBAL gtid_mode back to ON, or give the pipeline a new name and set source.start = "
         '"position:binlog.000002:900"'
     )
@@ -99,7 +99,7 @@ def test_a_stream_by_gtid_needs_gtids() -> None:
 
 def test_another_product_is_another_stream() -> None:
     assert refusal(progress(), identity(flavour="mariadb")) == (
-        "source db:3306: the stream was read from mysql, this is mariadb: give the pipeline a new "
+        "source db:3306: the stream was read from mysql, this is mariadb; give the pipeline a new "
         'name and set source.start = "snapshot"'
     )
 
@@ -117,7 +117,9 @@ def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
     stream.opened_behind("binlog.000003", GtidSet.parse(GTIDS))
     with pytest.raises(SourceUnavailable) as caught:
         stream.opened_behind("binlog.000001", GtidSet())
-    assert says(caught.value.text, "failover.doubt_file", address="db:3306", gtids=GTIDS)
+    assert caught.value.text == text_of(
+        stream_places.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
+    )
 
 
 def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() -> None:
@@ -139,4 +141,4 @@ def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() ->
 
 def test_added_columns_are_remembered() -> None:
     last = progress(added_columns={"shop.orders": [["x", "literal", "7"]]})
-    assert added_columns(last) == {"shop.orders": [AddedColumn("x", DefaultKind.LITERAL, "7")]}
+    assert awaited_columns(last) == {"shop.orders": [AddedColumn("x", DefaultKind.LITERAL, "7")]}

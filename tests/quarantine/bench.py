@@ -16,19 +16,21 @@ from connector.changes.table_filter import TableFilter
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.transaction_records import TransactionRecords
-from connector.errors import RecordTooLarge
+from connector.errors import RecordTooLarge, kafka
 from connector.gtid import Gtid, GtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
-from connector.progress.stream_position import Instance, StreamPosition, added_columns
-from connector.quarantine.copied_rows import CopiedRows
-from connector.quarantine.fences import Fences
-from connector.quarantine.guard import Guard
-from connector.quarantine.record import ChangeReader, RecordParts, places_of
-from connector.quarantine.replay import Replay
-from connector.quarantine.store import QuarantineStore
+from connector.progress.stream_position import Instance, StreamPosition, awaited_columns
+from connector.quarantine.core.copied_rows import CopiedRows
+from connector.quarantine.core.fences import Fences
+from connector.quarantine.core.guard import Guard
+from connector.quarantine.core.record import ChangeReader, RecordParts, places_of
+from connector.quarantine.core.replay import Replay
+from connector.quarantine.core.store import QuarantineStore
 from connector.records.record_batch import BatchingTarget, BatchReceiver
 from connector.run.delivery_stream import DeliveryStream
+from connector.sink import attempts
+from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
 
@@ -168,7 +170,7 @@ class Kafka(BatchReceiver):
         self.open += batch.records()
 
     def too_large(self, topic: str) -> Exception:
-        return RecordTooLarge(f"{topic}: a record is larger than Kafka takes")
+        return RecordTooLarge(kafka.RECORD_SIZE, servers="a:9092", doing=attempts.writing(topic))
 
     def commit(self) -> None:
         """Make everything visible."""
@@ -212,7 +214,7 @@ class Run:
         target = BatchingTarget(kafka, 1 << 16, 1 << 20, record_bytes_max)
         options = EnvelopeOptions(PREFIX, "mysql", "1", tombstones=False)
         schemas = kafka.last_values(f"{PREFIX}.schema", "")
-        added = {} if last is None else added_columns(last)
+        added = {} if last is None else awaited_columns(last)
         transactions = TransactionRecords(PREFIX, target) if transaction_records else None
         encoder = RecordEncoder(options, standing.order, transactions or target, schemas, added)
         # As after a restart, the server sends the format first.
@@ -230,10 +232,11 @@ class Run:
             encoder,
             target,
             standing,
+            TemporaryFolder(),
             guard=self.guard,
             transactions=transactions,
         )
-        self._encoder, self._standing, self._target = encoder, standing, target
+        self.encoder, self._standing, self._target = encoder, standing, target
         self._received = EventStream("server")
         self._packets = 0
 
@@ -264,7 +267,7 @@ class Run:
             PIPELINE,
             fences,
             self.fences,
-            self._encoder,
+            self.encoder,
             self._standing,
             records,
             lambda: 0.0,

@@ -19,13 +19,14 @@ from connector.dump.envelope_format import EnvelopeWriter
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
 from connector.envelope.schemas.table_schema import schema_topic
-from connector.errors import ConnectorError, UnsupportedChange
+from connector.errors import ConnectorError, UnsupportedChange, table_schemas, table_statements
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
 from connector.progress.stream_position import Instance, StreamPosition
 from connector.records.record_batch import BatchingTarget, BatchReceiver
 from connector.run.delivery_stream import DeliveryStream
+from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.changes.received import changes_of
 from tests.golden.golden import GoldenLog, logs
@@ -90,6 +91,7 @@ class Delivery:
             RecordEncoder(options, standing.order, self.target),
             self.target,
             standing,
+            TemporaryFolder(),
         )
         self._log = log
 
@@ -206,18 +208,26 @@ def test_a_refused_transaction_is_told_with_the_place_after_it(name: str, place:
         delivery = Delivery(log, standing=StreamPosition(identity, point))
     with pytest.raises(UnsupportedChange) as raised:
         list(delivery.run())
-    told = str(delivery.stream.passing(raised.value))
+    passed = delivery.stream.passing(raised.value)
+    by_position = place.endswith(":POS")
+    assert passed.message.code is (
+        table_statements.CONTINUE_BY_POSITION if by_position else table_statements.CONTINUE_BY_GTID
+    )
+    assert passed.code is raised.value.code
+    told = passed.text
     said, _, rest = told.partition(
         f'; the place after this transaction is source.start = "{place}"'
     )
-    assert said == str(raised.value)
+    assert said == raised.value.text
     listed = re.fullmatch(
         r", POS that of the next one in SHOW BINLOG EVENTS IN 'binlog.000001' FROM \d+", rest
     )
-    assert bool(listed) == place.endswith(":POS")
+    assert bool(listed) == by_position
     assert listed or not rest
 
 
 def test_a_refusal_that_nothing_passes_is_told_as_it_is() -> None:
-    refused = UnsupportedChange("two tables would share a topic")
+    refused = UnsupportedChange(
+        table_schemas.TOPIC_SHARED, one="a.b c", other="a.b_c", topic="p.a.b_c"
+    )
     assert Delivery(LOG).stream.passing(refused) is refused

@@ -11,7 +11,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from connector.codec.payload import encode_lenenc
-from connector.errors import SourceUnavailable
+from connector.errors import SourceUnavailable, stream_places
 from connector.gtid import GtidSet
 from connector.source.server.select_session import SelectSession
 from connector.source.server.server_errors import server_error
@@ -107,7 +107,9 @@ class ScriptedSession(SelectSession):
 
     def _lost(self) -> SourceUnavailable:
         self.close()
-        return SourceUnavailable(f"{self.place}: the connection broke")
+        return SourceUnavailable(
+            stream_places.DEAD, address=self.place.removeprefix("source "), seconds=5.0
+        )
 
     def _answer(self, sql: str) -> list[_Row]:
         if sql.startswith("SELECT table_schema AS db"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.errors import SourceUnavailable, stream_places
 from connector.gtid import GtidSet
 from connector.metrics.figures import Figures
 from connector.snapshot.recovered_copies import CopyPeers
@@ -37,7 +38,13 @@ class Doubted(ScriptedServer):
     def dump(self, point: StartPoint) -> Iterator[bytes]:
         for number, data in enumerate(super().dump(point)):
             if number == self.doubted_at:
-                self.figures.doubt = "the logs may have been reset"
+                self.figures.doubt = SourceUnavailable(
+                    stream_places.FILE_SHRANK,
+                    place="source db1:3306",
+                    file="binlog.000001",
+                    size=4,
+                    position=300,
+                )
             yield data
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from connector.errors import Fenced
+from connector.errors import Superseded
 from tests.simulation.faults import Call, Fault, Single, Undisturbed
 from tests.simulation.run import simulate
 from tests.simulation.story import random_story
@@ -37,7 +37,7 @@ def test_the_newer_instance_goes_on(meets: str) -> None:
             check_alike(world.broker, expected)
             older, newer = world.processes[:2]
             assert newer.outcome is None
-            assert older.outcome is None or isinstance(older.outcome, Fenced)
+            assert older.outcome is None or isinstance(older.outcome, Superseded)
             fenced += older.outcome is not None
     assert fenced
 

@@ -30,6 +30,6 @@ def test_a_transaction_that_kafka_aborts_twice_is_named() -> None:
     assert caught.value.text == (
         "kafka simulation:9092: source transaction 11111111-2222-3333-4444-555555555555:1 was not "
         "delivered in 200 seconds, nor the time before, and Kafka aborts what takes longer than "
-        "kafka.transaction_timeout_seconds (60): raise it, and transaction.max.timeout.ms of the "
-        "brokers where that is lower"
+        "kafka.transaction_timeout_seconds (60); raise it, and transaction.max.timeout.ms of the "
+        "brokers if that is lower"
     )

@@ -10,7 +10,7 @@ import threading
 from random import Random
 from typing import TYPE_CHECKING, Self
 
-from connector.errors import Fenced
+from connector.errors import Superseded
 from connector.system.signals import StopSignals
 from tests.simulation.broker import Broker
 from tests.simulation.faults import Call, Fault
@@ -222,5 +222,5 @@ class World:
 
     def _bury(self, process: Process) -> None:
         assert process.outcome is not None
-        if not (isinstance(process.outcome, Fenced) and process.had_rival):
+        if not (isinstance(process.outcome, Superseded) and process.had_rival):
             raise process.outcome

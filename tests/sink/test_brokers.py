@@ -7,18 +7,21 @@ answers as a cluster with ZooKeeper does.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import errors
 from structlog.testing import capture_logs
 
-from connector.errors import ConnectorError, SinkRefused, SinkUnavailable
+from connector.errors import ConnectorError, SinkRefused, SinkUnavailable, kafka_limits
 from connector.settings.sections import KafkaSettings
 from connector.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.sink.limits import check_limits
 from connector.sink.topics import TopicCreator
-from tests.errors.texts import text
+from tests.errors.texts import text_of
+
+if TYPE_CHECKING:
+    from connector.errors.code import ErrorCode
 
 SERVERS = "kafka-1:9092"
 
@@ -65,26 +68,26 @@ def test_a_start_warns_while_brokers_are_down() -> None:
     with capture_logs() as logs:
         check_limits(settings(3), CLIENTS)
     (log,) = logs
-    assert log["event"] == text("kafka.no_topics_now")
+    assert log["event"] == text_of(kafka_limits.NO_TOPICS_NOW)
     assert (log["brokers_up"], log["brokers"], log["replication_factor"]) == (2, 3, 3)
 
 
 def test_a_start_is_refused_where_the_cluster_is_too_small() -> None:
     with pytest.raises(SinkRefused) as caught:
         check_limits(settings(4), CLIENTS)
-    assert caught.value.text == text("kafka.replicas", servers=SERVERS, factor=4, brokers=3)
+    assert caught.value.text == text_of(kafka_limits.REPLICAS, servers=SERVERS, factor=4, brokers=3)
 
 
 @pytest.mark.parametrize(
-    ("factor", "kind", "key", "values"),
+    ("factor", "kind", "code", "values"),
     [
-        (3, SinkUnavailable, "kafka.brokers_down", {"up": 2, "brokers": 3}),
-        (4, SinkRefused, "kafka.replicas", {"brokers": 3}),
+        (3, SinkUnavailable, kafka_limits.BROKERS_DOWN, {"up": 2, "brokers": 3}),
+        (4, SinkRefused, kafka_limits.REPLICAS, {"brokers": 3}),
     ],
 )
 def test_a_new_topic_waits_for_brokers_that_are_down(
-    factor: int, kind: type[ConnectorError], key: str, values: dict[str, int]
+    factor: int, kind: type[ConnectorError], code: ErrorCode, values: dict[str, int]
 ) -> None:
     with pytest.raises(kind) as caught:
         TopicCreator(settings(factor), CLIENTS).ensure("shop.shop.t")
-    assert str(caught.value) == text(key, servers=SERVERS, factor=factor, **values)
+    assert caught.value.text == text_of(code, servers=SERVERS, factor=factor, **values)

@@ -188,8 +188,8 @@ def test_a_record_that_a_topic_does_not_take_is_refused(
     with pytest.raises(SinkRefused) as caught:
         sink.commit(PROGRESS)
     assert caught.value.text.endswith(
-        ": cannot commit a transaction: a record is larger than Kafka takes: raise "
-        "kafka.record_bytes_max, and max.message.bytes of the topic where it existed before"
+        ": cannot commit a transaction: a record is larger than Kafka takes; raise "
+        "kafka.record_bytes_max, and max.message.bytes of the topic if it existed before"
     )
     sink.abort()
     assert keys(kafka_broker, prefix) == []

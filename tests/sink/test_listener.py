@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import SinkUnavailable
+from connector.errors import SinkUnavailable, kafka_network
+from connector.errors.code import End
 from connector.settings.sections import KafkaSettings
 from connector.sink.limits import check_limits
 from connector.sink.listener import obstacle_at
 from local_stack.managed_server import HOST, free_port
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from connector.errors.code import ErrorCode
 
 
 def config(protocol: str) -> dict[str, Any]:
@@ -48,40 +51,38 @@ def answering(answer: bytes) -> Iterator[int]:
 
 
 def said(port: int, protocol: str) -> str:
-    return f"kafka SERVERS: {obstacle_at(HOST, port, config(protocol))}"
+    found = obstacle_at(HOST, port, config(protocol))
+    assert found is not None
+    return found.text
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\2ab"])
 def test_a_server_that_is_not_kafka(answer: bytes) -> None:
     with answering(answer) as port:
-        assert said(port, "PLAINTEXT") == text("kafka.not_kafka", servers="SERVERS")
+        assert said(port, "PLAINTEXT") == text_of(kafka_network.NOT_KAFKA)
 
 
 def test_a_server_that_speaks_neither_tls_nor_kafka() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert said(port, "SSL") == text(
-            "kafka.no_session", servers="SERVERS", why="WRONG_VERSION_NUMBER"
-        )
+        assert said(port, "SSL") == text_of(kafka_network.NO_SESSION, why="WRONG_VERSION_NUMBER")
 
 
 def test_a_port_where_nobody_listens() -> None:
     found = obstacle_at(HOST, free_port(), config("SSL"))
     assert found is not None
-    assert not found.definite
-    assert f"kafka SERVERS: {found}" == text(
-        "kafka.no_connection", servers="SERVERS", why="Connection refused"
-    )
+    assert found.code.end is End.RETRIED
+    assert found.text == text_of(kafka_network.NO_CONNECTION, why="Connection refused")
 
 
 @pytest.mark.parametrize(
-    ("number", "key", "definite"),
+    ("number", "code", "end"),
     [
-        (socket.EAI_NONAME, "kafka.no_name", True),
-        (socket.EAI_AGAIN, "kafka.no_name_now", False),
+        (socket.EAI_NONAME, kafka_network.NO_NAME, End.DEFINITE),
+        (socket.EAI_AGAIN, kafka_network.NO_NAME_NOW, End.RETRIED),
     ],
 )
 def test_a_name_that_cannot_be_resolved(
-    monkeypatch: pytest.MonkeyPatch, number: int, key: str, definite: bool
+    monkeypatch: pytest.MonkeyPatch, number: int, code: ErrorCode, end: End
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise socket.gaierror(number, "no")
@@ -89,8 +90,7 @@ def test_a_name_that_cannot_be_resolved(
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     found = obstacle_at("kafka.example", 9092, config("PLAINTEXT"))
     assert found is not None
-    assert found.definite is definite
-    assert f"kafka SERVERS: {found}" == text(key, servers="SERVERS")
+    assert (found.code, found.code.end) == (code, end)
 
 
 # The client forgets its socket without closing it.
@@ -106,4 +106,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_without_end() -> None:
         )
         with pytest.raises(SinkUnavailable) as caught:
             check_limits(settings)
-    assert caught.value.text == text("kafka.no_session", servers=address, why="timed out")
+    assert caught.value.code is kafka_network.NO_SESSION
+    assert caught.value.text == f"kafka {address}: " + text_of(
+        kafka_network.NO_SESSION, why="timed out"
+    )

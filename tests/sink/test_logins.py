@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import SinkRefused, SinkUnavailable
+from connector.errors import SinkRefused, SinkUnavailable, kafka_network
 from connector.settings.sections import KafkaSettings
 from connector.sink.kafka_sink import KafkaSink
 from connector.sink.limits import check_limits
 from local_stack import KafkaBroker
 from local_stack.managed_server import HOST, free_port
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from connector.errors.code import ErrorCode
 
 pytestmark = pytest.mark.kafka
 
@@ -74,22 +76,23 @@ def test_the_right_password_is_let_in(listener: Listener) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "values", "changes"),
+    ("code", "values", "changes"),
     [
-        ("kafka.login_refused", {}, {"sasl_password": "wrong"}),
+        (kafka_network.LOGIN_REFUSED, {}, {"sasl_password": "wrong"}),
         (
-            "kafka.other_mechanism",
+            kafka_network.OTHER_MECHANISM,
             {"offered": "PLAIN", "mechanism": "SCRAM-SHA-256"},
             {"sasl_mechanism": "SCRAM-SHA-256"},
         ),
     ],
 )
 def test_a_login_that_is_refused_is_the_end(
-    listener: Listener, key: str, values: dict[str, str], changes: dict[str, object]
+    listener: Listener, code: ErrorCode, values: dict[str, str], changes: dict[str, object]
 ) -> None:
     with pytest.raises(SinkRefused) as caught:
         check_limits(listener.settings(**changes))
-    assert caught.value.text == text(key, servers=listener.address, **values)
+    assert caught.value.code is code
+    assert caught.value.text == f"kafka {listener.address}: {text_of(code, **values)}"
 
 
 def test_a_broker_that_cannot_be_reached_may_let_us_in(listener: Listener) -> None:
@@ -97,11 +100,13 @@ def test_a_broker_that_cannot_be_reached_may_let_us_in(listener: Listener) -> No
     settings = listener.settings(sasl_password="wrong", bootstrap_servers=servers)
     with pytest.raises(SinkUnavailable) as caught:
         check_limits(settings)
-    found = [
-        text("kafka.login_refused", servers=servers[0]),
-        text("kafka.no_connection", servers=servers[1], why="Connection refused"),
-    ]
-    lines = sorted(line.removeprefix("kafka ") for line in found)
-    assert caught.value.text == text(
-        "kafka.several", servers=",".join(servers), first=lines[0], second=lines[1]
+    refused, gone = kafka_network.LOGIN_REFUSED, kafka_network.NO_CONNECTION
+    lines = {
+        servers[0]: f"[{refused}] {servers[0]}: {text_of(refused)}",
+        servers[1]: f"[{gone}] {servers[1]}: {text_of(gone, why='Connection refused')}",
+    }
+    first, second = (line for _, line in sorted(lines.items()))
+    assert caught.value.code is kafka_network.SEVERAL
+    assert caught.value.text == (
+        f"kafka {','.join(servers)}: no broker lets us in:\n  {first}\n  {second}"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, RequestRefused, requests
 from connector.gtid import GtidSet
 from connector.progress.server_identity import ServerIdentity
 from connector.progress.start_point import StartPoint
@@ -16,14 +16,13 @@ from connector.progress.stream_position import StreamPosition
 from connector.sink.commands import Commands
 from connector.sink.request import (
     REQUEST_BYTES_MAX,
-    RequestRefused,
     arguments_of,
     asked_by,
     new_request,
     read_request,
     table_name,
 )
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +68,7 @@ def test_who_asked_is_one_short_line() -> None:
 def test_what_is_no_request_is_refused(value: bytes | None, why: str) -> None:
     with pytest.raises(RequestRefused) as raised:
         read_request(value)
-    assert str(raised.value) == why
+    assert raised.value.text == why
 
 
 def test_a_request_that_is_too_large_is_not_made() -> None:
@@ -77,14 +76,14 @@ def test_a_request_that_is_too_large_is_not_made() -> None:
     with pytest.raises(ConfigError) as raised:
         new_request("snapshot", {"tables": tables})
     size = raised.value.text.split()[3]
-    assert raised.value.text == text("snapshot.large", bytes=size)
+    assert raised.value.text == text_of(requests.TOO_LARGE, size=size, limit=REQUEST_BYTES_MAX)
 
 
 def test_unknown_keys_are_refused() -> None:
     request = {"command": "snapshot", "asked_by": {}, "tables": [], "\x1b[2J": 1, "limit": 5}
     with pytest.raises(RequestRefused) as raised:
         arguments_of(request, "tables", "where")
-    assert str(raised.value) == "it has unknown keys: ?[2J, limit"
+    assert raised.value.text == "it has unknown keys: ?[2J, limit"
     del request["limit"], request["\x1b[2J"]
     assert arguments_of(request, "tables", "where") == {"tables": []}
 
@@ -105,7 +104,7 @@ def test_unknown_keys_are_refused() -> None:
 def test_names_that_no_table_has_are_refused(database: object, table: object) -> None:
     with pytest.raises(RequestRefused) as raised:
         table_name(database, table)
-    assert str(raised.value) == "it names a table that no server can have"
+    assert raised.value.text == "it names a table that no server can have"
 
 
 def test_names_of_tables_are_taken_as_they_are() -> None:
@@ -148,14 +147,17 @@ def test_each_request_is_done_or_said_to_be_refused() -> None:
             "command": "reboot?",
             "offset": 1,
             "asked_by": "eve@h (p, pid 1)",
-            "event": "a request is not known",
+            "error": "its command is not known",
+            "code": "R119",
+            "event": "a request is refused",
             "log_level": "error",
         },
         {
             "command": "snapshot",
             "offset": 2,
             "asked_by": "unknown",
-            "reason": "it has unknown keys: table",
+            "error": "it has unknown keys: table",
+            "code": "R114",
             "event": "a request is refused",
             "log_level": "error",
         },

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlglot.expressions import Anonymous, Literal
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, conditions
+from connector.errors.message import Message
 from connector.snapshot.condition import CHARACTERS_MAX, DEPTH_MAX, Condition
-from connector.snapshot.condition_sql import FUNCTIONS
-from tests.errors.texts import text
+from connector.snapshot.condition_sql import FUNCTIONS, Printer
+from tests.errors.texts import text_of
 
 COLUMNS = ("id", "date", "Name", "and", "v", "été", "a`b")
 
@@ -58,10 +60,10 @@ def test_a_condition_is_printed_anew(where: str, expected: str) -> None:
     assert printed(where) == expected
 
 
-COMMENT = "holds a comment"
-TWO_WAYS = "can be read in two ways: put parentheses around its parts"
-NOT_ONE = "is not one expression: look at its operators and parentheses"
-OTHER = "holds something else than comparisons of columns and constants"
+COMMENT = Message(conditions.COMMENT, {})
+TWO_WAYS = Message(conditions.TWO_WAYS, {})
+NOT_ONE = Message(conditions.NOT_ONE, {})
+OTHER = Message(conditions.OTHER, {})
 
 
 @pytest.mark.parametrize(
@@ -69,29 +71,32 @@ OTHER = "holds something else than comparisons of columns and constants"
     [
         (
             "1=0) UNION ALL SELECT 777, (SELECT v FROM erp.notfollowed) -- ",
-            "closes a parenthesis that is not open",
+            Message(conditions.CLOSES, {}),
         ),
-        ("1=1) FOR UPDATE -- ", "closes a parenthesis that is not open"),
+        ("1=1) FOR UPDATE -- ", Message(conditions.CLOSES, {})),
         ("id IN (SELECT 1)", NOT_ONE),
         ("(SELECT 1)", NOT_ONE),
-        ("EXISTS (SELECT 1)", "calls EXISTS, which is none of the functions that it may"),
-        ("SLEEP(5)", "calls SLEEP, which is none of the functions that it may"),
-        ("id = Get_Lock('a', 9)", "calls Get_Lock, which is none of the functions that it may"),
-        ("LOAD_FILE('/etc/passwd')", "calls LOAD_FILE, which is none of the functions that it may"),
-        ("v = `sleep`(5)", "calls `sleep`, which is none of the functions that it may"),
+        ("EXISTS (SELECT 1)", Message(conditions.FUNCTION, {"word": "EXISTS"})),
+        ("SLEEP(5)", Message(conditions.FUNCTION, {"word": "SLEEP"})),
+        ("id = Get_Lock('a', 9)", Message(conditions.FUNCTION, {"word": "Get_Lock"})),
+        ("LOAD_FILE('/etc/passwd')", Message(conditions.FUNCTION, {"word": "LOAD_FILE"})),
+        ("v = `sleep`(5)", Message(conditions.FUNCTION, {"word": "`sleep`"})),
         ("sys.lower(v)", OTHER),
         ("shop.orders.lower(v)", OTHER),
-        ("v = USER()", "calls USER, which is none of the functions that it may"),
-        ("v > NOW()", "calls NOW, which is none of the functions that it may"),
-        ("v = CURRENT_USER", "names a column that shop.orders does not have, CURRENT_USER"),
-        ("v = (VALUES(id))", "calls VALUES, which is none of the functions that it may"),
-        ("COUNT(*) > 1", "calls COUNT, which is none of the functions that it may"),
+        ("v = USER()", Message(conditions.FUNCTION, {"word": "USER"})),
+        ("v > NOW()", Message(conditions.FUNCTION, {"word": "NOW"})),
+        (
+            "v = CURRENT_USER",
+            Message(conditions.NO_COLUMN, {"table": "shop.orders", "column": "CURRENT_USER"}),
+        ),
+        ("v = (VALUES(id))", Message(conditions.FUNCTION, {"word": "VALUES"})),
+        ("COUNT(*) > 1", Message(conditions.FUNCTION, {"word": "COUNT"})),
         ("LOWER(*)", OTHER),
         ("LOWER()", OTHER),
-        ("LOWER(v) OVER ()", "calls OVER, which is none of the functions that it may"),
+        ("LOWER(v) OVER ()", Message(conditions.FUNCTION, {"word": "OVER"})),
         ("LOWER(DISTINCT v)", NOT_ONE),
         ("CASE WHEN v THEN 1 END", NOT_ONE),
-        ("CAST(v AS CHAR)", "calls CAST, which is none of the functions that it may"),
+        ("CAST(v AS CHAR)", Message(conditions.FUNCTION, {"word": "CAST"})),
         ("v = 1 -- and more", COMMENT),
         ("v = 1 # and more", COMMENT),
         ("v /* */ = 1", COMMENT),
@@ -100,27 +105,27 @@ OTHER = "holds something else than comparisons of columns and constants"
         ("v /*!50000 OR 1=1 */ = 1", COMMENT),
         ("v /*M!100100 OR 1=1 */ = 1", COMMENT),
         ("v /*+ MAX_EXECUTION_TIME(1) */ = 1", COMMENT),
-        ("v = @x", "holds @"),
-        ("v = @@version", "holds @@"),
-        ("v := 1", "holds :="),
-        ("v = ?", "holds ?"),
-        ("v = :x", "holds :"),
-        ("v = 1; DROP TABLE orders", "holds ;"),
-        ("{fn NOW()}", "holds {"),
-        ("v->'$.a' = 1", "holds ->"),
-        ("v || 'x'", "holds ||"),
-        ("!v", "holds !"),
-        ("~v", "holds ~"),
+        ("v = @x", Message(conditions.WORD, {"word": "@"})),
+        ("v = @@version", Message(conditions.WORD, {"word": "@@"})),
+        ("v := 1", Message(conditions.WORD, {"word": ":="})),
+        ("v = ?", Message(conditions.WORD, {"word": "?"})),
+        ("v = :x", Message(conditions.WORD, {"word": ":"})),
+        ("v = 1; DROP TABLE orders", Message(conditions.WORD, {"word": ";"})),
+        ("{fn NOW()}", Message(conditions.WORD, {"word": "{"})),
+        ("v->'$.a' = 1", Message(conditions.WORD, {"word": "->"})),
+        ("v || 'x'", Message(conditions.WORD, {"word": "||"})),
+        ("!v", Message(conditions.WORD, {"word": "!"})),
+        ("~v", Message(conditions.WORD, {"word": "~"})),
         ("v << 2", OTHER),
         ("v = 1 INTO OUTFILE '/tmp/x'", NOT_ONE),
         ("v = 1 LIMIT 1", NOT_ONE),
-        ("v = 1 ORDER BY v", "holds ORDER BY"),
+        ("v = 1 ORDER BY v", Message(conditions.WORD, {"word": "ORDER BY"})),
         ("v = 1 LOCK IN SHARE MODE", NOT_ONE),
-        ("v = 1 PROCEDURE ANALYSE()", "calls ANALYSE, which is none of the functions that it may"),
+        ("v = 1 PROCEDURE ANALYSE()", Message(conditions.FUNCTION, {"word": "ANALYSE"})),
         ("v REGEXP 'x'", NOT_ONE),
         ("v COLLATE utf8mb4_bin = 'x'", NOT_ONE),
         ("BINARY v = 1", NOT_ONE),
-        ("MATCH (v) AGAINST ('x')", "calls MATCH, which is none of the functions that it may"),
+        ("MATCH (v) AGAINST ('x')", Message(conditions.FUNCTION, {"word": "MATCH"})),
         ("INTERVAL 1 DAY + date", NOT_ONE),
         ("v = 1 AS x", NOT_ONE),
         ("v x", NOT_ONE),
@@ -128,29 +133,29 @@ OTHER = "holds something else than comparisons of columns and constants"
         ("(v, id) = (1, 2)", OTHER),
         ("v IN ()", OTHER),
         ("*", OTHER),
-        ("orders.*", "holds * where a column should be"),
+        ("orders.*", Message(conditions.STAR, {})),
         ("v = 'a' 'b'", OTHER),
         ("_utf8mb4'x' = v", NOT_ONE),
-        ("N'x' = v", "holds N'x'"),
-        ("v = b'1'", "holds b'1'"),
+        ("N'x' = v", Message(conditions.WORD, {"word": "N'x'"})),
+        ("v = b'1'", Message(conditions.WORD, {"word": "b'1'"})),
         ("v = X'abc'", OTHER),
-        ("v = 0xab", "holds 0xab: write X'…'"),
-        ("v = 1_000", "holds 1_000"),
-        ("v == 1", "holds =="),
-        ("v IS UNKNOWN", "compares by IS with something else than NULL, TRUE and FALSE"),
-        ("v LIKE 'x' ESCAPE 'xy'", "has an ESCAPE that is not one plain character behind LIKE"),
-        ("v = '\\'", "holds a backslash: write X'5C' instead"),
-        ("v = '\x00'", "holds a control character"),
-        ("v =\N{NO-BREAK SPACE}1", "holds a control character"),
-        ("v = '\ud800'", "holds a control character"),
-        ("v = 'x", "cannot be read: look at its quotes"),
-        ("v = `x", "cannot be read: look at its quotes"),
+        ("v = 0xab", Message(conditions.HEXADECIMAL, {"word": "0xab"})),
+        ("v = 1_000", Message(conditions.WORD, {"word": "1_000"})),
+        ("v == 1", Message(conditions.WORD, {"word": "=="})),
+        ("v IS UNKNOWN", Message(conditions.IS_OTHER, {})),
+        ("v LIKE 'x' ESCAPE 'xy'", Message(conditions.ESCAPE, {})),
+        ("v = '\\'", Message(conditions.BACKSLASH, {})),
+        ("v = '\x00'", Message(conditions.CONTROL, {})),
+        ("v =\N{NO-BREAK SPACE}1", Message(conditions.CONTROL, {})),
+        ("v = '\ud800'", Message(conditions.CONTROL, {})),
+        ("v = 'x", Message(conditions.QUOTES, {})),
+        ("v = `x", Message(conditions.QUOTES, {})),
         ("v = (1", NOT_ONE),
-        ("", "is empty"),
-        ("  ", "is empty"),
-        ("absent = 1", "names a column that shop.orders does not have, absent"),
-        ("other.v = 1", "names another table than shop.orders"),
-        ("erp.orders.v = 1", "names another table than shop.orders"),
+        ("", Message(conditions.EMPTY, {})),
+        ("  ", Message(conditions.EMPTY, {})),
+        ("absent = 1", Message(conditions.NO_COLUMN, {"table": "shop.orders", "column": "absent"})),
+        ("other.v = 1", Message(conditions.OTHER_TABLE, {"table": "shop.orders"})),
+        ("erp.orders.v = 1", Message(conditions.OTHER_TABLE, {"table": "shop.orders"})),
         ("a.b.c.d = 1", OTHER),
         ("v | 1 = 1 | 2 & 3 between 1 and 2 between 3 and 4", TWO_WAYS),
         ("v IS NOT TRUE <=> NULL", TWO_WAYS),
@@ -158,8 +163,8 @@ OTHER = "holds something else than comparisons of columns and constants"
         ("5 + NOT v", TWO_WAYS),
     ],
 )
-def test_what_is_no_condition_is_refused(where: str, why: str) -> None:
-    assert refusal(where) == text("condition.refused", why=why)
+def test_what_is_no_condition_is_refused(where: str, why: Message) -> None:
+    assert refusal(where) == why.text
 
 
 @pytest.mark.parametrize(
@@ -174,8 +179,7 @@ def test_what_is_no_condition_is_refused(where: str, why: str) -> None:
     ],
 )
 def test_depth_is_bounded(where: str) -> None:
-    why = f"is nested more than {DEPTH_MAX} deep"
-    assert refusal(where) == text("condition.refused", why=why)
+    assert refusal(where) == text_of(conditions.DEPTH, limit=DEPTH_MAX)
 
 
 @pytest.mark.parametrize(
@@ -186,9 +190,7 @@ def test_what_repeats_is_refused_in_words(piece: str) -> None:
 
 
 def test_length_is_bounded() -> None:
-    assert refusal("v" * 5000) == text(
-        "condition.refused", why=f"has 5000 characters, of {CHARACTERS_MAX} at most"
-    )
+    assert refusal("v" * 5000) == text_of(conditions.LENGTH, length=5000, limit=CHARACTERS_MAX)
 
 
 def test_a_long_condition_is_no_deep_one() -> None:
@@ -207,3 +209,12 @@ def test_the_page_names_each_function() -> None:
     page = Path(__file__).parents[2] / "docs" / "snapshot.md"
     (line,) = [line for line in page.read_text().splitlines() if line.startswith("| functions")]
     assert set(line.split("|")[2].split()) == FUNCTIONS
+
+
+def test_a_function_that_the_parser_made_up_is_not_printed() -> None:
+    with pytest.raises(ConfigError) as raised:
+        Printer(None).whole(Anonymous(this="SLEEP", expressions=[Literal.number(1)]))
+    assert raised.value.text == text_of(conditions.UNKNOWN_FUNCTION)
+    assert raised.value.text == (
+        "the condition calls a function that it may not; docs/snapshot.md says what one may hold"
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from connector.errors import SourceUnavailable
+from connector.errors import SourceUnavailable, copies
 from connector.snapshot.table_reader import _too_slow
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 
 def test_the_copy_of_a_whole_table_waits_for_the_server() -> None:
     error = _too_slow("shop.orders", "", 30.0)
     assert isinstance(error, SourceUnavailable)
-    assert error.text == text("copy.slow", table="shop.orders", seconds=30)
+    assert error.text == text_of(copies.SLOW, table="shop.orders", seconds=30)

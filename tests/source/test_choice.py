@@ -110,7 +110,7 @@ def test_while_one_server_may_do_later_the_attempt_is_repeated(first: Source) ->
     assert caught.value.text == (
         "source: no server of source.host and source.failover_hosts can go on with the stream "
         "now:\n"
-        f"  {first.place}: the stream was read from mariadb, this is mysql: give the pipeline a "
+        f"  {first.place}: the stream was read from mariadb, this is mysql; give the pipeline a "
         'new name and set source.start = "snapshot"\n'
         f"  {unreachable(port)}"
     )
@@ -131,7 +131,7 @@ def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Sou
         " It is no replica, so it will not receive them: it belongs to another topology, its logs "
         "were reset, or they were lost when it took over: point the pipeline at a server that has "
         "them, or give the pipeline a new name and start over\n"
-        f"  {second.place}: the stream was read from mysql, this is mariadb: give the pipeline a "
+        f"  {second.place}: the stream was read from mysql, this is mariadb; give the pipeline a "
         'new name and set source.start = "snapshot"'
     )
 

@@ -8,21 +8,29 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from connector.envelope.key_watch import WatchedTable
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable, UnsupportedChange
+from connector.errors import (
+    ConfigError,
+    SourceRefused,
+    SourceUnavailable,
+    UnsupportedChange,
+    copies,
+    pipeline_settings,
+)
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.copy_request import _require_readable
 from connector.snapshot.copy_scheduler import CopyScheduler
-from connector.snapshot.jobs import Failed, PassJob, PassReady, PlanJob, TableChanged
+from connector.snapshot.jobs import Failed, PassBusy, PassJob, PassReady, PlanJob, TableChanged
 from connector.snapshot.reader_pool import ReaderPool
 from connector.snapshot.table_copy import TableCopy
 from connector.snapshot.table_state import TableState
+from connector.snapshot.throttle import Throttle
 from connector.snapshot.watermark import LogPosition
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.select_session import SelectSession
 from connector.source.stream import log_search
 from connector.source.tables.definition_source import TableDefinitions
 from connector.source.tables.selected_table import SelectedTable
-from tests.errors.texts import text
+from tests.errors.texts import text, text_of
 
 if TYPE_CHECKING:
     from tests.source.conftest import Source
@@ -56,15 +64,15 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
 def test_a_pause_query_that_returns_no_number(source: Source, table: str) -> None:
     error = failed_plan(source, table, pause_query="SELECT 'busy'")
     assert isinstance(error, ConfigError)
-    assert error.text == text("copy.pause_query", place=source.place)
+    assert error.text == text_of(pipeline_settings.PAUSE_QUERY, place=source.place)
 
 
 def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) -> None:
     database, _, name = table.partition(".")
     with SelectSession(source.settings()) as session, pytest.raises(SourceRefused) as caught:
         _require_readable(session, database, name, "")
-    assert caught.value.text == text(
-        "snapshot.denied", place=source.place, table=table, grant=f"`{database}`.`{name}`"
+    assert caught.value.text == text_of(
+        copies.MAY_NOT_READ, place=source.place, table=table, grant=f"`{database}`.`{name}`"
     )
 
 
@@ -84,11 +92,12 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
     finally:
         readers.close()
     assert isinstance(result, Failed)
-    assert str(result.error) == text(
-        "copy.denied",
+    assert isinstance(result.error, SourceRefused)
+    assert result.error.text == text_of(
+        copies.COPY_DENIED,
         place=source.place,
         table=table,
-        grant="SELECT, LOCK TABLES",
+        rights="SELECT, LOCK TABLES",
         database=database,
     )
 
@@ -102,12 +111,51 @@ def test_a_table_that_changes_again_and_again() -> None:
     state = TableState("shop", "t")
     copy = TableCopy(state, WatchedTable(), SnapshotSettings())
     changed = TableChanged(
-        PlanJob(copy.number, "shop", "t"), LogPosition(1, 4), is_gone=False, reason="it moves"
+        PlanJob(copy.number, "shop", "t"),
+        LogPosition(1, 4),
+        is_gone=False,
+        error=SourceRefused(copies.OTHER_TABLE_NOW),
     )
     for _ in range(6):
         assert failed == []
         copying._take_change(copy, changed)
-    assert failed == [text("copy.changes", table="shop.t", change="it moves")]
+    assert failed == [
+        text_of(copies.CHANGES, table="shop.t", why="it has other columns, or another key")
+    ]
+
+
+def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, table: str) -> None:
+    database, _, name = table.partition(".")
+    source.execute(f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e")
+    with (
+        SelectSession(source.settings()) as session,
+        SelectSession(source.settings()) as writer,
+    ):
+        described = SelectedTable.describe(session, database, name)
+        writer.query(f"LOCK TABLES {described.quoted_name} WRITE")
+        readers = ReaderPool(source.settings(), SnapshotSettings(), session.identity)
+        try:
+            job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
+            readers.submit(job)
+            assert isinstance(readers.results.get(timeout=20), PassReady)
+            readers.go_on()
+            result = readers.results.get(timeout=20)
+        finally:
+            readers.close()
+    assert isinstance(result, PassBusy)
+    assert result.error.text == text_of(copies.NOT_LOCKED, table=table)
+
+
+def test_a_source_that_is_busy_is_told(source: Source) -> None:
+    with SelectSession(source.settings()) as session:
+        paused = Throttle(SnapshotSettings(pause_query="SELECT 7"))._busy(session)
+        assert paused is not None
+        assert paused.text == text_of(copies.PAUSE_WANTED, value=7.0)
+        at_rest = Throttle(SnapshotSettings.model_construct(threads_running_max=-1))
+        running = at_rest._busy(session)
+    assert running is not None
+    assert running.code is copies.THREADS_RUNNING
+    assert running.text == text_of(copies.THREADS_RUNNING, running=running.facts["running"])
 
 
 def test_labels_that_a_server_cannot_show(mysql: Source) -> None:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import ConfigError
+from connector.errors import ConfigError, conditions, table_rows
 from connector.settings.sections import SnapshotSettings
 from connector.snapshot.jobs import PlanJob
 from connector.snapshot.plan import plan
 from connector.source.server.select_session import SelectSession
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from connector.snapshot.jobs import Planned
@@ -83,8 +83,8 @@ def test_a_condition_is_one_of_the_table(source: Source, schema: str) -> None:
     assert planned(source, schema, "n = 1 OR t.ID < 5").condition == "((`N` = 1) OR (`id` < 5))"
     with pytest.raises(ConfigError) as raised:
         planned(source, schema, "user = 1")
-    assert raised.value.text == text(
-        "copy.condition",
+    assert raised.value.text == text_of(
+        table_rows.IN_COPY,
         table=f"{schema}.t",
-        why=f"names a column that {schema}.t does not have, user",
+        why=text_of(conditions.NO_COLUMN, table=f"{schema}.t", column="user"),
     )

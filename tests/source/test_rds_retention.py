@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.metrics.distance import read_source_log
+from connector.metrics.lag import read_source_log
 from connector.source.server.binary_logs import retention
 from connector.source.server.mysql_server import MysqlServer
 from tests.source.conftest import LEAST_GRANTS

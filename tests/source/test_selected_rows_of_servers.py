@@ -25,6 +25,7 @@ from tests.binlog.source_log import SourceLog
 from tests.binlog.test_values_of_real_servers import CASES, JSON_DOCUMENTS, double_literal
 from tests.envelope.collected import Collected
 from tests.errors.texts import text
+from tests.source.chunks import whole_chunk
 from tests.source.conftest import Source, source_of
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Place(NamedTuple):
 
     def select(self, table: SelectedTable, rest: str = "") -> Chunk:
         sql = f"SELECT {table.select_list} FROM {table.quoted_name} {rest}"
-        return self.session.read_chunk(sql, table.writer())
+        return whole_chunk(self.session, sql, table.writer())
 
     def logged(self) -> tuple[TableSchema, Rows]:
         """Return what the stream makes of the inserts since the last call."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
+from connector.errors import mirror
 from local_stack import java_runtime, spark_jars
 from tests.stream_jobs.conftest import SPARK_SETTINGS
 from tests.stream_jobs.source import SourceTable, column
@@ -26,13 +27,14 @@ COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
 class Command:
     """A running `python -m stream_jobs`."""
 
-    def __init__(self, config: Path) -> None:
-        self._errors = (config.parent / "stderr.log").open("wb")
+    def __init__(self, config: Path, java_home: Path | None = None) -> None:
+        self._log = config.parent / "stderr.log"
+        self._errors = self._log.open("wb")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "stream_jobs", str(config)],
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=os.environ | {"JAVA_HOME": str(java_runtime().parents[1])},
+            env=os.environ | {"JAVA_HOME": str(java_home or java_runtime().parents[1])},
             text=True,
         )
 
@@ -55,6 +57,10 @@ class Command:
 
     def end(self) -> int:
         return self.process.wait()
+
+    def errors(self) -> str:
+        """Standard error so far."""
+        return self._log.read_text(encoding="utf-8")
 
     def __enter__(self) -> Self:
         return self
@@ -124,8 +130,11 @@ def test_a_failure_is_the_last_line_and_the_exit_code_is_1(kafka: Kafka, tmp_pat
     with Command(
         write_config(tmp_path, kafka.bootstrap, kafka.prefix, 'kind = "availableNow"')
     ) as command:
-        assert ": the header cdc.op is not c, u, d, r or t. " in command.line("failed")["error"]
+        failed = command.line("failed")
+        assert ": the header cdc.op is not c, u, d, r or t; " in failed["error"]
+        assert failed["code"] == "M206"
         assert command.end() == 1
+        assert command.errors().endswith(f"error: [M206] {failed['error']}\n")
 
 
 @pytest.mark.spark
@@ -134,11 +143,22 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     options = '[kafka.options]\n"request.timeout.ms" = "500"\n"default.api.timeout.ms" = "600"\n'
     config.write_text(config.read_text(encoding="utf-8") + options, encoding="utf-8")
     with Command(config) as command:
-        assert command.line("failed")["error"] == (
+        failed = command.line("failed")
+        assert failed["code"] == mirror.KAFKA_FAILED.code
+        assert failed["error"] == (
             "Kafka at 127.0.0.1:1: TimeoutException: Timed out waiting for a node assignment. "
-            "Call: listTopics. Check kafka.bootstrap_servers and kafka.options, and that the "
+            "Call: listTopics.; check kafka.bootstrap_servers and kafka.options, and that the "
             "brokers answer"
         )
+        assert command.end() == 1
+
+
+def test_a_java_that_does_not_run_is_told(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "broker:9092", "shop", 'kind = "availableNow"')
+    with Command(config, java_home=tmp_path) as command:
+        failed = command.line("failed")
+        assert failed["code"] == mirror.SPARK_NOT_STARTED.code
+        assert failed["error"].startswith("Spark did not start: ")
         assert command.end() == 1
 
 
@@ -147,7 +167,13 @@ def test_a_wrong_configuration_is_told_before_spark_starts_and_the_exit_code_is_
 ) -> None:
     config = write_config(tmp_path, "broker:9092", "shop", 'kind = "sometimes"')
     with Command(config) as command:
-        assert command.line("failed")["error"] == (
-            f"{config}: trigger.kind: Input should be 'processingTime' or 'availableNow'"
+        failed = command.line("failed")
+        assert (failed["code"], failed["error"]) == (
+            "C106",
+            (
+                f"{config}: trigger.kind: Input should be 'processingTime' or 'availableNow'; "
+                "`binlog-connector config stream_job.toml` explains the key"
+            ),
         )
         assert command.end() == 2
+        assert command.errors() == f"error: [C106] {failed['error']}\n"

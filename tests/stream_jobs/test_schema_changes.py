@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from connector.errors import mirror
 from stream_jobs.mirror import Mirror
 from stream_jobs.schema_registry import SchemaRegistry
+from tests.errors.texts import text_of
 from tests.stream_jobs.source import SourceTable, column
 
 if TYPE_CHECKING:
@@ -81,7 +83,9 @@ def test_a_step_that_died_behind_the_new_column_is_finished_by_the_next_run(
     with monkeypatch.context() as patched:
         # The column is there when its default is written.
         patched.setattr(Mirror, "_is_below", staticmethod(lambda _bound: 1 / 0))
-        assert job.error() == "ZeroDivisionError: division by zero"
+        assert job.error() == text_of(
+            mirror.SPARK_FAILED, kind="ZeroDivisionError", said="division by zero"
+        )
     assert job.rows("items") == [(1, "old", None)]
     job.apply()
     assert job.rows("items") == [(1, "old", 5), (2, "new", 9)]
@@ -105,6 +109,31 @@ def test_a_default_that_the_log_does_not_hold_stops_the_job_or_is_null_by_settin
     assert job.rows("items") == [(1, "old", None), (2, "new", 8)]
 
 
+def test_a_zero_date_as_the_default_of_an_added_column_stops_the_job(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    day = column("day", "date", added_default="0000-00-00")
+    table.alter(ID, NAME, day).insert({"id": 2, "name": "new", "day": "2024-02-29"})
+    assert job.error() == (
+        "shop.items: rows that existed have, in the added column day, a zero date, which Spark's "
+        'types cannot hold; set mirror.zero_dates = "null" to store NULL for such values'
+    )
+
+
+def test_a_record_that_is_no_schema_stops_the_job(kafka: Kafka, job: Job) -> None:
+    table = items(kafka)
+    with kafka.transaction():
+        kafka.send(f"{kafka.prefix}.schema", b"k", b'{"database": "shop"}', {}, 0)
+    table.insert({"id": 1, "name": "old"})
+    assert job.error() == (
+        f"{kafka.prefix}.schema: a record is not a schema record: KeyError; use a job and a "
+        "connector of the same version"
+    )
+
+
 def test_a_retyped_column_stops_the_job_and_leaves_the_mirror_as_it_was(
     kafka: Kafka, job: Job
 ) -> None:
@@ -113,9 +142,9 @@ def test_a_retyped_column_stops_the_job_and_leaves_the_mirror_as_it_was(
     job.apply()
     table.alter(ID, column("name", "int")).insert({"id": 2, "name": 7})
     assert job.error() == (
-        "shop.items: column name changed its type from varchar(80) to int. The mirror at "
-        f"{job.path('items')} cannot follow this and was left as it was before the change. "
-        "Revert the change at the source, or take the mirror out of the way together with the "
+        "shop.items: column name changed its type from varchar(80) to int; the mirror at "
+        f"{job.path('items')} cannot follow this and was left as it was before the change; "
+        "revert the change at the source, or take the mirror out of the way together with the "
         "pipeline's topics and begin again under a new topic prefix"
     )
     assert job.rows("items") == [(1, "old")]
@@ -131,7 +160,7 @@ def test_a_dropped_column_stops_the_job_also_when_the_list_of_columns_is_an_old_
     # ALTER TABLE items DROP COLUMN stock: the schema is known, so no record announces it.
     table.insert({"id": 3, "name": "again"})
     assert job.error().startswith(
-        "shop.items: column stock of type int was dropped or renamed. The mirror at "
+        "shop.items: column stock of type int was dropped or renamed; the mirror at "
     )
 
 
@@ -143,7 +172,7 @@ def test_a_table_that_gets_its_primary_key_later_has_rows_that_no_mirror_could_h
     job.apply()
     table.alter(ID, NAME).insert({"id": 2, "name": "new"})
     assert job.error().startswith(
-        "shop.items: the primary key changed from (none) to (id). The mirror at "
+        "shop.items: the primary key changed from () to (id); the mirror at "
     )
 
 
@@ -168,7 +197,7 @@ def test_rows_of_an_unknown_schema_stop_the_job_when_it_does_not_appear(
     monkeypatch.setattr(SchemaRegistry.__init__, "__defaults__", (0.5,))
     assert job.error() == (
         f"{table.topic}: its rows use the schema missing, but {kafka.prefix}.schema had no such "
-        f"record for 0.5 seconds. Check that {kafka.prefix}.schema is compacted, not deleted, and "
+        f"record for 0.5 seconds; check that {kafka.prefix}.schema is compacted, not deleted, and "
         "that this job may read it"
     )
 
@@ -178,6 +207,6 @@ def test_a_delta_table_of_someone_else_is_not_touched(kafka: Kafka, job: Job) ->
     table.insert({"id": 1, "name": "old"})
     job.session.range(3).write.format("delta").save(job.path("items"))
     assert job.error() == (
-        f"{job.path('items')} holds a Delta table that is not the mirror of shop.items. "
-        "Move it away, or set mirror.path to another place"
+        f"{job.path('items')} holds a Delta table that is not the mirror of shop.items; "
+        "move it away, or set mirror.path to another place"
     )

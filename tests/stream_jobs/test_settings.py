@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.errors import ConfigError
+from connector.errors import ConfigError
 from stream_jobs.settings import load_settings
 
 if TYPE_CHECKING:
@@ -86,37 +86,56 @@ def test_the_environment_wins_over_the_file(
         (
             MINIMAL + "tabels_in_parallel = 3",
             (
-                "{path}: unknown key mirror.tabels_in_parallel; `binlog-connector config "
-                "stream_job.toml` lists the keys"
+                "{path}: unknown key mirror.tabels_in_parallel (did you mean "
+                "mirror.tables_in_parallel?); `binlog-connector config stream_job.toml` lists the "
+                "keys"
             ),
         ),
         (
             MINIMAL.replace('checkpoint = "/data/checkpoint"', ""),
-            "{path}: mirror.checkpoint is required (or set STREAM_JOB_MIRROR__CHECKPOINT)",
+            (
+                "{path}: mirror.checkpoint is required; give it there, or set "
+                "STREAM_JOB_MIRROR__CHECKPOINT"
+            ),
         ),
         (
             MINIMAL + 'zero_dates = "guess"',
-            "{path}: mirror.zero_dates: Input should be 'error' or 'null'",
+            (
+                "{path}: mirror.zero_dates: Input should be 'error' or 'null'; `binlog-connector "
+                "config stream_job.toml` explains the key"
+            ),
         ),
         (
             MINIMAL.replace('topic_prefix = "shop"', 'topic_prefix = "a.b"'),
-            "{path}: kafka.topic_prefix: String should match pattern '^[A-Za-z0-9_-]+$'",
+            (
+                "{path}: kafka.topic_prefix: a prefix has ASCII letters, digits, _ and - alone; "
+                "`binlog-connector config stream_job.toml` explains the key"
+            ),
         ),
-        ("name = ", "{path}: not valid TOML: Invalid value (at end of document)"),
+        (
+            "name = ",
+            (
+                "{path}: not valid TOML: Invalid value (at end of document); `binlog-connector "
+                "config stream_job.toml` shows how it is written"
+            ),
+        ),
     ],
 )
 def test_a_wrong_key_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert str(caught.value) == message.format(path=path)
+    assert caught.value.text == message.format(path=path)
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     path = tmp_path / "missing.toml"
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
-    assert str(caught.value) == f"{path}: cannot read the configuration: No such file or directory"
+    assert caught.value.text == (
+        f"{path}: cannot read the configuration: No such file or directory; give the path of a "
+        "file such as `binlog-connector config stream_job.toml` prints"
+    )
 
 
 def test_a_mistyped_environment_variable_is_named(
@@ -125,7 +144,19 @@ def test_a_mistyped_environment_variable_is_named(
     monkeypatch.setenv("STREAM_JOB_MIRROR__PATHS", "/elsewhere")
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, MINIMAL))
-    assert str(caught.value) == (
-        "environment variable STREAM_JOB_MIRROR__PATHS: there is no key mirror.paths; "
-        "`binlog-connector config stream_job.toml` lists the keys"
+    assert caught.value.text == (
+        "environment variable STREAM_JOB_MIRROR__PATHS: there is no key mirror.paths (did you mean "
+        "mirror.path?); `binlog-connector config stream_job.toml` lists the keys"
+    )
+
+
+def test_options_that_are_not_json_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAM_JOB_KAFKA__OPTIONS", "a=b")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(write(tmp_path, MINIMAL))
+    assert caught.value.text == (
+        'environment variable STREAM_JOB_KAFKA__OPTIONS: not JSON; write a list like ["first", '
+        '"second"], and a section like {"key": "value"}'
     )

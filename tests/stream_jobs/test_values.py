@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
+from connector.errors import mirror_records
 from stream_jobs.latest_changes import PROBLEM, SUPERSEDED, ParsedAs, typed_changes
+from stream_jobs.problems import Problems
 from stream_jobs.sequence import PackedSequence
 from stream_jobs.table_schema import TableSchema
 from tests.stream_jobs.source import SourceTable, column
@@ -138,9 +140,17 @@ def test_dates_that_spark_cannot_hold_stop_the_job_or_become_null_by_setting(
         job.apply(mirror={"zero_dates": policy})
         assert job.rows("dates") == [(1, dt.date(2024, 2, 29), None), (2, None, None)]
         return
-    assert "holds a zero, partial or impossible date, which Spark's types cannot; set " in (
-        job.error()
-    )
+    last = job.run()[-1]
+    assert last["code"] == mirror_records.ZERO_DATE.code
+    assert (
+        " holds a zero, partial or impossible date, which Spark's types cannot; set "
+        'mirror.zero_dates = "null" to store NULL for such values; the batch was not marked'
+    ) in last["error"]
+    key = SourceTable(kafka, "days", (column("day", "date", key=1),)).create()
+    key.insert({"day": "0000-00-00"})
+    job.delete_checkpoint()
+    errors = {job.run(mirror={"zero_dates": "null"})[-1]["code"]}
+    assert errors == {mirror_records.ZERO_KEY.code}
 
 
 WRONG: list[tuple[SchemaColumn, Any, str]] = [
@@ -179,5 +189,7 @@ def test_a_value_that_does_not_fit_is_a_problem_that_names_the_column_and_not_th
         "partition INT, offset BIGINT, value BINARY, op STRING, schema_id STRING, "
         f"hi BIGINT, lo BIGINT, {SUPERSEDED} BIGINT",
     )
-    typed = typed_changes(latest, schema, [ParsedAs(schema, {})], "error")
-    assert [row[PROBLEM] for row in typed.select(PROBLEM).collect()] == [reason]
+    problems = Problems()
+    typed = typed_changes(latest, schema, [ParsedAs(schema, {})], "error", problems)
+    (row,) = typed.select(PROBLEM).collect()
+    assert problems[row[PROBLEM]].text == reason

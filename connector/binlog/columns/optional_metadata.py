@@ -5,7 +5,7 @@
     (type u8 │ length lenenc │ value) …
 
      1 SIGNEDNESS              1 bit for each numeric column, highest bit first
-     2 DEFAULT_CHARSET         collation │ (place among the character columns │ collation) …
+     2 DEFAULT_CHARSET         collation │ (index among the character columns │ collation) …
      3 COLUMN_CHARSET          collation of each character column
      4 COLUMN_NAME             name of each column
      5 SET_STR_VALUE           count │ labels, for each SET column
@@ -130,7 +130,7 @@ def write_optional_metadata(columns: list[Column], *, mariadb: bool) -> bytes:
     characters = _MARIADB_CHARACTER if mariadb else _CHARACTER
     enums, sets = _of_types(columns, _ENUM), _of_types(columns, _SET)
     keyed = sorted(
-        (column.primary_key, place) for place, column in enumerate(columns) if column.primary_key
+        (column.primary_key, index) for index, column in enumerate(columns) if column.primary_key
     )
     fields = (
         (
@@ -150,7 +150,7 @@ def write_optional_metadata(columns: list[Column], *, mariadb: bool) -> bytes:
         ),
         (MetadataField.SET_STR_VALUE, b"".join(map(_labels, sets))),
         (MetadataField.ENUM_STR_VALUE, b"".join(map(_labels, enums))),
-        (MetadataField.SIMPLE_PRIMARY_KEY, b"".join(encode_lenenc(place) for _, place in keyed)),
+        (MetadataField.SIMPLE_PRIMARY_KEY, b"".join(encode_lenenc(index) for _, index in keyed)),
         (
             MetadataField.ENUM_AND_SET_COLUMN_CHARSET,
             encode_lenenc(_UTF8_COLLATION) * (len(enums) + len(sets)),
@@ -163,9 +163,9 @@ def write_optional_metadata(columns: list[Column], *, mariadb: bool) -> bytes:
 
 def _bits(values: list[bool]) -> bytes:
     octets = bytearray((len(values) + 7) // 8)
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if value:
-            octets[place >> 3] |= 0x80 >> (place & 7)
+            octets[index >> 3] |= 0x80 >> (index & 7)
     return bytes(octets)
 
 
@@ -183,10 +183,10 @@ def _of_types(columns: list[Column], types: frozenset[ColumnType]) -> list[Colum
     return [column for column in columns if column.real_type in types]
 
 
-def _at(columns: Sequence[Column], place: int) -> Column:
-    if place >= len(columns):
-        raise DecodeError(log_rows.METADATA_COLUMN, number=place, count=len(columns))
-    return columns[place]
+def _at(columns: Sequence[Column], index: int) -> Column:
+    if index >= len(columns):
+        raise DecodeError(log_rows.METADATA_COLUMN, number=index, count=len(columns))
+    return columns[index]
 
 
 def _read_bits(field: PayloadReader, count: int) -> list[bool]:

@@ -6,14 +6,14 @@
     partial image   value_options lenenc │ [1: bitmap of the JSON columns that are changes] │
                     row image
 
-Bit n of a bitmap is bit n % 8 of byte n / 8, the lowest bit first.
+`bitmap` has the order of the bits.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from connector.binlog.columns import (
     bits,
@@ -29,6 +29,7 @@ from connector.binlog.columns import (
     temporal,
     vector,
 )
+from connector.binlog.columns.bitmap import bitmap_length, is_set, set_indexes
 from connector.binlog.columns.column_types import ColumnType, column_type_name
 from connector.binlog.columns.values import ABSENT, Value
 from connector.errors import DecodeError, log_rows
@@ -87,7 +88,7 @@ _OLD_TEMPORAL = (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 class RowPlan:
     """Reads row images of one table; each column's reader is chosen once."""
 
-    __slots__ = ("_columns", "_json_places", "_steps", "old_temporal", "readers")
+    __slots__ = ("_columns", "_json_indexes", "_steps", "old_temporal", "readers")
 
     def __init__(self, columns: list[Column]) -> None:
         """Choose the readers of `columns`.
@@ -95,43 +96,39 @@ class RowPlan:
         Raises DecodeError for a column that cannot be read.
         """
         self._columns = columns
-        self.readers = [_reader(column, place) for place, column in enumerate(columns)]
-        self._json_places = [
-            place for place, column in enumerate(columns) if column.real_type == ColumnType.JSON
+        self.readers = [_reader(column, index) for index, column in enumerate(columns)]
+        self._json_indexes = [
+            index for index, column in enumerate(columns) if column.real_type == ColumnType.JSON
         ]
-        # The places of TIME, DATETIME and TIMESTAMP in the format before 5.6.
+        # Which columns are TIME, DATETIME or TIMESTAMP in the format before 5.6.
         self.old_temporal = [
-            place for place, column in enumerate(columns) if column.type_code in _OLD_TEMPORAL
+            index for index, column in enumerate(columns) if column.type_code in _OLD_TEMPORAL
         ]
         # By bitmap, because statements of one table mostly write the same columns.
         self._steps: dict[bytes, list[int]] = {}
 
-    def places(self, columns_present: bytes) -> list[int]:
-        """Return the places of the columns whose bit is set."""
-        places = self._steps.get(columns_present)
-        if places is None:
-            places = [
-                place
-                for place in range(len(self.readers))
-                if columns_present[place >> 3] >> (place & 7) & 1
-            ]
+    def indexes(self, columns_present: bytes) -> list[int]:
+        """Return the indexes of the columns whose bit is set."""
+        indexes = self._steps.get(columns_present)
+        if indexes is None:
+            indexes = set_indexes(columns_present, len(self.readers))
             if len(self._steps) < _STEPS_MAX:
-                self._steps[columns_present] = places
-        return places
+                self._steps[columns_present] = indexes
+        return indexes
 
-    def read_image(self, image: PayloadReader, places: list[int]) -> list[Value]:
-        """Read one row image that holds the columns at `places`.
+    def read_image(self, image: PayloadReader, indexes: list[int]) -> list[Value]:
+        """Read one row image that holds the columns at `indexes`.
 
         Raises DecodeError that names the column.
         """
-        return self._read_image(image, places, self.readers)
+        return self._read_image(image, indexes, self.readers)
 
-    def read_partial_image(self, image: PayloadReader, places: list[int]) -> list[Value]:
+    def read_partial_image(self, image: PayloadReader, indexes: list[int]) -> list[Value]:
         """Read an after image of a PARTIAL_UPDATE_ROWS_EVENT: JSON columns may be `JsonDiffs`.
 
         Raises DecodeError that names the column.
         """
-        return self._read_image(image, places, self.partial_readers(image))
+        return self._read_image(image, indexes, self.partial_readers(image))
 
     def partial_readers(self, image: PayloadReader) -> list[ColumnReader]:
         """Read the part before the row image in a partial one; return the readers of its columns.
@@ -144,29 +141,60 @@ class RowPlan:
         readers = self.readers
         if options == _PARTIAL_JSON:
             # One bit for each JSON column of the table, also of those that the image leaves out.
-            partial = int.from_bytes(image.read_bytes((len(self._json_places) + 7) // 8), "little")
+            partial = int.from_bytes(
+                image.read_bytes(bitmap_length(len(self._json_indexes))), "little"
+            )
             readers = readers.copy()
-            for number, place in enumerate(self._json_places):
+            for number, index in enumerate(self._json_indexes):
                 if partial >> number & 1:
-                    readers[place] = json_diffs.json_diffs_reader(self._columns[place])
+                    readers[index] = json_diffs.json_diffs_reader(self._columns[index])
         return readers
 
-    def skip_image(self, image: PayloadReader, places: list[int]) -> None:
-        """Skip one row image that holds the columns at `places`.
+    def skip_image(self, image: PayloadReader, indexes: list[int]) -> None:
+        """Skip one row image that holds the columns at `indexes`.
 
         Raises DecodeError that names the column.
         """
-        self._skip_image(image, places, self.readers)
+        self.read_chosen(image, indexes, self.readers, _NONE, _NO_VALUES)
 
-    def skip_partial_image(self, image: PayloadReader, places: list[int]) -> None:
+    def skip_partial_image(self, image: PayloadReader, indexes: list[int]) -> None:
         """Skip an after image of a PARTIAL_UPDATE_ROWS_EVENT.
 
         Raises DecodeError that names the column.
         """
-        self._skip_image(image, places, self.partial_readers(image))
+        self.read_chosen(image, indexes, self.partial_readers(image), _NONE, _NO_VALUES)
+
+    def read_chosen(
+        self,
+        image: PayloadReader,
+        indexes: list[int],
+        readers: list[ColumnReader],
+        chosen: frozenset[int],
+        values: list[Value],
+    ) -> None:
+        """Read the `chosen` columns of one row image into `values`, and skip the others.
+
+        A column that is NULL or that the image leaves out stays as it is in `values`. Raises
+        DecodeError that names the column.
+        """
+        data = image.data
+        nulls = image.take(bitmap_length(len(indexes)))
+        reads = len(chosen) > 0
+        number: i64 = 0  # of the columns that the image holds
+        index = 0
+        try:
+            for index in indexes:
+                if not is_set(data, nulls, number):
+                    if reads and index in chosen:
+                        values[index] = readers[index].read(image)
+                    else:
+                        readers[index].skip(image)
+                number += 1
+        except DecodeError as error:
+            raise in_column(self._columns[index], index, error) from error
 
     def read_named_image(
-        self, image: PayloadReader, places: list[int], names: list[str]
+        self, image: PayloadReader, indexes: list[int], names: list[str]
     ) -> dict[str, Value]:
         """Read one row image as a dict by column names; absent columns are left out.
 
@@ -174,90 +202,78 @@ class RowPlan:
         """
         readers = self.readers
         data = image.data
-        nulls = image.take((len(places) + 7) >> 3)
+        nulls = image.take(bitmap_length(len(indexes)))
         values: dict[str, Value] = {}
         number: i64 = 0  # of the columns that the image holds
-        place = 0
+        index = 0
         try:
-            for place in places:
-                bits: i64 = data[nulls + (number >> 3)]
+            for index in indexes:
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
                 if bits >> (number & 7) & 1:
-                    values[names[place]] = None
+                    values[names[index]] = None
                 else:
-                    values[names[place]] = readers[place].read(image)
+                    values[names[index]] = readers[index].read(image)
                 number += 1
         except DecodeError as error:
-            raise in_column(self._columns[place], place, error) from error
+            raise in_column(self._columns[index], index, error) from error
         return values
 
     def _read_image(
-        self, image: PayloadReader, places: list[int], readers: list[ColumnReader]
+        self, image: PayloadReader, indexes: list[int], readers: list[ColumnReader]
     ) -> list[Value]:
         data = image.data
-        nulls = image.take((len(places) + 7) >> 3)
+        nulls = image.take(bitmap_length(len(indexes)))
         values: list[Value] = [ABSENT] * len(readers)
         number: i64 = 0  # of the columns that the image holds
-        place = 0
+        index = 0
         try:
-            for place in places:
-                bits: i64 = data[nulls + (number >> 3)]
+            for index in indexes:
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
                 if bits >> (number & 7) & 1:
-                    values[place] = None
+                    values[index] = None
                 else:
-                    values[place] = readers[place].read(image)
+                    values[index] = readers[index].read(image)
                 number += 1
         except DecodeError as error:
-            raise in_column(self._columns[place], place, error) from error
+            raise in_column(self._columns[index], index, error) from error
         return values
-
-    def _skip_image(
-        self, image: PayloadReader, places: list[int], readers: list[ColumnReader]
-    ) -> None:
-        data = image.data
-        nulls = image.take((len(places) + 7) >> 3)
-        number: i64 = 0  # of the columns that the image holds
-        place = 0
-        try:
-            for place in places:
-                bits: i64 = data[nulls + (number >> 3)]
-                if not bits >> (number & 7) & 1:
-                    readers[place].skip(image)
-                number += 1
-        except DecodeError as error:
-            raise in_column(self._columns[place], place, error) from error
 
 
 # The one value option: binlog_row_value_options=PARTIAL_JSON.
 _PARTIAL_JSON = 1
 
+# What `read_chosen` takes to skip an image.
+_NONE: Final[frozenset[int]] = frozenset()
+_NO_VALUES: Final[list[Value]] = []
+
 # Bitmaps that one plan remembers; with binlog_row_image=MINIMAL there may be many.
 _STEPS_MAX = 64
 
 
-def _reader(column: Column, place: int) -> ColumnReader:
+def _reader(column: Column, index: int) -> ColumnReader:
     choose = _READERS.get(column.real_type)
     if choose is None:
-        raise in_column(column, place, DecodeError(log_rows.TYPE_NOT_READ))
+        raise in_column(column, index, DecodeError(log_rows.TYPE_NOT_READ))
     try:
         return choose(column)
     except DecodeError as error:
-        raise in_column(column, place, error) from error
+        raise in_column(column, index, error) from error
 
 
-def describe(column: Column, place: int) -> str:
-    """Return a column's name in messages: its name, or its place, and its type."""
-    return f"column {_name(column, place)} ({column_type_name(column.real_type)})"
+def describe(column: Column, index: int) -> str:
+    """Return a column's name in messages: its name, or its number from 1, and its type."""
+    return f"column {_name(column, index)} ({column_type_name(column.real_type)})"
 
 
-def in_column(column: Column, place: int, error: DecodeError) -> DecodeError:
-    """Return the error with its column, which is at `place` of the table."""
+def in_column(column: Column, index: int, error: DecodeError) -> DecodeError:
+    """Return the error with its column, which is at `index` of the table."""
     return DecodeError(
         log_rows.COLUMN,
-        column=_name(column, place),
+        column=_name(column, index),
         type=column_type_name(column.real_type),
         why=error,
     )
 
 
-def _name(column: Column, place: int) -> str:
-    return column.name if column.name is not None else str(place + 1)
+def _name(column: Column, index: int) -> str:
+    return column.name if column.name is not None else str(index + 1)

@@ -73,8 +73,8 @@ class LoadFormat:
         opt_flags = LoadFlag(body.read_uint8())
         empty_flags = body.read_uint8()
         field_term, enclosed, line_term, line_start, escaped = (
-            b"" if empty_flags >> place & 1 else characters[place : place + 1]
-            for place in range(len(characters))
+            b"" if empty_flags >> index & 1 else characters[index : index + 1]
+            for index in range(len(characters))
         )
         return cls(field_term, enclosed, line_term, line_start, escaped, opt_flags)
 

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from connector.binlog.columns.json_patch import with_diffs_applied
-from connector.binlog.columns.row_plan import in_column
+from connector.binlog.events.row_reader import Row, RowReader, places_in, with_whole_documents
 from connector.binlog.events.rows_head import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
 from connector.binlog.events.table_map import TableMapEvent
 from connector.codec.payload import PayloadReader
@@ -34,20 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.columns.row_plan import RowPlan
-    from connector.binlog.columns.values import Value
     from connector.binlog.events.extra_row_info import ExtraRowInfo
 from connector.binlog.events.rows_head import RowsHead, RowsKind
-
-
-@dataclass(slots=True)
-class Row:
-    """One changed row: the columns before and after, in the order of the table.
-
-    An insert has no `before`, a delete no `after`.
-    """
-
-    before: list[Value] | None
-    after: list[Value] | None
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -209,8 +196,8 @@ class RowsEvent:
         plan = self.plan
         if (
             self.partial
-            or _places(plan, self.before_columns_present)
-            or _places(plan, self.after_columns_present)
+            or places_in(plan, self.before_columns_present)
+            or places_in(plan, self.after_columns_present)
         ):
             return False
         if self._start < self._end:
@@ -229,25 +216,20 @@ class RowsEvent:
 
     def _count(self) -> i64:
         count: i64 = 1 if self.has_lone_row() else 0
-        plan = self.plan
-        image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
-        while image.offset < image.end:
-            self._skip_row(plan, image, before, after)
+        reader = self._reader()
+        while reader.has_more():
+            reader.skip()
             count += 1
         return count
 
-    def _skip_row(
-        self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
-    ) -> None:
-        if before is not None:
-            plan.skip_image(image, before)
-        if after is not None:
-            if self.partial:
-                plan.skip_partial_image(image, after)
-            else:
-                plan.skip_image(image, after)
+    def _reader(self) -> RowReader:
+        return RowReader(
+            self.plan,
+            self.images(),
+            self.before_columns_present,
+            self.after_columns_present,
+            partial=self.partial,
+        )
 
     def split(self, first: int = 0) -> Iterator[RowsEvent]:
         """Yield each row from number `first` on as an event with only this row.
@@ -269,7 +251,8 @@ class RowsEvent:
         """
         try:
             if apply_diffs and self.partial:
-                yield from map(self._with_diffs_applied, self._rows())
+                for row in self._rows():
+                    yield with_whole_documents(row, self.table_map)
             else:
                 yield from self._rows()
         except DecodeError as error:
@@ -283,29 +266,23 @@ class RowsEvent:
 
     def _rows(self) -> Iterator[Row]:
         lone = self.has_lone_row()
-        plan = self.plan
-        image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
-        while lone or image.offset < image.end:
+        reader = self._reader()
+        while lone or reader.has_more():
             lone = False
-            yield self._read_row(plan, image, before, after)
+            yield reader.read()
 
     def _split(self, first: int) -> Iterator[RowsEvent]:
         if self.has_lone_row():
             if not first:
                 yield self
             return
-        plan = self.plan
-        image = self.images()
-        before = _places(plan, self.before_columns_present)
-        after = _places(plan, self.after_columns_present)
+        reader = self._reader()
         number = 0
-        while image.offset < image.end:
-            start = image.offset
-            self._skip_row(plan, image, before, after)
+        while reader.has_more():
+            start = reader.offset
+            reader.skip()
             if number >= first:
-                yield self._part(start, image.offset)
+                yield self._part(start, reader.offset)
             number += 1
 
     def _part(self, start: i64, end: i64) -> RowsEvent:
@@ -325,30 +302,3 @@ class RowsEvent:
             self.partial,
             self.refused,
         )
-
-    def _read_row(
-        self, plan: RowPlan, image: PayloadReader, before: list[int] | None, after: list[int] | None
-    ) -> Row:
-        read_after = plan.read_partial_image if self.partial else plan.read_image
-        return Row(
-            None if before is None else plan.read_image(image, before),
-            None if after is None else read_after(image, after),
-        )
-
-    def _with_diffs_applied(self, row: Row) -> Row:
-        before, after = row.before, row.after
-        assert before is not None
-        assert after is not None
-        whole: list[Value] = []
-        place = 0
-        try:
-            for value in before:
-                whole.append(with_diffs_applied(value, after[place]))
-                place += 1
-        except DecodeError as error:
-            raise in_column(self.table_map.columns[place], place, error) from error
-        return Row(before, whole)
-
-
-def _places(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
-    return None if columns_present is None else plan.places(columns_present)

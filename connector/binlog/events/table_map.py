@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from connector.binlog.columns.bitmap import bitmap_length, is_set
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.optional_metadata import (
@@ -125,14 +126,14 @@ class TableMapEvent:
                 table_id, flags, schema, table, columns, has_metadata=False, named=not columns
             )
         metadata = PayloadReader(body.read_lenenc_bytes())
-        nullable = body.read_bytes((len(types) + 7) // 8)
+        nullable = body.take(bitmap_length(len(types)))
         columns = [
             Column(
                 type_code=type_code,
                 metadata=_read_metadata(metadata, type_code),
-                nullable=nullable[place >> 3] >> (place & 7) & 1 != 0,
+                nullable=is_set(body.data, nullable, index),
             )
-            for place, type_code in enumerate(types)
+            for index, type_code in enumerate(types)
         ]
         if metadata.remaining:
             raise DecodeError(log_rows.METADATA_LEFT, count=metadata.remaining)
@@ -177,7 +178,7 @@ class TableMapEvent:
 
     def read_bitmap(self, body: PayloadReader) -> bytes:
         """Read one bit for each column; one that is as the last one was is the same object."""
-        length: i64 = len(self.columns) + 7 >> 3
+        length = bitmap_length(len(self.columns))
         start = body.take(length)
         data = body.data
         last = self._bitmap

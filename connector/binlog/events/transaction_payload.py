@@ -18,22 +18,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from io import BytesIO
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Final, final
 
 import zstandard
 from librt.strings import read_i32_le
 from mypy_extensions import i64
 
-from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import HEADER_LENGTH
 from connector.binlog.framing.version import SIZE_END, SIZE_OFFSET
 from connector.codec.payload import PayloadReader
-from connector.errors import DecodeError, EventError, log, log_payloads
+from connector.errors import DecodeError, log, log_payloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from connector.binlog.event import Event
+    from collections.abc import Iterator
 
 # Bytes that are decompressed at a time, so that a size that lies allocates nothing.
 STEP_LENGTH: Final = 1 << 20
@@ -56,44 +53,20 @@ class CompressionType(IntEnum):
 _Source = BytesIO | zstandard.ZstdDecompressionReader
 
 
-class InnerDecoder(Protocol):
-    """Opens the events of one payload, in order."""
-
-    def open(self, data: bytes, number: int) -> Event:
-        """Open the `number`th event, from 1."""
-        ...
-
-
 @dataclass(slots=True)
-class TransactionPayloadEvent:
-    """The events of a transaction after its GTID event, compressed; `events()` decodes them."""
+class TransactionPayload:
+    """The events of a transaction after its GTID event, compressed; `split` gives their bytes."""
 
     compression: CompressionType
-    payload_size: int  # bytes, compressed
+    size: int  # bytes, compressed
     uncompressed_size: int  # bytes of the events
     unknown_fields: int  # number of the header's fields that this version does not know
-    file: str
-    position: int
     _data: bytes = field(repr=False)
     _start: int  # of the payload in `_data`
-    _new_decoder: Callable[[], InnerDecoder] = field(repr=False, compare=False)
-    # What `events` shows of them; None shows all.
-    view: Callable[[Iterator[Event]], Iterator[Event]] | None = field(
-        default=None, repr=False, compare=False
-    )
 
     @classmethod
-    def decode(
-        cls,
-        body: PayloadReader,
-        file: str,
-        position: int,
-        new_decoder: Callable[[], InnerDecoder],
-    ) -> TransactionPayloadEvent:
-        """Decode the body of the event at `position` of `file`.
-
-        `new_decoder` makes the decoder for one pass over the events inside.
-        """
+    def decode(cls, body: PayloadReader) -> TransactionPayload:
+        """Decode the body of a TRANSACTION_PAYLOAD_EVENT."""
         fields: dict[int, int] = {}
         unknown = 0
         while (number := body.read_lenenc()) != _END:
@@ -115,55 +88,13 @@ class TransactionPayloadEvent:
         uncompressed_size = fields.get(_UNCOMPRESSED_SIZE, size)
         start = body.offset
         body.skip(size)
-        return cls(
-            compression,
-            size,
-            uncompressed_size,
-            unknown,
-            file,
-            position,
-            body.data,
-            start,
-            new_decoder,
-        )
+        return cls(compression, size, uncompressed_size, unknown, body.data, start)
 
-    def events(self) -> Iterator[Event]:
-        """Decompress and decode the events one after the other.
+    def split(self) -> Iterator[bytes]:
+        """Decompress, and yield the bytes of each event, by the sizes in their headers.
 
-        They have the file and the positions of this event, and no checksum. Raises EventError that
-        counts the events from 1 for one that cannot be read.
+        Raises DecodeError or ZstdError after the last one that is whole.
         """
-        return self._viewed(map(_decoded, self._opened()))
-
-    def opened(self) -> Iterator[Event]:
-        """Decompress the events like `events`, but decode each body at its first use."""
-        return self._viewed(self._opened())
-
-    def _viewed(self, events: Iterator[Event]) -> Iterator[Event]:
-        return events if self.view is None else self.view(events)
-
-    def _opened(self) -> Iterator[Event]:
-        decoder = self._new_decoder()
-        number = 0
-        try:
-            for data in self._split():
-                number += 1
-                yield decoder.open(data, number)
-        except EventError:
-            raise
-        except DecodeError as error:
-            raise self._unreadable(number, error) from error
-        except zstandard.ZstdError as error:
-            damage = DecodeError(log_payloads.NOT_UNPACKED, why=error)
-            raise self._unreadable(number, damage) from error
-
-    def _unreadable(self, number: int, error: DecodeError) -> EventError:
-        """Return the EventError for `error`, after `number` of the events inside."""
-        why = DecodeError(log_payloads.AFTER_INSIDE, number=number, why=error)
-        return EventError(self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, why)
-
-    def _split(self) -> Iterator[bytes]:
-        """Yield the bytes of each event, by the sizes in their headers."""
         source = self._open()
         unpacked = _Unpacked(source, self.uncompressed_size)
         while unpacked.left:
@@ -172,15 +103,10 @@ class TransactionPayloadEvent:
             raise DecodeError(log_payloads.PAYLOAD_LONGER, size=self.uncompressed_size)
 
     def _open(self) -> _Source:
-        payload = memoryview(self._data)[self._start : self._start + self.payload_size]
+        payload = memoryview(self._data)[self._start : self._start + self.size]
         if self.compression is CompressionType.NONE:
             return BytesIO(payload)
         return zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True)
-
-
-def _decoded(event: Event) -> Event:
-    _ = event.body
-    return event
 
 
 @final

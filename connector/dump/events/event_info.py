@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
 from connector.binlog.events.control import IgnorableEvent, IncidentEvent, RotateEvent, SlaveEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
@@ -43,7 +44,6 @@ from connector.binlog.events.transaction import (
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.dump.events.event_type_text import event_type_text
 from connector.dump.events.statement_info import (

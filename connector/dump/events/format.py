@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.dump.events.event_info import event_info
 from connector.dump.events.event_type_text import event_type_text
 from connector.dump.events.server_release import ServerRelease

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.events.context import UserVarType
 from connector.binlog.events.load import LoadFlag
+from connector.codec.sql_text import quoted_identifier
 
 if TYPE_CHECKING:
     from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
@@ -52,11 +53,6 @@ def text_of(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def quote_identifier(name: str) -> str:
-    """Return a name in backticks."""
-    return f"`{name.replace('`', '``')}`"
-
-
 def query_info(event: QueryEvent, flags: int, server: ServerRelease) -> str:
     """Return the text of a QUERY_EVENT whose header has `flags`."""
     use = "" if flags & LOG_EVENT_SUPPRESS_USE_F else _use(event.schema)
@@ -75,7 +71,7 @@ def execute_load_query_info(event: ExecuteLoadQueryEvent) -> str:
 
 
 def _use(schema: str) -> str:
-    return f"use {quote_identifier(schema)}; " if schema else ""
+    return f"use {quoted_identifier(schema)}; " if schema else ""
 
 
 def _mariadb_options(flags2: int, server: ServerRelease) -> str:
@@ -157,7 +153,7 @@ def _signed(value: int) -> int:
 
 def user_var_info(event: UserVarEvent, server: ServerRelease) -> str:
     """Return the text of a USER_VAR_EVENT."""
-    name = f"@{quote_identifier(event.name)}="
+    name = f"@{quoted_identifier(event.name)}="
     if event.data_type:
         name += f"/*{event.data_type}*/"
     if event.value is None:

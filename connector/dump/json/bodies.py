@@ -8,42 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent
-from connector.binlog.events.control import (
-    IgnorableEvent,
-    IncidentEvent,
-    RotateEvent,
-    SlaveEvent,
-    StopEvent,
+from connector.binlog.events import (
+    context,
+    control,
+    encryption,
+    format_description,
+    group_replication,
+    gtid_tagged,
+    heartbeat,
+    load,
+    mariadb,
+    statement,
+    transaction,
+    xa,
 )
-from connector.binlog.events.encryption import StartEncryptionEvent
-from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
-from connector.binlog.events.group_replication import TransactionContextEvent, ViewChangeEvent
-from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.heartbeat import HeartbeatEvent
-from connector.binlog.events.load import (
-    AppendBlockEvent,
-    BeginLoadQueryEvent,
-    CreateFileEvent,
-    DeleteFileEvent,
-    ExecLoadEvent,
-    LoadEvent,
-)
-from connector.binlog.events.mariadb import (
-    AnnotateRowsEvent,
-    BinlogCheckpointEvent,
-    MariadbGtidEvent,
-    MariadbGtidListEvent,
-)
-from connector.binlog.events.statement import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
-from connector.binlog.events.transaction import (
-    AnonymousGtidEvent,
-    CommitFacts,
-    GtidEvent,
-    PreviousGtidsEvent,
-    XidEvent,
-)
-from connector.binlog.events.xa import XaPrepareEvent
 from connector.dump.json.statements import (
     Fields,
     create_file_fields,
@@ -69,7 +47,7 @@ def _told(**values: object) -> Fields:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _start(body: StartEventV3) -> Fields:
+def _start(body: format_description.StartEventV3) -> Fields:
     return {
         "binlog_version": body.binlog_version,
         "server_version": body.server_version,
@@ -77,7 +55,7 @@ def _start(body: StartEventV3) -> Fields:
     }
 
 
-def _format(body: FormatDescriptionEvent) -> Fields:
+def _format(body: format_description.FormatDescriptionEvent) -> Fields:
     algorithm = body.checksum_algorithm
     return {
         "binlog_version": body.binlog_version,
@@ -89,15 +67,15 @@ def _format(body: FormatDescriptionEvent) -> Fields:
     }
 
 
-def _block(body: AppendBlockEvent | BeginLoadQueryEvent) -> Fields:
+def _block(body: load.AppendBlockEvent | load.BeginLoadQueryEvent) -> Fields:
     return {"file_id": body.file_id, "length": len(body.block)}
 
 
-def _file_id(body: ExecLoadEvent | DeleteFileEvent) -> Fields:
+def _file_id(body: load.ExecLoadEvent | load.DeleteFileEvent) -> Fields:
     return {"file_id": body.file_id}
 
 
-def _slave(body: SlaveEvent) -> Fields:
+def _slave(body: control.SlaveEvent) -> Fields:
     return {
         "master_host": body.master_host,
         "master_port": body.master_port,
@@ -106,7 +84,7 @@ def _slave(body: SlaveEvent) -> Fields:
     }
 
 
-def _gtid(gtid: object, facts: CommitFacts) -> Fields:
+def _gtid(gtid: object, facts: transaction.CommitFacts) -> Fields:
     return {"gtid": str(gtid), "flags": facts.flags} | _told(
         last_committed=facts.last_committed,
         sequence_number=facts.sequence_number,
@@ -119,7 +97,7 @@ def _gtid(gtid: object, facts: CommitFacts) -> Fields:
     )
 
 
-def _mariadb_gtid(body: MariadbGtidEvent) -> Fields:
+def _mariadb_gtid(body: mariadb.MariadbGtidEvent) -> Fields:
     return {"gtid": str(body.gtid), "flags": body.flags} | _told(
         commit_id=body.commit_id,
         xid=None if body.xid is None else str(body.xid),
@@ -130,7 +108,7 @@ def _mariadb_gtid(body: MariadbGtidEvent) -> Fields:
     )
 
 
-def _transaction_context(body: TransactionContextEvent) -> Fields:
+def _transaction_context(body: group_replication.TransactionContextEvent) -> Fields:
     return {
         "server_uuid": body.server_uuid,
         "thread_id": body.thread_id,
@@ -141,7 +119,7 @@ def _transaction_context(body: TransactionContextEvent) -> Fields:
     }
 
 
-def _view_change(body: ViewChangeEvent) -> Fields:
+def _view_change(body: group_replication.ViewChangeEvent) -> Fields:
     return {
         "view_id": body.view_id,
         "sequence_number": body.sequence_number,
@@ -152,7 +130,7 @@ def _view_change(body: ViewChangeEvent) -> Fields:
     }
 
 
-def _start_encryption(body: StartEncryptionEvent) -> Fields:
+def _start_encryption(body: encryption.StartEncryptionEvent) -> Fields:
     return {
         "scheme": body.scheme,
         "key_version": body.key_version,
@@ -163,43 +141,43 @@ def _start_encryption(body: StartEncryptionEvent) -> Fields:
 # The class of the body decides the type of the first argument; the second is whether MariaDB wrote
 # the log.
 _FIELDS: dict[type, Callable[[Any, bool], Fields]] = {
-    StartEventV3: lambda body, _: _start(body),
-    FormatDescriptionEvent: lambda body, _: _format(body),
-    QueryEvent: lambda body, _: query_fields(body),
-    ExecuteLoadQueryEvent: lambda body, _: execute_load_query_fields(body),
-    StopEvent: lambda _, __: {},
-    RotateEvent: lambda body, _: {"file": body.next_file, "position": body.next_position},
-    HeartbeatEvent: lambda body, _: {"file": body.file, "position": body.position},
-    XidEvent: lambda body, _: {"xid": body.xid},
-    IntvarEvent: lambda body, _: {"name": body.name, "value": body.value},
-    RandEvent: lambda body, _: {"seed1": body.seed1, "seed2": body.seed2},
-    UserVarEvent: lambda body, mariadb: user_var_fields(body, mariadb=mariadb),
-    RowsQueryEvent: lambda body, _: statement_fields(body.query, body.query_bytes),
-    AnnotateRowsEvent: lambda body, _: statement_fields(body.query, body.query_bytes),
-    LoadEvent: lambda body, _: load_fields(body),
-    CreateFileEvent: lambda body, _: create_file_fields(body),
-    AppendBlockEvent: lambda body, _: _block(body),
-    BeginLoadQueryEvent: lambda body, _: _block(body),
-    ExecLoadEvent: lambda body, _: _file_id(body),
-    DeleteFileEvent: lambda body, _: _file_id(body),
-    SlaveEvent: lambda body, _: _slave(body),
-    IncidentEvent: lambda body, _: (
+    format_description.StartEventV3: lambda body, _: _start(body),
+    format_description.FormatDescriptionEvent: lambda body, _: _format(body),
+    statement.QueryEvent: lambda body, _: query_fields(body),
+    statement.ExecuteLoadQueryEvent: lambda body, _: execute_load_query_fields(body),
+    control.StopEvent: lambda _, __: {},
+    control.RotateEvent: lambda body, _: {"file": body.next_file, "position": body.next_position},
+    heartbeat.HeartbeatEvent: lambda body, _: {"file": body.file, "position": body.position},
+    transaction.XidEvent: lambda body, _: {"xid": body.xid},
+    context.IntvarEvent: lambda body, _: {"name": body.name, "value": body.value},
+    context.RandEvent: lambda body, _: {"seed1": body.seed1, "seed2": body.seed2},
+    context.UserVarEvent: lambda body, by_mariadb: user_var_fields(body, mariadb=by_mariadb),
+    statement.RowsQueryEvent: lambda body, _: statement_fields(body.query, body.query_bytes),
+    mariadb.AnnotateRowsEvent: lambda body, _: statement_fields(body.query, body.query_bytes),
+    load.LoadEvent: lambda body, _: load_fields(body),
+    load.CreateFileEvent: lambda body, _: create_file_fields(body),
+    load.AppendBlockEvent: lambda body, _: _block(body),
+    load.BeginLoadQueryEvent: lambda body, _: _block(body),
+    load.ExecLoadEvent: lambda body, _: _file_id(body),
+    load.DeleteFileEvent: lambda body, _: _file_id(body),
+    control.SlaveEvent: lambda body, _: _slave(body),
+    control.IncidentEvent: lambda body, _: (
         {"incident": body.incident, "message": body.message}
         | _told(cached_checksum=body.cached_checksum)
     ),
-    IgnorableEvent: lambda body, _: {"data": hexadecimal(body.data)},
-    GtidEvent: lambda body, _: _gtid(body.gtid, body),
-    GtidTaggedEvent: lambda body, _: _gtid(body.gtid, body),
-    AnonymousGtidEvent: lambda body, _: _gtid("ANONYMOUS", body),
-    PreviousGtidsEvent: lambda body, _: {"gtid_set": str(body.gtid_set)},
-    XaPrepareEvent: lambda body, _: {"xid": str(body.xid), "one_phase": body.one_phase},
-    TransactionContextEvent: lambda body, _: _transaction_context(body),
-    ViewChangeEvent: lambda body, _: _view_change(body),
-    MariadbGtidEvent: lambda body, _: _mariadb_gtid(body),
-    MariadbGtidListEvent: lambda body, _: {
+    control.IgnorableEvent: lambda body, _: {"data": hexadecimal(body.data)},
+    transaction.GtidEvent: lambda body, _: _gtid(body.gtid, body),
+    gtid_tagged.GtidTaggedEvent: lambda body, _: _gtid(body.gtid, body),
+    transaction.AnonymousGtidEvent: lambda body, _: _gtid("ANONYMOUS", body),
+    transaction.PreviousGtidsEvent: lambda body, _: {"gtid_set": str(body.gtid_set)},
+    xa.XaPrepareEvent: lambda body, _: {"xid": str(body.xid), "one_phase": body.one_phase},
+    group_replication.TransactionContextEvent: lambda body, _: _transaction_context(body),
+    group_replication.ViewChangeEvent: lambda body, _: _view_change(body),
+    mariadb.MariadbGtidEvent: lambda body, _: _mariadb_gtid(body),
+    mariadb.MariadbGtidListEvent: lambda body, _: {
         "gtids": [str(gtid) for gtid in body.gtids],
         "flags": body.flags,
     },
-    BinlogCheckpointEvent: lambda body, _: {"file": body.file},
-    StartEncryptionEvent: lambda body, _: _start_encryption(body),
+    mariadb.BinlogCheckpointEvent: lambda body, _: {"file": body.file},
+    encryption.StartEncryptionEvent: lambda body, _: _start_encryption(body),
 }

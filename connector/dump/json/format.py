@@ -15,22 +15,22 @@ from __future__ import annotations
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.event_types import event_name
 from connector.binlog.framing.version import BinlogVersion
 from connector.dump.json.bodies import body_fields
 from connector.dump.json.rows import columns_of, dumps, large_rows_body, rows_body
-from connector.dump.writer import LARGE
+from connector.dump.lines.writer import LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.binlog.event import Event, EventBody
-    from connector.dump.writer import Line
+    from connector.dump.lines.writer import Line
 
 # Number of tables whose column text is kept; all are dropped when there are more.
 _TABLES_MAX = 256

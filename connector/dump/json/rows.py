@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import Value
     from connector.binlog.events.extra_row_info import ExtraRowInfo
-    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.row_reader import Row
+    from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
 
 _Encoders = list["Callable[[Value], str]"]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.values import Absent, EnumIndex, Geometry, JsonDiffs
-from connector.dump.writer import LARGE
+from connector.dump.lines.writer import LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

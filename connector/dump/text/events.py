@@ -27,8 +27,8 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.framing.event_types import EventType, event_name
 from connector.binlog.framing.header import LOG_EVENT_BINLOG_IN_USE_F
+from connector.codec.sql_text import quoted_name
 from connector.dump.events.event_info import ROWS_FLAGS
-from connector.dump.events.statement_info import quote_identifier
 from connector.dump.text.rows import row_lines
 from connector.dump.text.session import END, SessionText
 from connector.dump.text.statements import STATEMENTS, Description, commented
@@ -123,7 +123,7 @@ def _checkpoint(session: SessionText, event: Event, body: BinlogCheckpointEvent)
 
 def _table_map(session: SessionText, event: Event, body: TableMapEvent) -> Description:
     del session, event
-    table = f"{quote_identifier(body.schema)}.{quote_identifier(body.table)}"
+    table = quoted_name(body.schema, body.table)
     return f"Table_map: {table} mapped to number {body.table_id}", []
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.framing.header import HEADER_LENGTH, V1_HEADER_LENGTH
 from connector.binlog.framing.version import BinlogVersion
 from connector.dump.text.events import describe, short_date
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from connector.binlog.event import Event
-    from connector.dump.writer import Line
+    from connector.dump.lines.writer import Line
 
 
 class TextWriter:

@@ -23,8 +23,8 @@ from connector.binlog.columns.column_types import ColumnType, column_type_name
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry, JsonDiffs, JsonOperation
 from connector.binlog.events.rows_head import RowsKind
-from connector.dump.events.statement_info import quote_identifier
-from connector.dump.writer import LARGE
+from connector.codec.sql_text import quoted_identifier, quoted_name
+from connector.dump.lines.writer import LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import JsonDiff, Value
     from connector.binlog.events.rows import RowsEvent
-    from connector.dump.writer import Line
+    from connector.dump.lines.writer import Line
 
 # By the bytes of the length.
 _BLOB_NAMES = {
@@ -76,7 +76,7 @@ def row_lines(body: RowsEvent) -> Iterator[Line]:
     Raises EventError for a row that cannot be read.
     """
     table = body.table_map
-    name = f"{quote_identifier(table.schema)}.{quote_identifier(table.table)}"
+    name = quoted_name(table.schema, table.table)
     verb = {
         RowsKind.INSERT: "INSERT INTO",
         RowsKind.UPDATE: "UPDATE",
@@ -105,7 +105,7 @@ def quoted_text(value: str | bytes) -> str:
 
 
 def _comment(column: Column) -> str:
-    name = "" if column.name is None else f"{quote_identifier(column.name).translate(_ESCAPES)} "
+    name = "" if column.name is None else f"{quoted_identifier(column.name).translate(_ESCAPES)} "
     return f"{name}{_type_text(column)} meta={_metadata(column)} nullable={int(column.nullable)}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.binlog.charsets.collations import charset_of
-from connector.dump.events.statement_info import quote_identifier
+from connector.codec.sql_text import quoted_identifier
 from connector.dump.text.rows import quoted_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SessionText:
         use = not header.flags & _LOG_EVENT_SUPPRESS_USE_F
         if use and body.schema and body.schema != self._schema:
             self._schema = body.schema
-            yield f"use {quote_identifier(body.schema)}{END}"
+            yield f"use {quoted_identifier(body.schema)}{END}"
         micros = f".{variables.microseconds:06d}" if variables.microseconds else ""
         yield f"SET TIMESTAMP={header.timestamp}{micros}{END}"
         if not self._has_thread_id or header.flags & _LOG_EVENT_THREAD_SPECIFIC_F:

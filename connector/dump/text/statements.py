@@ -22,9 +22,10 @@ from connector.binlog.events.load import (
 from connector.binlog.events.mariadb import AnnotateRowsEvent
 from connector.binlog.events.statement import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.framing.event_types import EventType
-from connector.dump.events.statement_info import load_info, quote_identifier
+from connector.codec.sql_text import quoted_identifier, quoted_name
+from connector.dump.events.statement_info import load_info
+from connector.dump.lines.writer import Line
 from connector.dump.text.session import END, SessionText
-from connector.dump.writer import Line
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
@@ -85,7 +86,7 @@ def _rand(session: SessionText, event: Event, body: RandEvent) -> Description:
 
 def _user_var(session: SessionText, event: Event, body: UserVarEvent) -> Description:
     del session, event
-    return "User_var", [f"SET @{quote_identifier(body.name)}:={_user_value(body)}{END}"]
+    return "User_var", [f"SET @{quoted_identifier(body.name)}:={_user_value(body)}{END}"]
 
 
 def _user_value(body: UserVarEvent) -> str:
@@ -113,7 +114,7 @@ def _load(session: SessionText, event: Event, body: LoadEvent) -> Description:
 
 def _create_file(session: SessionText, event: Event, body: CreateFileEvent) -> Description:
     del session, event
-    table = f"{quote_identifier(body.schema)}.{quote_identifier(body.table)}"
+    table = quoted_name(body.schema, body.table)
     summary = f"Create_file: file_id: {body.file_id}  block_len: {len(body.block)}"
     return summary, [f"# LOAD DATA INFILE '{body.file_name}' INTO TABLE {table}"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import (
     FL_COMMIT_ALTER_E1,
@@ -24,7 +25,6 @@ from connector.binlog.events.transaction import (
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.events.xa import XaPrepareEvent
 from connector.dump.text.session import END, SessionText
 from connector.dump.text.statements import Description, commented

@@ -29,7 +29,7 @@ from connector.envelope.copied.selected_stored_cells import (
     Utf8Cell,
     VectorCell,
 )
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
@@ -95,5 +95,4 @@ def _rare_cell(column: SchemaColumn) -> SelectedCell:
         return GeometryCell(name)
     if kind == "vector":
         return VectorCell(name)
-    reason = f"column {name} has type {kind}, which the envelope has no form for: exclude the table"
-    raise UnsupportedChange(reason)
+    raise UnsupportedChange(table_rows.NO_FORM, column=name, type=kind)

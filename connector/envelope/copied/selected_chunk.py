@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.table_schema import TableSchema
+    from connector.errors import ConnectorError
     from connector.records.record import RecordTarget
 
 # Before each row: bytes of the value, and of the key.
@@ -57,8 +58,7 @@ class RefusedRow:
     key: bytes | None  # of its record; None if the key cannot be written
     # The row of the SELECT's answer; if the record is too large, its value.
     data: bytes
-    error: str
-    is_too_large: bool = False
+    error: ConnectorError
 
 
 @final
@@ -105,17 +105,7 @@ class Chunk:
         """
         schema = self.schema
         topic = row_topic(options.prefix, schema.database, schema.table)
-        source = SourceBlock(options)
-        source.begin_copy(
-            place.file,
-            place.position,
-            place.read_us,
-            SourceTable(schema.database, schema.table, copied=True),
-            now_us,
-        )
-        out = BytesWriter()
-        source.put(out, _READ, 0)
-        end_of_value = out.getvalue()
+        end_of_value = self._end_of_value(options, place, now_us)
         headers = RecordHeaders()
         schema_id = schema_header(schema.schema_id)
         transaction_id = f"{place.file}:{place.position}".encode()
@@ -154,8 +144,22 @@ class Chunk:
             try:
                 target.take(topic, key, value, row_headers, timestamp_ms)
             except RecordTooLarge as error:
-                self.refused.append(RefusedRow(key, value, str(error), is_too_large=True))
+                self.refused.append(RefusedRow(key, value, error))
                 continue
             row += 1
             written += 1
         return written
+
+    def _end_of_value(self, options: EnvelopeOptions, place: CopyPlace, now_us: i64) -> bytes:
+        """Return what follows the row in each value."""
+        source = SourceBlock(options)
+        source.begin_copy(
+            place.file,
+            place.position,
+            place.read_us,
+            SourceTable(self.schema.database, self.schema.table, copied=True),
+            now_us,
+        )
+        out = BytesWriter()
+        source.put(out, _READ, 0)
+        return out.getvalue()

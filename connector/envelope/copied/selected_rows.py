@@ -14,8 +14,7 @@ from connector.codec.payload import LENENC_NULL, PayloadReader
 from connector.envelope.copied.cell_choice import selected_cell
 from connector.envelope.copied.selected_chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
 from connector.envelope.rows.row_member import RowMember, put_key
-from connector.errors import DecodeError, ProtocolError, UnsupportedChange
-from connector.wire.responses import GARBLED
+from connector.errors import DecodeError, ProtocolError, UnsupportedChange, table_rows
 from connector.wire.text_rows import RowTaker
 
 if TYPE_CHECKING:
@@ -98,7 +97,8 @@ class SelectedRowWriter(RowTaker):
             self._put_members(out, data, start, end)
         except UnsupportedChange as error:
             out.truncate(head)
-            self._refuse(data, start, end, f"copy of table {self.schema.name}: {error}")
+            refused = UnsupportedChange(table_rows.IN_COPY, table=self.schema.name, why=error)
+            self._refuse(data, start, end, refused)
             return
         out.append(u8(_CLOSE))
         value_end: i64 = len(out)
@@ -150,6 +150,7 @@ class SelectedRowWriter(RowTaker):
         """Set the bounds of the member's cell, which begins at `at`; return the cell's end."""
         if at >= end:
             self._refuse_shape()
+        # This runs for each cell, and nearly all lengths have one byte: no reader is made for them.
         length: i64 = data[at]
         member.is_null = length == LENENC_NULL
         if length <= LENENC_NULL:
@@ -166,7 +167,7 @@ class SelectedRowWriter(RowTaker):
         member.cell_end = at + length
         return at + length
 
-    def _refuse(self, data: bytes, start: i64, end: i64, error: str) -> None:
+    def _refuse(self, data: bytes, start: i64, end: i64, error: UnsupportedChange) -> None:
         """Keep a row that cannot be written, with its key if possible."""
         at = start
         for member in self._members:
@@ -200,11 +201,9 @@ class SelectedRowWriter(RowTaker):
             self._refuse_shape()
 
     def _refuse_shape(self) -> NoReturn:
-        reason = (
-            f"copy of table {self.schema.name}: the server sent a row that does not have "
-            f"{len(self._members)} columns: {GARBLED}"
+        raise ProtocolError(
+            table_rows.ROW_SHAPE, table=self.schema.name, columns=len(self._members)
         )
-        raise ProtocolError(reason)
 
 
 def _put_length(out: BytesWriter, at: i64, length: i64) -> None:

@@ -16,7 +16,7 @@ from connector.codec.json_strings import QUOTE, put_utf8, quoted
 from connector.envelope.copied.selected_cell import SelectedCell
 from connector.envelope.rows.cell_forms import put_geometry, put_label, put_labels
 from connector.envelope.rows.values import not_text
-from connector.errors import DecodeError, UnsupportedChange
+from connector.errors import DecodeError, UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,11 +126,7 @@ class GeometryCell(SelectedCell):
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append an object with SRID and base64; raise UnsupportedChange below 4 bytes."""
         if end - start < _SRID_LENGTH:
-            reason = (
-                f"column {self._name} holds a geometry of {end - start} bytes: correct it, or "
-                "exclude the table"
-            )
-            raise UnsupportedChange(reason)
+            raise UnsupportedChange(table_rows.GEOMETRY_SIZE, column=self._name, length=end - start)
         srid = i64(read_i32_le(data, start)) & _WORD_MASK
         put_geometry(out, data[start + _SRID_LENGTH : end], srid)
 
@@ -147,11 +143,7 @@ class VectorCell(SelectedCell):
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append an array of numbers; raise UnsupportedChange for an incomplete float."""
         if (end - start) % _FLOAT_LENGTH:
-            reason = (
-                f"column {self._name} holds a vector of {end - start} bytes: correct it, or "
-                "exclude the table"
-            )
-            raise UnsupportedChange(reason)
+            raise UnsupportedChange(table_rows.VECTOR_SIZE, column=self._name, length=end - start)
         out.append(u8(_OPENING))
         at = start
         while at < end:

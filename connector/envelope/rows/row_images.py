@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from librt.strings import BytesWriter
 
     from connector.binlog.columns.values import Value
-    from connector.binlog.events.rows import Row, RowsEvent
+    from connector.binlog.events.row_reader import Row
+    from connector.binlog.events.rows import RowsEvent
     from connector.envelope.rows.row_of_values import RowEncoder
 
 

@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, final
 
 from connector.binlog.columns.values import ABSENT
 from connector.envelope.rows.row_of_values import RowEncoder
-from connector.errors import DecodeError, UnsupportedChange
+from connector.errors import DecodeError, UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-    from connector.binlog.columns.column_reader import ColumnReader
     from connector.binlog.columns.values import Value
     from connector.binlog.events.rows import RowsEvent
-    from connector.codec.payload import PayloadReader
     from connector.envelope.schemas.table_schema import TableSchema
 
 
@@ -60,46 +56,24 @@ class RowKeys:
         values: list[Value] = [ABSENT] * len(self._plan.readers)
         try:
             if row.before_columns_present is not None:
-                places = self._plan.places(row.before_columns_present)
-                self._read(image, places, self._plan.readers, values)
+                indexes = self._plan.indexes(row.before_columns_present)
+                self._plan.read_chosen(image, indexes, self._plan.readers, self._keyed, values)
                 self._add(keys, values)
             if row.after_columns_present is not None:
                 readers = self._plan.readers
                 if row.partial:
                     readers = self._plan.partial_readers(image)
                 # A column that the after image leaves out has its value of before.
-                self._read(image, self._plan.places(row.after_columns_present), readers, values)
+                indexes = self._plan.indexes(row.after_columns_present)
+                self._plan.read_chosen(image, indexes, readers, self._keyed, values)
                 self._add(keys, values)
         except DecodeError as error:
             raise row.unreadable(error) from error
         return keys
 
-    def _read(
-        self,
-        image: PayloadReader,
-        places: list[int],
-        readers: list[ColumnReader],
-        values: list[Value],
-    ) -> None:
-        data = image.data
-        nulls = image.take((len(places) + 7) >> 3)
-        number: i64 = -1
-        for place in places:
-            number += 1
-            bits: i64 = data[nulls + (number >> 3)]
-            if not bits >> (number & 7) & 1:
-                if place in self._keyed:
-                    values[place] = readers[place].read(image)
-                else:
-                    readers[place].skip(image)
-
     def _add(self, keys: list[bytes], values: list[Value]) -> None:
         if any(values[place] is ABSENT for place in self._keyed):
-            reason = (
-                f"a row of {self._name} was logged without its key: "
-                "SET GLOBAL binlog_row_image=FULL"
-            )
-            raise UnsupportedChange(reason)
+            raise UnsupportedChange(table_rows.KEY_ABSENT, table=self._name)
         key = self._encoder.key(values)
         if key is not None and key not in keys:
             keys.append(key)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from connector.binlog.columns.values import ABSENT
 from connector.envelope.rows.values import value_encoder
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,9 +64,5 @@ class RowEncoder:
         return f"{{{','.join(parts)}}}".encode()
 
     def _refuse_absent(self, name: str) -> None:
-        what = (
-            f"a row was logged without column {name[:-1]}: a session ran with "
-            "binlog_row_image=MINIMAL or NOBLOB; SET GLOBAL binlog_row_image=FULL"
-        )
-        reason = f"{what}, and give the pipeline a new name with source.start behind these rows"
-        raise UnsupportedChange(reason, kept_back=what, passable=True)
+        # The name stands in quotes, with a colon after them.
+        raise UnsupportedChange(table_rows.COLUMN_ABSENT, column=name[1:-2])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.values import EnumIndex
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +34,7 @@ def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
         return _text_encoder(column)
     encoder = _ENCODERS.get(kind)
     if encoder is None:
-        reason = (
-            f"column {column['name']} has type {kind}, which the envelope has no form for: exclude "
-            "the table"
-        )
-        raise UnsupportedChange(reason)
+        raise UnsupportedChange(table_rows.NO_FORM, column=column["name"], type=kind)
     return encoder
 
 
@@ -53,10 +49,7 @@ def _text_encoder(column: SchemaColumn) -> Callable[[Any], str]:
 
 def not_text(column: str) -> UnsupportedChange:
     """Return the error for a value that is bytes, or a number, instead of text."""
-    return UnsupportedChange(
-        f"column {column} holds a value that is not text of its character set: "
-        "correct it, or exclude the table"
-    )
+    return UnsupportedChange(table_rows.NOT_TEXT, column=column)
 
 
 def _digits(value: int) -> str:

@@ -33,7 +33,7 @@ from connector.binlog.charsets.collations import BINARY_COLLATION
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.optional_metadata import MetadataField, write_optional_metadata
 from connector.envelope.schemas.table_schema import schema_column
-from connector.errors import DecodeError, UnsupportedChange
+from connector.errors import DecodeError, UnsupportedChange, table_schemas
 from connector.progress.order import file_number
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.binlog.events.table_map import TableMapEvent
+    from connector.changes.stream_listener import StreamListener
     from connector.changes.transaction import RowsChange
     from connector.contract import SchemaColumn
 
@@ -89,6 +90,7 @@ class AnchoredTables:
         self,
         source: DefinitionSource,
         pipeline: str,
+        listener: StreamListener,
         *,
         mariadb: bool,
         schemas: dict[str, bytes] | None = None,
@@ -97,10 +99,11 @@ class AnchoredTables:
         """Start with the schema records in `schemas`, by key, the newest last.
 
         They belong to `pipeline`, which continues from its progress; `changed` are tables whose
-        definition has changed since their record.
+        definition has changed since their record. `listener` hears of tables whose rows are dropped.
         """
         self._source = source
         self._pipeline = pipeline
+        self._listener = listener
         self._mariadb = mariadb
         self._anchors: dict[str, list[SchemaColumn]] = {}
         # Tables that have changed since a schema record with an anchor.
@@ -124,10 +127,6 @@ class AnchoredTables:
         self._lost: dict[str, tuple[int, int]] = {}
         # For each table the last table map, and the same with its metadata.
         self._completed: dict[str, tuple[TableMapEvent, TableMapEvent]] = {}
-        # Tables that must be copied again, until the caller takes them: database, table, why.
-        self.resyncs: list[tuple[str, str, str]] = []
-        # Dropped tables whose last rows were left out, until the caller takes them.
-        self.gone: list[str] = []
 
     def completed(self, change: RowsChange) -> TableMapEvent | None:
         """Return the table map of a change with its metadata; None if its rows are dropped.
@@ -205,13 +204,13 @@ class AnchoredTables:
             return columns
         self._lost[name] = file_number(definition.file), definition.position
         if columns is None:
-            self.gone.append(name)
+            self._listener.rows_dropped(table_map.schema, table_map.table)
         else:
             why = (
                 f"the log does not name its columns, and from {event.file}:{event.position} to "
                 f"{place} it was changed"
             )
-            self.resyncs.append((table_map.schema, table_map.table, why))
+            self._listener.resync_wanted(table_map.schema, table_map.table, why)
         return None
 
     def _complete(
@@ -262,13 +261,6 @@ def _without_history(column: SchemaColumn) -> dict[str, object]:
 
 
 def _misfit(name: str, event: Event) -> UnsupportedChange:
-    what = (
-        f"{event.file}:{event.position}: the log does not name the columns of table {name}, and "
-        "those that the server shows have other types: SET GLOBAL binlog_row_metadata=FULL (MySQL "
-        "8.0.1, MariaDB 10.5 or newer)"
+    return UnsupportedChange(
+        table_schemas.MISFIT, place=f"{event.file}:{event.position}", table=name
     )
-    reason = (
-        f"{what}, and continue behind the rows that were logged without names: give the pipeline a "
-        "new name and set source.start; or exclude the table"
-    )
-    return UnsupportedChange(reason, kept_back=what, passable=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.contract import SCHEMA_TOPIC_SUFFIX, SchemaColumn, SchemaRecord
-from connector.errors import UnsupportedChange
+from connector.errors import UnsupportedChange, table_schemas
 
 if TYPE_CHECKING:
     from connector.binlog.columns.column import Column
@@ -45,13 +45,7 @@ class TableSchema:
             if column.name is not None
         )
         if len(columns) < len(table_map.columns):
-            reason = (
-                f"{place}: the log has no column names for table {name}: "
-                "SET GLOBAL binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), and "
-                "continue behind the rows that were logged without them: give the pipeline a new "
-                "name and set source.start"
-            )
-            raise UnsupportedChange(reason, passable=True)
+            raise UnsupportedChange(table_schemas.NO_COLUMN_NAMES, place=place, table=name)
         return cls.of_columns(table_map.schema, table_map.table, columns)
 
     @classmethod

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from connector.changes.table_filter import TableFilter
 from connector.reader.arrow.table_rows import TableRows
-from connector.reader.row_changes import rows_changed_by
+from connector.reader.transactions.row_changes import rows_changed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.events.rows import RowsEvent
     from connector.binlog.events.table_map import TableMapEvent
-    from connector.reader.transactions import Transaction
+    from connector.reader.transactions.transaction import Transaction
 
 # Bytes of the events whose rows are held.
 _BYTES_MAX = 64 * 1024 * 1024
@@ -98,7 +98,7 @@ class _Held:
         self, followed: TableFilter | None, *, batch_rows: int, dates_as_text: bool
     ) -> None:
         self.rows: i64 = 0  # row images
-        self.bytes: i64 = 0  # of the events that they are from
+        self.bytes: i64 = 0  # bytes of their events
         # Rows of tables that have a new definition now; these must be returned first.
         self.altered: TableRows | None = None
         self._followed = followed

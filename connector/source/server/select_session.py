@@ -83,25 +83,14 @@ class SelectSession:
         names = self._run(sql, rows)
         return [dict(zip(names, row, strict=True)) for row in rows.rows]
 
-    def read_chunk(self, sql: str, writer: SelectedRowWriter) -> Chunk:
-        """Run a SELECT of `SelectedTable.select_list` and return its rows.
-
-        The whole result is read, so the statement bounds it; `Chunk.size` tells what it took, and
-        `Chunk.refused` has the rows with a value that the envelope has no form for.
-        """
-        try:
-            self._run(sql, writer)
-            return writer.take_chunk()
-        finally:
-            writer.discard()
-
     def read_chunks(
         self, sql: str, writer: SelectedRowWriter, bytes_max: int
     ) -> Generator[tuple[Chunk, bool], None, None]:
-        """Run such a SELECT and yield its rows in chunks of little more than `bytes_max` bytes.
+        """Run a SELECT of `SelectedTable.select_list` and yield its rows in chunks.
 
-        With each comes whether it is the last. The server waits while nobody asks for the next; who
-        does not want it has to close the session. Raises as `read_chunk` does.
+        Each has little more than `bytes_max` bytes, and with it comes whether it is the last.
+        `Chunk.refused` has the rows with a value that the envelope has no form for. The server
+        waits while nobody asks for the next chunk; if it is not wanted, close the session.
         """
         result = ResultSet(self.place, writer)
         try:

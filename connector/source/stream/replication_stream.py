@@ -27,7 +27,6 @@ from connector.wire.semi_sync import SemiSyncAck, split_header
 
 if TYPE_CHECKING:
     import socket
-    from types import TracebackType
 
     from connector.progress.server_identity import ServerIdentity
 
@@ -147,12 +146,7 @@ class ReplicationStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _next(self) -> bytes | None:

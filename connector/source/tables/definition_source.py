@@ -14,7 +14,8 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.statement import QueryEvent
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.log_position import FIRST_POSITION
-from connector.changes.statement import StatementKind, classify
+from connector.changes.statement import classify
+from connector.codec.sql_text import quoted_name
 from connector.envelope.copied.cell_choice import has_uncertain_labels
 from connector.envelope.schemas.anchored_tables import Definition, DefinitionSource
 from connector.errors import SourceRefused, UnsupportedChange
@@ -23,7 +24,7 @@ from connector.progress.start_point import StartPoint
 from connector.source.server.identity import another_answered
 from connector.source.server.select_session import SelectSession
 from connector.source.stream.dump_request import open_stream
-from connector.source.tables.table_definition import quoted_name, read_definition
+from connector.source.tables.table_definition import read_definition
 from connector.wire.replication_commands import ComBinlogDump
 
 if TYPE_CHECKING:
@@ -38,17 +39,6 @@ _RECEIVE_SECONDS = 1.0
 _NO_SUCH_DATABASE, _NO_SUCH_TABLE = 1049, 1146
 
 _QUERIES = frozenset({EventType.QUERY_EVENT, EventType.QUERY_COMPRESSED_EVENT})
-_CHANGES = frozenset(
-    {
-        StatementKind.ALTER_TABLE,
-        StatementKind.CREATE_TABLE,
-        StatementKind.DROP_TABLE,
-        StatementKind.RENAME_TABLE,
-        StatementKind.DROP_DATABASE,
-        StatementKind.INDEX,
-        StatementKind.DML,  # CREATE TABLE … SELECT; others name no table
-    }
-)
 
 # Number of the file, position.
 _Place = tuple[int, int]
@@ -144,7 +134,7 @@ class TableDefinitions(DefinitionSource):
 
     def _take(self, body: QueryEvent, place: _Place) -> None:
         statement = classify(body.query)
-        if statement.kind not in _CHANGES:
+        if not statement.kind.changes_columns:
             return
         statement.resolve(body.schema, lower_case=self._lower_case_names)
         for name in statement.tables:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from connector.codec.sql_text import quoted_identifier, quoted_name
 from connector.envelope.copied.cell_choice import has_uncertain_labels
 from connector.envelope.copied.selected_rows import SelectedRowWriter
 from connector.envelope.schemas.table_schema import TableSchema
@@ -12,8 +13,6 @@ from connector.errors import UnsupportedChange
 from connector.source.tables.table_definition import (
     PACKED_TYPES,
     TableDefinition,
-    quoted_identifier,
-    quoted_name,
     read_definition,
 )
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from connector.binlog.charsets.collations import charset_of
-from connector.errors import SourceRefused, UnsupportedChange
+from connector.codec.sql_text import quoted_name, sql_text
+from connector.errors import SourceRefused, UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
@@ -81,11 +82,7 @@ class TableDefinition:
             return "varbinary"
         kind = _FAMILIES.get(row["type"] or "")
         if kind is None:
-            reason = (
-                f"column {row['name']} has type {row['type']}, which the envelope has no form for: "
-                "exclude the table"
-            )
-            raise UnsupportedChange(reason)
+            raise UnsupportedChange(table_rows.NO_FORM, column=row["name"], type=row["type"])
         return kind
 
 
@@ -141,21 +138,6 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
         _collation_ids(session, columns),
         mariadb=session.identity.flavour == "mariadb",
     )
-
-
-def quoted_identifier(name: str) -> str:
-    """Return a name as SQL has it."""
-    return "`{}`".format(name.replace("`", "``"))
-
-
-def quoted_name(database: str, table: str) -> str:
-    """Return what to select from."""
-    return f"{quoted_identifier(database)}.{quoted_identifier(table)}"
-
-
-def sql_text(value: str) -> str:
-    """Return a string as SQL has it, whatever its characters are."""
-    return f"_utf8mb4 X'{value.encode().hex()}'"
 
 
 def read_labels(definition: str) -> list[str]:

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.control import IgnorableEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XidEvent
-from connector.binlog.events.transaction_payload import CompressionType, TransactionPayloadEvent
+from connector.binlog.events.transaction_payload import CompressionType
 from connector.binlog.framing.event_types import EventType
 from connector.codec.payload import encode_lenenc
 from connector.errors import EventError
@@ -79,7 +80,7 @@ def test_the_events_of_a_transaction_come_out_of_its_payload(compression: Compre
     inside = TABLE_MAP + ROWS + XID
     body = decode(payload(inside, compression=compression))
     assert (body.compression, body.uncompressed_size) == (compression, len(inside))
-    assert body.unknown_fields == 0
+    assert body.payload.unknown_fields == 0
     mapped, written, committed = body.events()
     assert isinstance(mapped.body, TableMapEvent)
     assert isinstance(written.body, RowsEvent)
@@ -119,7 +120,7 @@ def test_table_maps_of_a_payload_are_of_no_use_outside() -> None:
 
 def test_unknown_fields_of_the_header_are_skipped_and_counted() -> None:
     body = decode(payload(XID, extra=b"\x07\x02ab" + b"\xfc\x00\x01\x00"))
-    assert body.unknown_fields == 2
+    assert body.payload.unknown_fields == 2
     assert [inner.body for inner in body.events()] == [XidEvent(9)]
 
 

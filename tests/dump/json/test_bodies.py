@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from connector.binlog.event import EventBody
+from connector.binlog.event import EventBody, TransactionPayloadEvent
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
 from connector.binlog.events.control import (
     IgnorableEvent,
@@ -53,7 +53,6 @@ from connector.binlog.events.transaction import (
     PreviousGtidsEvent,
     XidEvent,
 )
-from connector.binlog.events.transaction_payload import TransactionPayloadEvent
 from connector.binlog.events.xa import XaPrepareEvent, XaXid
 from connector.binlog.framing.checksum import ChecksumAlgorithm
 from connector.dump.json.bodies import body_fields

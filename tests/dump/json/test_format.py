@@ -12,7 +12,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.version import BinlogVersion, detect_version
 from connector.dump.json.format import JsonWriter
-from connector.dump.writer import whole
+from connector.dump.lines.writer import whole
 from connector.errors import EventError
 from tests.binlog.log_bytes import (
     FORMAT_DESCRIPTION,

@@ -45,10 +45,10 @@ from connector.binlog.events.mariadb import MariadbGtidEvent, MariadbGtidListEve
 from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.xa import XaPrepareEvent, XaXid
 from connector.binlog.framing.header import EventHeader
+from connector.dump.lines.writer import whole
 from connector.dump.text import events as text_events
 from connector.dump.text.format import TextWriter
 from connector.dump.text.rows import ColumnText
-from connector.dump.writer import whole
 from connector.errors import ConnectorError
 from connector.gtid import GtidSet, MariadbGtid
 from connector.reader import open_binlog

@@ -13,9 +13,9 @@ from connector.envelope.copied.selected_chunk import Chunk, CopyPlace
 from connector.envelope.copied.selected_rows import SelectedRowWriter
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.errors import ProtocolError, RecordTooLarge, UnsupportedChange
+from connector.errors import ProtocolError, RecordTooLarge, UnsupportedChange, kafka, table_rows
 from tests.envelope.collected import Collected
-from tests.errors.texts import text
+from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -167,17 +167,18 @@ def test_values_longer_than_a_packet_are_whole() -> None:
 def test_a_row_with_other_columns_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError) as caught:
         chunk_of(KEYED, [data])
-    assert caught.value.text == text("copy.columns", table="shop.orders", columns=2)
+    assert caught.value.text == text_of(table_rows.ROW_SHAPE, table="shop.orders", columns=2)
 
 
 def test_text_that_is_none_is_refused_as_in_the_stream() -> None:
     reason = (
         "copy of table shop.orders: column text holds a value that is not text of its character "
-        "set: correct it, or exclude the table"
+        "set; correct it, or exclude the table"
     )
     chunk = chunk_of(KEYED, [row(b"1", b"a"), row(b"2", b"\xff")])
     (refused,) = chunk.refused
-    assert (refused.key, refused.data, refused.error) == (b'{"id":2}', row(b"2", b"\xff"), reason)
+    assert (refused.key, refused.data) == (b'{"id":2}', row(b"2", b"\xff"))
+    assert (refused.error.text, refused.error.code) == (reason, table_rows.NOT_TEXT)
     # It counts, so that the next chunk begins behind it.
     assert (chunk.count, chunk.last_key) == (2, [b"2"])
     assert [record.key for record in published(chunk)] == [b'{"id":1}']
@@ -202,8 +203,7 @@ def test_a_row_that_is_too_large_is_refused_and_others_go_on() -> None:
             timestamp_ms: int,
         ) -> None:
             if len(value or b"") > 1000:
-                reason = "too large"
-                raise RecordTooLarge(reason)
+                raise RecordTooLarge(kafka.RECORD_SIZE, servers="a:9092", doing="write")
             super().take(topic, key, value, headers, timestamp_ms)
 
     rows = [row(b"1", b"a"), row(b"2", b"x" * 1000), row(b"3", b"c")]
@@ -213,7 +213,8 @@ def test_a_row_that_is_too_large_is_refused_and_others_go_on() -> None:
     assert [record.key for record in target.records] == [b'{"id":1}', b'{"id":3}']
     assert [place.row for place in sequences(target.records)] == [0, 1]
     (refused,) = chunk.refused
-    assert (refused.key, refused.error, refused.is_too_large) == (b'{"id":2}', "too large", True)
+    assert (refused.key, refused.error.code) == (b'{"id":2}', kafka.RECORD_SIZE)
+    assert isinstance(refused.error, RecordTooLarge)
     assert json.loads(refused.data)["after"]["text"] == "x" * 1000
 
 
@@ -221,17 +222,13 @@ def test_a_type_without_a_form_is_refused() -> None:
     schema = TableSchema.of_columns("shop", "odd", (column("x", "type 99"),))
     with pytest.raises(UnsupportedChange) as caught:
         SelectedRowWriter(schema)
-    said = f"copy of table shop.odd: {caught.value}"
-    assert said == text("copy.type", table="shop.odd", column="x", type="type 99")
+    assert caught.value.text == text_of(table_rows.NO_FORM, column="x", type="type 99")
 
 
 @pytest.mark.parametrize(("kind", "data"), [("geometry", b"abc"), ("vector", b"abcde")])
 def test_bytes_that_are_no_value_of_their_type_are_refused(kind: str, data: bytes) -> None:
     schema = TableSchema.of_columns("shop", "odd", (column("x", kind),))
     (refused,) = chunk_of(schema, [row(data)]).refused
-    assert refused.error == text(
-        {"geometry": "copy.geometry", "vector": "copy.vector"}[kind],
-        table="shop.odd",
-        column="x",
-        length=len(data),
-    )
+    code = {"geometry": table_rows.GEOMETRY_SIZE, "vector": table_rows.VECTOR_SIZE}[kind]
+    said = text_of(code, column="x", length=len(data))
+    assert refused.error.text == f"copy of table shop.odd: {said}"

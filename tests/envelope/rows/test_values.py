@@ -62,7 +62,7 @@ def test_a_type_without_a_form_is_refused() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         value_encoder(column("type 20"))
     assert caught.value.text == (
-        "column x has type type 20, which the envelope has no form for: exclude the table"
+        "column x has type type 20, which the envelope has no form for; exclude the table"
     )
 
 
@@ -73,7 +73,7 @@ def test_a_value_that_is_not_text_is_refused(kind: str) -> None:
         with pytest.raises(UnsupportedChange) as caught:
             encode(value)
         assert caught.value.text == (
-            "column x holds a value that is not text of its character set: correct it, or exclude "
+            "column x holds a value that is not text of its character set; correct it, or exclude "
             "the table"
         )
 

@@ -11,11 +11,13 @@ from connector.binlog.columns.optional_metadata import MetadataField
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.table_maps import TableMaps
+from connector.changes.stream_listener import StreamListener
 from connector.changes.transaction import RowsChange, SourceTransaction
 from connector.codec.payload import PayloadReader
 from connector.envelope.schemas.anchored_tables import AnchoredTables, Definition, DefinitionSource
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import ConnectorError, UnsupportedChange
+from tests.changes.heard import Heard
 from tests.golden.golden import GoldenLog, logs
 
 if TYPE_CHECKING:
@@ -71,8 +73,10 @@ def without_names(table_map: TableMapEvent) -> TableMapEvent:
     return table_map.with_metadata(b"", mariadb=False)
 
 
-def anchored(server: Server, *, mariadb: bool = False) -> AnchoredTables:
-    return AnchoredTables(server, "p", mariadb=mariadb)
+def anchored(
+    server: Server, listener: StreamListener | None = None, *, mariadb: bool = False
+) -> AnchoredTables:
+    return AnchoredTables(server, "p", listener or StreamListener(), mariadb=mariadb)
 
 
 def change_of(table_map: TableMapEvent, like: RowsChange) -> RowsChange:
@@ -122,8 +126,8 @@ def test_columns_that_do_not_fit_the_log_are_refused() -> None:
         name = f"{change.rows.table_map.schema}.{change.rows.table_map.table}"
         assert caught.value.text == (
             f"{change.event.file}:{change.event.position}: the log does not name the columns of "
-            f"table {name}, and those that the server shows have other types: SET GLOBAL "
-            "binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), and continue behind "
+            f"table {name}, and those that the server shows have other types; SET GLOBAL "
+            "binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer), and continue after "
             "the rows that were logged without names: give the pipeline a new name and set "
             "source.start; or exclude the table"
         )
@@ -165,11 +169,12 @@ def test_rows_are_dropped_up_to_where_the_server_was_asked() -> None:
     change, columns = the_change()
     table_map = change.rows.table_map
     server = Server(columns, changed=True)
-    tables = anchored(server)
+    heard = Heard()
+    tables = anchored(server, heard)
     for _ in range(2):
         assert tables.completed(change_of(table_map, change)) is None
     assert server.asked == 1
-    assert [name for _, name, _ in tables.resyncs] == [table_map.table]
+    assert [name for _, name, _ in heard.resyncs] == [table_map.table]
     server.changed = False
     later = change.event.in_file("binlog.000010")
     assert tables.completed(RowsChange(change.transaction, 0, later, change.rows)) is not None
@@ -185,7 +190,12 @@ def test_a_schema_record_is_believed_where_nothing_came_behind_it() -> None:
         record = json.dumps({"columns": columns, "anchor": f"{pipeline}@binlog.000001:4"})
         server = Server(columns)
         tables = AnchoredTables(
-            server, "p", mariadb=False, schemas={f"{name}/1": record.encode()}, changed=changed
+            server,
+            "p",
+            StreamListener(),
+            mariadb=False,
+            schemas={f"{name}/1": record.encode()},
+            changed=changed,
         )
         assert tables.completed(change_of(table_map, change)) is not None
         return server.asked

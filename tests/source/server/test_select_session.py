@@ -11,6 +11,7 @@ from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import SourceRefused, SourceUnavailable
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
+from tests.source.chunks import whole_chunk
 from tests.source.test_selected_rows_of_servers import rows_of
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def test_the_settings_of_the_server_do_not_change_what_is_read(source: Source, s
         with session_on(source, user=user) as session:
             table = SelectedTable.describe(session, schema, "t")
             sql = f"SELECT {table.select_list} FROM {table.quoted_name}"
-            chunk = session.read_chunk(sql, table.writer())
+            chunk = whole_chunk(session, sql, table.writer())
     finally:
         source.execute(
             f"SET GLOBAL sql_mode = '{before[0]}'", f"SET GLOBAL time_zone = '{before[1]}'"
@@ -134,7 +135,8 @@ def test_a_value_without_a_form_is_told_with_the_chunk(source: Source) -> None:
     }  # fmt: skip
     writer = SelectedRowWriter(TableSchema.of_columns("shop", "t", (column,)))
     with session_on(source) as session:
-        chunk = session.read_chunk("SELECT 'a' UNION ALL SELECT X'FF' UNION ALL SELECT 'c'", writer)
+        sql = "SELECT 'a' UNION ALL SELECT X'FF' UNION ALL SELECT 'c'"
+        chunk = whole_chunk(session, sql, writer)
         assert session.query("SELECT 1 AS n") == [{"n": "1"}]
     assert (chunk.count, [refused.data for refused in chunk.refused]) == (3, [b"\x01\xff"])
     assert writer.size == 0
@@ -148,10 +150,12 @@ def test_a_statement_that_fails_leaves_no_rows_in_the_writer(source: Source, sch
         writer = table.writer()
         with pytest.raises(SourceRefused, match="1242"):
             # The first row is sent before the second one cannot be.
-            session.read_chunk(
-                f"SELECT IF(id = 1, id, (SELECT id FROM {schema}.t)) FROM {schema}.t", writer
+            whole_chunk(
+                session,
+                f"SELECT IF(id = 1, id, (SELECT id FROM {schema}.t)) FROM {schema}.t",
+                writer,
             )
-        chunk = session.read_chunk(f"SELECT id FROM {schema}.t", writer)
+        chunk = whole_chunk(session, f"SELECT id FROM {schema}.t", writer)
     assert chunk.count == 2
 
 
@@ -171,7 +175,7 @@ def test_a_large_result_comes_in_chunks(source: Source, schema: str) -> None:
     sql = f"SELECT {table.select_list} FROM {table.quoted_name} ORDER BY id"
     with session_on(source, user=source.create_account("SELECT")) as session:
         read = list(session.read_chunks(sql, table.writer(), 500_000))
-        whole = session.read_chunk(sql, table.writer())
+        whole = whole_chunk(session, sql, table.writer())
         assert session.query("SELECT 2 AS n") == [{"n": "2"}]
     assert len(read) > 3
     assert [is_last for _, is_last in read] == [False] * (len(read) - 1) + [True]

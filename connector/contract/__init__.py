@@ -1,0 +1,121 @@
+"""Names and types that the connector writes to Kafka and the Spark job reads.
+
+Standard library only: this is the one package of `connector` that `stream_jobs` imports.
+
+A row record::
+
+    topic    <prefix>.<database>.<table>
+    key      {"id": 7}                        the primary key columns, in key order
+    headers  cdc.seq     38 digits            the total order of changes (see `Sequence`)
+             cdc.op      c | u | d | t | r    insert, update, delete, truncate, read by a copy
+             cdc.schema  3f9c…                id of the table's column list
+             cdc.txn     uuid:gno | file:pos  the source transaction
+    value    {"before": {…}|null, "after": {…}|null, "source": {…}, "op": "u", "ts_ms": …}
+
+A tombstone (value null) follows each `d`; it carries the headers of its `d`. A `t` record has a
+null key and says that every row of the table with a lower sequence is gone (TRUNCATE, DROP).
+
+A schema record, in the compacted topic `<prefix>.schema`, is written in the same Kafka transaction
+as, and before, the first row that uses it::
+
+    key      shop.orders/3f9c…
+    value    {"schema_id": "3f9c…", "database": "shop", "table": "orders", "seq": "000…",
+              "columns": [{"name", "type", …}, …]}
+
+A progress record, in the compacted topic `<prefix>.progress`, closes every Kafka transaction.
+
+A change that could not be carried, and what was kept behind it so that nothing overtakes it, is in
+`<prefix>.quarantine` (`QuarantineRecord`). What is kept back is in the compacted topic
+`<prefix>.fences` (`FenceRecord`; a null value says that the fence was lifted)::
+
+    key      pipeline/shop.orders             of every quarantine record, and of a table's fence
+    key      pipeline/shop.orders/{"id":7}    of the fence of one key
+"""
+
+from connector.contract.columns import (
+    COLUMN_TYPES,
+    SchemaColumn,
+    SchemaRecord,
+)
+from connector.contract.names import (
+    COMMANDS_TOPIC_SUFFIX,
+    FENCES_TOPIC_SUFFIX,
+    HEADER_OP,
+    HEADER_SCHEMA,
+    HEADER_SEQ,
+    HEADER_TXN,
+    HEARTBEAT_TOPIC_SUFFIX,
+    OP_CREATE,
+    OP_DELETE,
+    OP_READ,
+    OP_TRUNCATE,
+    OP_UPDATE,
+    PROGRESS_TOPIC_SUFFIX,
+    QUARANTINE_TOPIC_SUFFIX,
+    SCHEMA_TOPIC_SUFFIX,
+    SNAPSHOT_TOPIC_SUFFIX,
+    TRANSACTION_TOPIC_SUFFIX,
+    control_topic,
+    row_topic,
+    topic_part,
+)
+from connector.contract.progress import (
+    PreparedXaRecord,
+    ProgressRecord,
+    SnapshotRange,
+    SnapshotRecord,
+)
+from connector.contract.quarantine import (
+    FenceRecord,
+    QuarantinedRow,
+    QuarantineRecord,
+)
+from connector.contract.sequence import (
+    SEQ_DIGITS,
+    SEQ_EPOCH_DIGITS,
+    SEQ_EVENT_DIGITS,
+    SEQ_FILE_DIGITS,
+    SEQ_POSITION_DIGITS,
+    SEQ_ROW_DIGITS,
+    Sequence,
+)
+
+__all__ = [
+    "COLUMN_TYPES",
+    "COMMANDS_TOPIC_SUFFIX",
+    "FENCES_TOPIC_SUFFIX",
+    "HEADER_OP",
+    "HEADER_SCHEMA",
+    "HEADER_SEQ",
+    "HEADER_TXN",
+    "HEARTBEAT_TOPIC_SUFFIX",
+    "OP_CREATE",
+    "OP_DELETE",
+    "OP_READ",
+    "OP_TRUNCATE",
+    "OP_UPDATE",
+    "PROGRESS_TOPIC_SUFFIX",
+    "QUARANTINE_TOPIC_SUFFIX",
+    "SCHEMA_TOPIC_SUFFIX",
+    "SEQ_DIGITS",
+    "SEQ_EPOCH_DIGITS",
+    "SEQ_EVENT_DIGITS",
+    "SEQ_FILE_DIGITS",
+    "SEQ_POSITION_DIGITS",
+    "SEQ_ROW_DIGITS",
+    "SNAPSHOT_TOPIC_SUFFIX",
+    "TRANSACTION_TOPIC_SUFFIX",
+    "FenceRecord",
+    "PreparedXaRecord",
+    "ProgressRecord",
+    "QuarantineRecord",
+    "QuarantinedRow",
+    "SchemaColumn",
+    "SchemaRecord",
+    "Sequence",
+    "SnapshotRange",
+    "SnapshotRecord",
+    "control_topic",
+    "row_topic",
+    "topic_part",
+]

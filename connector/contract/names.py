@@ -1,0 +1,41 @@
+"""Topics, headers and operations: the names that records go by."""
+
+from __future__ import annotations
+
+from typing import Final
+
+HEADER_SEQ: Final = "cdc.seq"
+HEADER_OP: Final = "cdc.op"
+HEADER_SCHEMA: Final = "cdc.schema"
+HEADER_TXN: Final = "cdc.txn"
+
+OP_CREATE: Final = "c"
+OP_UPDATE: Final = "u"
+OP_DELETE: Final = "d"
+OP_TRUNCATE: Final = "t"
+OP_READ: Final = "r"
+
+# Control topics, `<prefix>.<suffix>`, one partition each; `<prefix>` itself holds DDL.
+SCHEMA_TOPIC_SUFFIX: Final = "schema"
+PROGRESS_TOPIC_SUFFIX: Final = "progress"
+SNAPSHOT_TOPIC_SUFFIX: Final = "snapshot"
+FENCES_TOPIC_SUFFIX: Final = "fences"
+QUARANTINE_TOPIC_SUFFIX: Final = "quarantine"
+COMMANDS_TOPIC_SUFFIX: Final = "commands"
+TRANSACTION_TOPIC_SUFFIX: Final = "transaction"
+HEARTBEAT_TOPIC_SUFFIX: Final = "heartbeat"
+
+
+def control_topic(prefix: str, suffix: str) -> str:
+    """Return the name of a control topic."""
+    return f"{prefix}.{suffix}"
+
+
+def row_topic(prefix: str, database: str, table: str) -> str:
+    """Return the topic of a table's rows; characters that Kafka forbids become `_`."""
+    return ".".join((prefix, topic_part(database), topic_part(table)))
+
+
+def topic_part(name: str) -> str:
+    """Return `name` with every character outside `[A-Za-z0-9_-]` replaced by `_`."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)

@@ -1,0 +1,85 @@
+"""How far a stream and the copies of its tables are: the records that a restart reads."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class SnapshotRange(TypedDict):
+    """A part of a table that is copied in the order of its key."""
+
+    low: str  # SQL literal of the first key column, inclusive; "" where the part has no beginning
+    high: str  # the same, exclusive; "" where it has no end
+    last: list[str]  # cells of the last key that was copied, as the server prints them, in hex
+    done: bool
+
+
+class SnapshotRecord(TypedDict):
+    """The value of a record in `<prefix>.snapshot`: how far the copy of a table is.
+
+    The key is `pipeline/database.table`, behind which `/offset` follows for a copy of some rows.
+    It is written in the same Kafka transaction as the rows that it speaks of.
+    """
+
+    database: str
+    table: str
+    phase: str  # "waiting", "copying", "complete" or "failed"
+    reason: str  # why it was begun
+    request: int  # offset of the latest request in `<prefix>.commands`; -1 without one
+    where: str  # SQL condition of a copy of some rows; "" for all rows
+    # Name, type and collation of the columns that the parts are ordered by; empty where one SELECT
+    # reads all.
+    key: list[str]
+    ranges: list[SnapshotRange]
+    rows: int  # written so far
+    kept_back: int  # that went into quarantine, because they cannot be carried
+    estimated_rows: int
+    started_at_ms: int
+    ended_at_ms: int  # 0 before
+    error: str  # of one that failed
+
+
+class PreparedXaRecord(TypedDict):
+    """An XA transaction that waits for XA COMMIT or XA ROLLBACK, in a progress record."""
+
+    xid: str  # as XA statements have it: X'6f6e65',X'',1
+    gtid: str | None  # of the group that ends in XA PREPARE
+    file: str
+    position: int  # of its first event
+    before: str | None  # MariaDB: the GTID before it in its domain, "" where it is the first
+    held: bool  # whether it has rows of followed tables, which a restart reads again
+    other_tables: list[list[str]]  # else the others that it changed, as [database, table]
+
+
+class ProgressRecord(TypedDict):
+    """The value of a record in `<prefix>.progress`: where to resume, and who wrote it."""
+
+    flavour: str  # "mysql" or "mariadb"
+    gtid_set: str | None  # every GTID whose rows are committed; None for a stream by position
+    file: str
+    position: int  # first byte behind the last committed transaction
+    epoch: int
+    seq: str  # sequence of the last committed transaction's first event; "" before the first
+    server_uuid: str  # the server that `file` and `position` belong to
+    source: str  # HOST:PORT where it was reached; "" where that is not known
+    # When the server began `file`, seconds since the epoch; 0 where that is not known. A file that
+    # was begun at another time is another one, of the same name.
+    file_created: int
+    # Columns added by ALTER TABLE whose table has had no rows since: "shop.orders" to a list of
+    # [column, kind of default, literal]. The next schema record of the table takes them up.
+    added_columns: dict[str, list[list[str]]]
+    # What is known of schema changes that gh-ost or pt-online-schema-change have under way:
+    # "added", "fewer", "copied" and "away", each from a table to lists; `OnlineChanges` tells more.
+    online_changes: dict[str, dict[str, list[list[str]]]]
+    # Tables of which a schema record has an `anchor`, and which a statement has changed since.
+    changed_tables: list[str]
+    # Records that were written at this place, between two transactions: rows of copies, and what
+    # came out of quarantine.
+    between: int
+    # Of the first request in `<prefix>.commands` that was not taken up.
+    commands_offset: int
+    prepared: list[PreparedXaRecord]  # in the order in which they were prepared
+    instance: str  # id of the process that wrote it; tells a fenced process that it was fenced
+    host: str
+    pid: int
+    committed_at_ms: int

@@ -1,0 +1,140 @@
+"""R300: copies of tables."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_TABLE = {"table": "erp.orders"}
+_PLACE = {"place": "source db1:3306"}
+_ACCOUNT = "TO the account of {source.user}"
+_CHANGED = "A copy reads a table as it was planned. The table is another one now."
+
+NOT_FOLLOWED = ErrorCode(
+    "R301",
+    "{pattern}: no table of it is followed",
+    "add it to {source.tables} (and look at {source.exclude_tables}), and restart the pipeline",
+    end=End.CONFIGURATION,
+    cause="Only tables that the stream follows can be copied: others would miss later changes.",
+    example={"pattern": "erp.*"},
+)
+NO_TABLE = ErrorCode(
+    "R302",
+    "{pattern}: {place} has no such table that the account may read",
+    f"check the name, or GRANT SELECT on it {_ACCOUNT}",
+    end=End.CONFIGURATION,
+    cause="A server does not show tables that an account may not read.",
+    example={"pattern": "erp.orders", **_PLACE},
+)
+MAY_NOT_READ = ErrorCode(
+    "R303",
+    "{place}: table {table}: the account may not read it",
+    f"GRANT SELECT ON {{grant}} {_ACCOUNT}",
+    cause="The server refused a SELECT from the table.",
+    example={**_PLACE, **_TABLE, "grant": "`erp`.`orders`"},
+)
+CONDITION_REFUSED = ErrorCode(
+    "R304",
+    "{table}: --where is not taken by the server: {why:what}",
+    "correct it",
+    cause="The server was asked for a row that meets the condition, and answered with an error.",
+    example={**_TABLE, "why": "error 3854: Cannot convert string to date"},
+)
+COPY_NOT_FOLLOWED = ErrorCode(
+    "R311",
+    "copy of table {table}: it is not followed",
+    "add it to {source.tables}, and restart the pipeline",
+    cause="The pipeline follows other tables than the command that asked for the copy.",
+    example=_TABLE,
+)
+COPY_DENIED = ErrorCode(
+    "R312",
+    "{place}: table {table} cannot be copied: the account may not read it",
+    f"GRANT {{rights}} ON `{{database}}`.* {_ACCOUNT}",
+    cause="The server refused a SELECT or LOCK TABLES.",
+    example={**_PLACE, **_TABLE, "rights": ["SELECT"], "database": "erp"},
+)
+CHANGES = ErrorCode(
+    "R313",
+    "copy of table {table}: {why:what}",
+    "run `binlog-connector snapshot` for it once it no longer changes",
+    cause=(
+        "The table was another one each time that it was looked at. A tool may be changing it "
+        "again and again."
+    ),
+    example={**_TABLE, "why": "it has other columns, or another key"},
+)
+OTHER_TABLE_NOW = ErrorCode(
+    "R314", "it has other columns, or another key", end=End.LOGGED, cause=_CHANGED
+)
+NO_KEY = ErrorCode(
+    "R315",
+    "copy of table {table}: without a key, nobody could tell which rows replace which",
+    "copy all of it, without --where",
+    cause="Rows that meet a condition are written over those that consumers have, by their key.",
+    example=_TABLE,
+)
+SLOW = ErrorCode(
+    "R316",
+    "copy of table {table}: the server needs more than {seconds:g} seconds for one row",
+    "raise {snapshot.statement_seconds_max}",
+    end=End.RETRIED,
+    cause="Each SELECT of a copy has a time limit, and the server did not even send one row.",
+    example={**_TABLE, "seconds": 30.0},
+)
+SLOW_CONDITION = ErrorCode(
+    "R317",
+    "copy of table {table}: the server needs more than {seconds:g} seconds for one row",
+    "raise {snapshot.statement_seconds_max}, or choose a condition that an index answers",
+    cause=(
+        "Each SELECT of a copy has a time limit. Without an index, the server must look at many "
+        "rows to find one that meets the condition."
+    ),
+    example={**_TABLE, "seconds": 30.0},
+)
+ENDED = ErrorCode(
+    "R318",
+    "the copy ended, because the table was dropped or renamed meanwhile",
+    "ask for it by the name that it has now",
+    cause="What is known of a copy is forgotten with the name of its table.",
+)
+WHOLE_TABLE_FENCED = ErrorCode(
+    "R319",
+    "copy of table {table}: the whole table is kept back ({why})",
+    "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it anew and lifts "
+    "the fence",
+    cause="Nothing of a table may be written before what is kept back of it.",
+    example={**_TABLE, "why": "column price has type unknown"},
+)
+KEY_CHANGED = ErrorCode(
+    "R320",
+    "copy of table {table}: the whole table is kept back, because its key was changed while "
+    "changes of some keys are kept back",
+    "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it anew and lifts "
+    "the fence",
+    cause="Keys that are kept back cannot be compared with keys of other columns.",
+    example=_TABLE,
+)
+NOT_LOCKED = ErrorCode(
+    "R321",
+    "table {table} could not be locked in time, because a transaction uses it",
+    end=End.LOGGED,
+    cause=(
+        "A table without a key is read at once, from one place of the log. It is locked for a "
+        "moment to find this place. The copy tries again."
+    ),
+    example=_TABLE,
+)
+THREADS_RUNNING = ErrorCode(
+    "R331",
+    "{running} running threads, above {snapshot.threads_running_max}",
+    end=End.LOGGED,
+    cause="Copies pause while the source is busy with other things.",
+    example={"running": 40},
+)
+PAUSE_WANTED = ErrorCode(
+    "R332",
+    "{snapshot.pause_query} returns {value:g}",
+    end=End.LOGGED,
+    cause="Copies pause while the first column of the query is above 0.",
+    example={"value": 1.0},
+)

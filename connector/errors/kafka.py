@@ -1,0 +1,167 @@
+"""K100: what Kafka says no to, and a second instance."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_AT = {"servers": "kafka-1:9092", "doing": "write to topic shop.erp.orders"}
+_RIGHTS = "The user of the connector needs rights, which an administrator of Kafka gives with ACLs."
+_LOGIN = "The broker asked for a login and refused the one that it was given."
+
+UNAVAILABLE = ErrorCode(
+    "K101",
+    "kafka {servers}: cannot {doing}: {why}",
+    "check {kafka.bootstrap_servers}, {kafka.security_protocol}, kafka.sasl_* and that the brokers "
+    "are up",
+    end=End.RETRIED,
+    cause=(
+        "A broker did not answer in time, or said that it cannot do this now. Brokers that start, "
+        "stop or elect a leader do so for a while."
+    ),
+    example={**_AT, "why": "KafkaTimeoutError"},
+)
+SUPERSEDED = ErrorCode(
+    "K102",
+    "kafka {servers}: cannot {doing}: another process has taken over transactional id {id} and has "
+    "not committed since, or this one's transaction took longer than "
+    "{kafka.transaction_timeout_seconds}",
+    "look for a second process with this name",
+    end=End.RETRIED,
+    cause=(
+        "Kafka lets one producer write for a transactional id. It refused this one, and the "
+        "progress topic does not name another instance."
+    ),
+    example={**_AT, "id": "binlog-connector.shop.orders"},
+)
+NO_ANSWER = ErrorCode(
+    "K103",
+    "kafka {servers}: no answer",
+    "check that the brokers are up",
+    end=End.LOGGED,
+    cause="Kafka is asked each second beside the stream, and has not answered.",
+    example={"servers": "kafka-1:9092"},
+)
+INSTANCE_SUPERSEDED = ErrorCode(
+    "K104",
+    "pipeline {pipeline}: another instance took over (process {pid} on {host}, instance "
+    "{instance})",
+    "stop one of the two, or give this one another name",
+    cause=(
+        "Two processes ran the same pipeline. The one that was started last goes on, so that each "
+        "change is written once."
+    ),
+    example={"pipeline": "orders", "pid": 4711, "host": "cdc-2", "instance": "5f0c2d"},
+)
+OPEN_TRANSACTION = ErrorCode(
+    "K105",
+    "{topic} cannot be read up to offset {end}: another pipeline with this topic_prefix has a "
+    "transaction open, which ends when that pipeline runs again, or after its "
+    "{kafka.transaction_timeout_seconds}",
+    end=End.RETRIED,
+    cause=(
+        "Pipelines read what earlier runs committed. What stands after an open transaction of "
+        "another pipeline cannot be read before that transaction ends."
+    ),
+    example={"topic": "shop.progress", "end": 42},
+)
+
+NO_ANSWER_IN_TIME = ErrorCode(
+    "K106",
+    "no answer within {seconds:g} seconds",
+    end=End.RETRIED,
+    cause=(
+        "A broker did not answer a commit or an abort. Whether it was done is read from Kafka at "
+        "the next start."
+    ),
+    example={"seconds": 60.0},
+)
+NOT_ACKNOWLEDGED = ErrorCode(
+    "K107",
+    "batches were not acknowledged within {seconds:g} seconds",
+    end=End.RETRIED,
+    cause="Kafka did not take records in time. They are read again from the source.",
+    example={"seconds": 60.0},
+)
+
+TOPIC_RIGHTS = ErrorCode(
+    "K111",
+    "kafka {servers}: cannot {doing}: the user lacks rights on it",
+    "allow CREATE, DESCRIBE, READ and WRITE on topics that start with {kafka.topic_prefix}, or "
+    "create the topic beforehand",
+    cause=_RIGHTS,
+    example=_AT,
+)
+CLUSTER_RIGHTS = ErrorCode(
+    "K112",
+    "kafka {servers}: cannot {doing}: the user lacks rights on the cluster",
+    "allow CREATE and IDEMPOTENT_WRITE",
+    cause=_RIGHTS,
+    example=_AT,
+)
+TRANSACTIONAL_RIGHTS = ErrorCode(
+    "K113",
+    "kafka {servers}: cannot {doing}: the user may not use this transactional id",
+    "allow DESCRIBE and WRITE on transactional ids that start with binlog-connector",
+    cause=_RIGHTS,
+    example=_AT,
+)
+LOGIN = ErrorCode(
+    "K114",
+    "kafka {servers}: cannot {doing}: authentication failed",
+    "check {kafka.sasl_username} and {kafka.sasl_password}",
+    cause=_LOGIN,
+    example=_AT,
+)
+MECHANISM = ErrorCode(
+    "K115",
+    "kafka {servers}: cannot {doing}: the brokers do not take {kafka.sasl_mechanism}",
+    "compare it with the brokers' sasl.enabled.mechanisms",
+    cause=_LOGIN,
+    example=_AT,
+)
+TIMEOUT = ErrorCode(
+    "K116",
+    "kafka {servers}: cannot {doing}: {kafka.transaction_timeout_seconds} is above the brokers' "
+    "transaction.max.timeout.ms",
+    "lower the one or raise the other",
+    cause="Brokers limit how long a transaction may take.",
+    example=_AT,
+)
+PARTITIONS = ErrorCode(
+    "K117",
+    "kafka {servers}: cannot {doing}: Kafka does not accept the number of partitions",
+    "check {kafka.partitions}",
+    cause="A topic needs one partition at least, and a cluster may have a limit.",
+    example=_AT,
+)
+POLICY = ErrorCode(
+    "K118",
+    "kafka {servers}: cannot {doing}: a create.topic.policy of the brokers forbids it",
+    "create the topic beforehand",
+    cause="An administrator of Kafka gave rules for new topics, and this one breaks them.",
+    example=_AT,
+)
+TOPIC_NAME = ErrorCode(
+    "K119",
+    "kafka {servers}: cannot {doing}: Kafka does not accept the topic's name",
+    "check {kafka.topic_prefix}",
+    cause="Names of topics have 249 characters at most: letters, digits, `.`, `_` and `-`.",
+    example=_AT,
+)
+RECORD_SIZE = ErrorCode(
+    "K120",
+    "kafka {servers}: cannot {doing}: a record is larger than Kafka takes",
+    "raise {kafka.record_bytes_max}, and max.message.bytes of the topic if it existed before",
+    cause=(
+        "A row becomes one record, and a record must fit into one message of Kafka. The connector "
+        "creates topics that take records of this size, but does not change topics that exist."
+    ),
+    example=_AT,
+)
+VERSION = ErrorCode(
+    "K121",
+    "kafka {servers}: cannot {doing}: the brokers are too old",
+    "Kafka 2.5 or newer is needed",
+    cause="The brokers do not know a request that the connector cannot do without.",
+    example=_AT,
+)

@@ -1,0 +1,191 @@
+"""M100: Spark and Kafka; M300: schemas of a mirror; M400: what lies in Kafka and at its path."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_MIRROR = "/data/mirror/erp/orders"
+_FOLLOW = (
+    "the mirror at {path} cannot follow this and was left as it was before the change; revert the "
+    "change at the source, or take the mirror out of the way together with the pipeline's topics "
+    "and begin again under a new topic prefix"
+)
+
+SPARK_FAILED = ErrorCode(
+    "M101",
+    "{kind}: {said}",
+    "what Spark wrote to standard error has more",
+    end=End.FAILED,
+    cause="Spark, or a library that it calls, failed. The words are its own.",
+    example={"kind": "StreamingQueryException", "said": "Some data may have been lost"},
+)
+SPARK_NOT_STARTED = ErrorCode(
+    "M102",
+    "Spark did not start: {why}",
+    end=End.FAILED,
+    cause="Spark did not find Java or its packages, or a Spark setting is wrong.",
+    example={"why": "PySparkRuntimeError: [JAVA_GATEWAY_EXITED] Java gateway process exited"},
+)
+KAFKA_FAILED = ErrorCode(
+    "M103",
+    "Kafka at {servers}: {said}",
+    "check kafka.bootstrap_servers and kafka.options, and that the brokers answer",
+    end=End.FAILED,
+    cause="Spark's Kafka client failed. The words are its own.",
+    example={
+        "servers": ["127.0.0.1:9092"],
+        "said": "TimeoutException: Timed out waiting for a node assignment",
+    },
+)
+EXTRA = ErrorCode(
+    "M104",
+    "the job needs more packages ({said})",
+    "pip install 'binlog-connector[spark]'",
+    end=End.CONFIGURATION,
+    cause="The Spark job needs PySpark and Delta, which are in an extra.",
+    example={"said": "No module named 'pyspark'"},
+)
+NO_MIRROR = ErrorCode(
+    "M105",
+    "the table has no primary key",
+    "its changes stay in Kafka only",
+    end=End.LOGGED,
+    cause="A change finds its row in the mirror by the primary key.",
+)
+
+KEY_CHANGED = ErrorCode(
+    "M301",
+    "{table}: the primary key changed from ({before}) to ({now})",
+    _FOLLOW,
+    end=End.FAILED,
+    cause="Rows of a mirror are found by the primary key, which is why it has to stay as it is.",
+    example={"table": "erp.orders", "before": ["id"], "now": ["id", "line"], "path": _MIRROR},
+)
+COLUMN_GONE = ErrorCode(
+    "M302",
+    "{table}: column {column} of type {type} was dropped or renamed",
+    _FOLLOW,
+    end=End.FAILED,
+    cause="A mirror follows added columns only: a dropped column would lose what it held.",
+    example={"table": "erp.orders", "column": "note", "type": "text", "path": _MIRROR},
+)
+COLUMN_RETYPED = ErrorCode(
+    "M303",
+    "{table}: column {column} changed its type from {before} to {now}",
+    _FOLLOW,
+    end=End.FAILED,
+    cause="Spark stores the new type in another form than the old one.",
+    example={
+        "table": "erp.orders",
+        "column": "note",
+        "before": "varchar(80)",
+        "now": "int",
+        "path": _MIRROR,
+    },
+)
+UNKNOWN_TYPE = ErrorCode(
+    "M304",
+    "{table}: column {column} has type {type}, which this version of the job does not know",
+    "use the version that belongs to the connector",
+    end=End.FAILED,
+    cause="The connector is newer than the job.",
+    example={"table": "erp.orders", "column": "address", "type": "inet6"},
+)
+COLUMN_NAME = ErrorCode(
+    "M305",
+    "{table}: a mirror cannot have a column named {column!r}: names that begin with _cdc_ are the "
+    "job's own, and Delta refuses space, tab, newline and ,;{{}}()= in names",
+    (
+        "exclude the table in the connector's source.exclude_tables, or rename the column before "
+        "the first row is read"
+    ),
+    end=End.FAILED,
+    cause="Without column mapping, which few readers of Delta know, some names cannot be stored.",
+    example={"table": "erp.orders", "column": "unit price"},
+)
+ZERO_DEFAULT = ErrorCode(
+    "M306",
+    "{table}: rows that existed have, in the added column {column}, a zero date, which Spark's "
+    "types cannot hold",
+    'set mirror.zero_dates = "null" to store NULL for such values',
+    end=End.FAILED,
+    cause="MySQL gave the rows that existed the default of the added column.",
+    example={"table": "erp.orders", "column": "shipped"},
+)
+UNKNOWN_DEFAULT = ErrorCode(
+    "M307",
+    "{table}: the values of existing rows in the added column {columns} were computed by the "
+    "server and are not in the binlog",
+    (
+        'set mirror.unknown_defaults = "null" to leave NULL there, then make the source log them, '
+        "for example by updating each row"
+    ),
+    end=End.FAILED,
+    cause="The default of the added column is an expression, such as UUID().",
+    example={"table": "erp.orders", "columns": ["code"]},
+)
+SCHEMA_MISSING = ErrorCode(
+    "M308",
+    "{topic}: its rows use the schema {schema}, but {schema_topic} had no such record for "
+    "{seconds:g} seconds",
+    "check that {schema_topic} is compacted, not deleted, and that this job may read it",
+    end=End.FAILED,
+    cause="The connector writes the schema in the same Kafka transaction as its first row.",
+    example={
+        "topic": "shop.erp.orders",
+        "schema": "9f86d081",
+        "schema_topic": "shop.schema",
+        "seconds": 30.0,
+    },
+)
+SCHEMA_RECORD = ErrorCode(
+    "M309",
+    "{topic}: a record is not a schema record: {why}",
+    "use a job and a connector of the same version",
+    end=End.FAILED,
+    cause="The job does not know the form of the record, or another program wrote it.",
+    example={"topic": "shop.schema", "why": "KeyError"},
+)
+SEQUENCE_BEYOND = ErrorCode(
+    "M310",
+    "sequence {seq} is beyond what a mirror can store",
+    "begin again under a new topic prefix",
+    end=End.FAILED,
+    cause="A mirror stores 2,047 epochs, 1,048,575 log files and positions below 4 GiB.",
+    example={"seq": "99990000004200000011870000000000000000"},
+)
+
+PARTITIONS_ADDED = ErrorCode(
+    "M401",
+    "{topic}: it has records in more than the {partitions} partitions that it had when it was "
+    "first read",
+    (
+        "if everything from before the change had been applied, set kafka.added_partitions = "
+        '"accept" for one run; otherwise begin again under a new topic prefix'
+    ),
+    end=End.FAILED,
+    cause=(
+        "Keys moved to other partitions, where a later delete can be read before an earlier "
+        "insert, which would bring the row back."
+    ),
+    example={"topic": "shop.erp.orders", "partitions": 3},
+)
+ANOTHER_TABLE = ErrorCode(
+    "M402",
+    "{path} holds a Delta table that is not the mirror of {table}",
+    "move it away, or set mirror.path to another place",
+    end=End.FAILED,
+    cause="The job writes only into tables that it made itself.",
+    example={"path": _MIRROR, "table": "erp.orders"},
+)
+MIRROR_GONE = ErrorCode(
+    "M403",
+    "{table}: there is no mirror at {path}, but changes of the table have been applied",
+    (
+        "put the mirror back, or delete {positions} and mirror.checkpoint: then every topic is "
+        "applied again from its start"
+    ),
+    end=End.FAILED,
+    cause="Somebody moved or deleted the mirror while the job was down.",
+    example={"table": "erp.orders", "path": _MIRROR, "positions": "/data/mirror/_cdc"},
+)

@@ -1,0 +1,123 @@
+"""M200: records that the mirror does not take."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_REPAIR = (
+    "the batch was not marked as applied; look at the record with a Kafka consumer, repair what "
+    "wrote it, and start the job again"
+)
+_WRITER = "The connector writes no such record. Another program wrote it, or it was damaged."
+_PLACE: dict[str, object] = {"topic": "shop.erp.orders", "partition": 1, "offset": 4711}
+
+UNPLACED_RECORD = ErrorCode(
+    "M201",
+    "{topic}, partition {partition}, offset {offset}: {why}",
+    _REPAIR,
+    end=End.FAILED,
+    frame=True,
+    cause="A record of Kafka is refused, and its sequence is not known.",
+    example={**_PLACE, "why": "there is no header cdc.seq"},
+)
+RECORD = ErrorCode(
+    "M202",
+    "{topic}, partition {partition}, offset {offset}, cdc.seq {seq}: {why}",
+    _REPAIR,
+    end=End.FAILED,
+    frame=True,
+    cause="A record of Kafka is refused.",
+    example={
+        **_PLACE,
+        "seq": "00010000004200000011870000000000000000",
+        "why": "the header cdc.op is not c, u, d, r or t",
+    },
+)
+NO_SEQUENCE = ErrorCode(
+    "M203",
+    "there is no header cdc.seq",
+    end=End.FAILED,
+    cause=_WRITER,
+)
+WRONG_SEQUENCE = ErrorCode(
+    "M204",
+    "the header cdc.seq is not a sequence",
+    end=End.FAILED,
+    cause=_WRITER,
+)
+NO_HEADER = ErrorCode(
+    "M205",
+    "there is no header {header}",
+    end=End.FAILED,
+    cause=_WRITER,
+    example={"header": "cdc.op"},
+)
+WRONG_OP = ErrorCode(
+    "M206",
+    "the header cdc.op is not c, u, d, r or t",
+    end=End.FAILED,
+    cause=_WRITER,
+)
+NO_VALUE = ErrorCode(
+    "M207",
+    "there is no value, and cdc.op is not d",
+    end=End.FAILED,
+    cause="Only the tombstone of a delete has no value. " + _WRITER,
+)
+NO_KEY = ErrorCode(
+    "M208",
+    "the record has no key, but its schema has a primary key",
+    end=End.FAILED,
+    cause=_WRITER,
+)
+NOT_JSON = ErrorCode(
+    "M209",
+    "the value is not JSON with the types of schema {schema}",
+    end=End.FAILED,
+    cause=_WRITER,
+    example={"schema": "9f86d081"},
+)
+NO_IMAGE = ErrorCode(
+    "M210",
+    "the value has no row image for its cdc.op",
+    end=End.FAILED,
+    cause="An insert needs `after`, a delete needs `before`. " + _WRITER,
+)
+NO_COLUMN = ErrorCode(
+    "M211",
+    "column {column} has no value",
+    end=End.FAILED,
+    cause="The column is NOT NULL or part of the primary key. " + _WRITER,
+    example={"column": "id"},
+)
+WRONG_FORM = ErrorCode(
+    "M212",
+    "the value of column {column} does not look like {type}",
+    end=End.FAILED,
+    cause=_WRITER,
+    example={"column": "price", "type": "decimal(10,2)"},
+)
+WRONG_VALUE = ErrorCode(
+    "M213",
+    "the value of column {column} is no {type}",
+    end=End.FAILED,
+    cause=_WRITER,
+    example={"column": "price", "type": "decimal(10,2)"},
+)
+ZERO_DATE = ErrorCode(
+    "M214",
+    "column {column} holds a zero, partial or impossible date, which Spark's types cannot",
+    'set mirror.zero_dates = "null" to store NULL for such values',
+    end=End.FAILED,
+    cause="MySQL can store dates such as 0000-00-00 and 2024-05-00, which do not exist.",
+    example={"column": "shipped"},
+)
+ZERO_KEY = ErrorCode(
+    "M215",
+    "column {column} of the primary key holds a zero, partial or impossible date, which Spark's "
+    "types cannot",
+    "exclude the table in the connector's source.exclude_tables",
+    end=End.FAILED,
+    cause="A key cannot be NULL, so that mirror.zero_dates does not help here.",
+    example={"column": "day"},
+)

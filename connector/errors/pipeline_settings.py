@@ -1,0 +1,48 @@
+"""C600: settings that are found wrong when a pipeline opens."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_END = End.CONFIGURATION
+
+KAFKA_FILE = ErrorCode(
+    "C601",
+    "kafka.{key} {path}: {why}",
+    "name a PEM file that this user may read",
+    end=_END,
+    cause="The file of a certificate or key is missing, cannot be read, or is of another format.",
+    example={"key": "ssl_ca", "path": "/etc/ca.pem", "why": "No such file or directory"},
+)
+KAFKA_FILE_NOT_PEM = ErrorCode(
+    "C602",
+    "kafka.{key} {path}: not a PEM file",
+    "name a PEM file that this user may read",
+    end=_END,
+    cause="The file of a certificate or key is of another format.",
+    example={"key": "ssl_ca", "path": "/etc/ca.pem"},
+)
+METRICS_LISTEN = ErrorCode(
+    "C603",
+    "metrics.listen {listen}: {why}",
+    "choose another address",
+    end=_END,
+    cause="Another program listens at the address, or this machine has no such address.",
+    example={"listen": "127.0.0.1:9900", "why": "[Errno 98] Address already in use"},
+)
+TABLE_PATTERN = ErrorCode(
+    "C604",
+    "{pattern!r} is not a pattern of tables",
+    "it looks like shop.orders or shop.*",
+    end=_END,
+    cause="A pattern has a database and a table with a dot between them.",
+    example={"pattern": "orders"},
+)
+PAUSE_QUERY = ErrorCode(
+    "C605",
+    "{place}: {snapshot.pause_query}: its first column is not a number",
+    "write a query that returns 0 while reading may go on",
+    end=_END,
+    cause="Copies pause while the first column of the query is above 0.",
+    example={"place": "source db1:3306"},
+)

@@ -1,0 +1,80 @@
+"""R400: what is kept back, and what a replay says of it."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_COPY_ANEW = "`binlog-connector snapshot CONFIG {table}` copies the table anew and lifts the fence"
+_TABLE = {"table": "erp.orders"}
+_ORDER = "What comes later must not overtake it."
+
+KEPT_BACK = ErrorCode(
+    "R401",
+    "{why}",
+    "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, " + _COPY_ANEW,
+    end=End.LOGGED,
+    frame=True,
+    cause="A change that cannot be carried is kept in quarantine, and the stream goes on.",
+    example={"why": "a row was logged without column price", **_TABLE},
+)
+DATABASE_KEPT_BACK = ErrorCode(
+    "R402",
+    "{why}",
+    "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, `binlog-connector "
+    "snapshot CONFIG {table}` copies the tables of the database anew, and lifts the fence for each",
+    end=End.LOGGED,
+    frame=True,
+    cause="A change that cannot be carried is kept in quarantine, and the stream goes on.",
+    example={"why": "UPDATE in database erp cannot be carried", "table": "erp.*"},
+)
+FOLLOWS = ErrorCode(
+    "R411",
+    "it follows what is kept back",
+    end=End.LOGGED,
+    cause=f"The change itself can be carried, but stands after one that is kept back. {_ORDER}",
+)
+KEY_CHANGED = ErrorCode(
+    "R412",
+    "the key of {table} was changed while changes of some keys are kept back",
+    end=End.LOGGED,
+    cause=f"The keys cannot be compared any more, so the whole table is kept back. {_ORDER}",
+    example=_TABLE,
+)
+REPLAY_WHOLE = ErrorCode(
+    "R421",
+    "the whole table is fenced",
+    "replay it without a key",
+    end=End.LOGGED,
+    cause=f"A replay of one key would leave out changes of the table that came before. {_ORDER}",
+)
+REPLAY_OTHER_KEY = ErrorCode(
+    "R422",
+    "a change of it also belongs to another key that is fenced",
+    "replay the whole table",
+    end=End.LOGGED,
+    cause=f"An UPDATE of a key changes two keys, and both are kept back. {_ORDER}",
+)
+REPLAY_STATEMENT = ErrorCode(
+    "R423",
+    "which rows a statement changed is not in the log, so it cannot be written again",
+    _COPY_ANEW,
+    end=End.LOGGED,
+    cause="The log holds the text of the statement, but not its rows.",
+    example=_TABLE,
+)
+REPLAY_COPIED = ErrorCode(
+    "R424",
+    "it keeps back a row that a copy has read, of which the log has no change",
+    "once the row can be carried, " + _COPY_ANEW,
+    end=End.LOGGED,
+    cause="A replay reads changes, and this row came from a SELECT.",
+    example=_TABLE,
+)
+REPLAY_MISSING = ErrorCode(
+    "R425",
+    "{rows} of the changes that it keeps back are not in the quarantine",
+    _COPY_ANEW,
+    end=End.LOGGED,
+    cause="The topic of the quarantine drops records after its retention time.",
+    example={"rows": 3, **_TABLE},
+)

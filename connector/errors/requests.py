@@ -1,0 +1,52 @@
+"""R100: requests to a running pipeline."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_ANYBODY = (
+    "Whoever may write to the topic of commands can make a request, so nothing in one is trusted. "
+    "The request is not done, and the stream goes on."
+)
+
+TOO_LARGE = ErrorCode(
+    "R101",
+    "the request has {size} bytes, of {limit} at most",
+    "ask for fewer tables at a time",
+    end=End.CONFIGURATION,
+    cause="A request names each table that is to be copied, and its size is limited.",
+    example={"size": 300_000, "limit": 262_144},
+)
+SIZE = ErrorCode(
+    "R111",
+    "it has {size} bytes, of {limit} at most",
+    end=End.LOGGED,
+    cause=_ANYBODY,
+    example={"size": 300_000, "limit": 262_144},
+)
+NOT_JSON = ErrorCode("R112", "it is not JSON", end=End.LOGGED, cause=_ANYBODY)
+NO_COMMAND = ErrorCode(
+    "R113", "it is not a JSON object with a command", end=End.LOGGED, cause=_ANYBODY
+)
+UNKNOWN_KEYS = ErrorCode(
+    "R114",
+    "it has unknown keys: {keys}",
+    end=End.LOGGED,
+    cause="A newer version may mean something by these keys, which must not be left out.",
+    example={"keys": ["filter"]},
+)
+NO_TABLE = ErrorCode(
+    "R115", "it names a table that no server can have", end=End.LOGGED, cause=_ANYBODY
+)
+KEY_NOT_TEXT = ErrorCode("R116", "key is not a text", end=End.LOGGED, cause=_ANYBODY)
+WHERE_NOT_TEXT = ErrorCode(
+    "R117",
+    "where is not a text of {limit} characters at most",
+    end=End.LOGGED,
+    cause=_ANYBODY,
+    example={"limit": 4096},
+)
+TABLES_NOT_PAIRS = ErrorCode(
+    "R118", "tables is not a list of pairs of names", end=End.LOGGED, cause=_ANYBODY
+)
+UNKNOWN_COMMAND = ErrorCode("R119", "its command is not known", end=End.LOGGED, cause=_ANYBODY)

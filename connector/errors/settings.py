@@ -1,0 +1,238 @@
+"""C100: the configuration: its file, the environment, and single values."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_CONFIGURATION = End.CONFIGURATION
+_LISTS = "`{reference}` lists the keys"
+_REFERENCE: dict[str, object] = {"reference": "binlog-connector config"}
+_FILE: dict[str, object] = {"path": "connector.toml", **_REFERENCE}
+_MISTYPED = "A key that does not exist is an error, because it may be one that is mistyped."
+_VARIABLES = "Variables of the environment win over the file, and are checked as it is."
+_FORM = "The value does not have the form that the key wants."
+
+UNREADABLE = ErrorCode(
+    "C101",
+    "{path}: cannot read the configuration: {said}",
+    "give the path of a file such as `{reference}` prints",
+    end=_CONFIGURATION,
+    cause="The file does not exist, or this user may not read it.",
+    example={**_FILE, "said": "No such file or directory"},
+)
+NOT_TOML = ErrorCode(
+    "C102",
+    "{path}: not valid TOML: {said}",
+    "`{reference}` shows how it is written",
+    end=_CONFIGURATION,
+    cause="The file breaks the rules of TOML. Texts stand in quotes, as in every TOML file.",
+    example={**_FILE, "said": "Invalid value (at line 1, column 8)"},
+)
+UNKNOWN_KEY = ErrorCode(
+    "C103",
+    "{path}: unknown key {key}",
+    _LISTS,
+    end=_CONFIGURATION,
+    cause=_MISTYPED,
+    example={**_FILE, "key": "kafka.prot"},
+)
+SIMILAR_KEY = ErrorCode(
+    "C104",
+    "{path}: unknown key {key} (did you mean {meant}?)",
+    _LISTS,
+    end=_CONFIGURATION,
+    cause=_MISTYPED,
+    example={**_FILE, "key": "source.pasword", "meant": "source.password"},
+)
+MISSING = ErrorCode(
+    "C105",
+    "{path}: {key} is required",
+    "give it there, or set {variable}",
+    end=_CONFIGURATION,
+    cause="The key has no default, because no value would fit every pipeline.",
+    example={
+        "path": "connector.toml",
+        "key": "source.server_id",
+        "variable": "BINLOG_CONNECTOR_SOURCE__SERVER_ID",
+    },
+)
+WRONG_VALUE = ErrorCode(
+    "C106",
+    "{path}: {key}: {said}",
+    "`{reference}` explains the key",
+    end=_CONFIGURATION,
+    cause="The value has another type than the key, or is out of its range.",
+    example={
+        **_FILE,
+        "key": "source.server_id",
+        "said": "Input should be greater than or equal to 1",
+    },
+)
+SEVERAL = ErrorCode(
+    "C107",
+    "{path}: {count} settings are wrong:{problems:lines}",
+    end=_CONFIGURATION,
+    cause="Each line has a code of its own.",
+    example={"path": "connector.toml", "count": 2, "problems": ["[C103] …", "[C105] …"]},
+)
+UNKNOWN_VARIABLE = ErrorCode(
+    "C108",
+    "environment variable {variable}: there is no key {key}",
+    _LISTS,
+    end=_CONFIGURATION,
+    cause=_VARIABLES + " " + _MISTYPED,
+    example={**_REFERENCE, "variable": "BINLOG_CONNECTOR_KAFKA__PROT", "key": "kafka.prot"},
+)
+SIMILAR_VARIABLE = ErrorCode(
+    "C109",
+    "environment variable {variable}: there is no key {key} (did you mean {meant}?)",
+    _LISTS,
+    end=_CONFIGURATION,
+    cause=_VARIABLES + " " + _MISTYPED,
+    example={
+        **_REFERENCE,
+        "variable": "BINLOG_CONNECTOR_SORCE__HOST",
+        "key": "sorce.host",
+        "meant": "source.host",
+    },
+)
+NOT_JSON = ErrorCode(
+    "C110",
+    "environment variable {variable}: not JSON",
+    'write a list like ["first", "second"], and a section like {{"key": "value"}}',
+    end=_CONFIGURATION,
+    cause="A list or a section has more than one value. As a variable it is written in JSON.",
+    example={"variable": "BINLOG_CONNECTOR_SOURCE__TABLES"},
+)
+PASSWORD_FILE = ErrorCode(
+    "C111",
+    "{key} {path}: {said}",
+    "name a file that this user may read",
+    end=_CONFIGURATION,
+    cause="The password is read from a file, which does not exist or is not readable.",
+    example={
+        "key": "source.password_file",
+        "path": "/run/secrets/mysql",
+        "said": "No such file or directory",
+    },
+)
+READABLE_BY_ALL = ErrorCode(
+    "C112",
+    "{path}: every user of this machine may read {keys} there",
+    "chmod o-r {path}",
+    end=End.LOGGED,
+    cause="The file holds a password, and its mode lets every user of the machine read it.",
+    example={"path": "connector.toml", "keys": ["source.password"]},
+)
+
+UNFIT_VALUE = ErrorCode(
+    "C120",
+    "{path}: {key}: {why}",
+    "`{reference}` explains the key",
+    end=_CONFIGURATION,
+    frame=True,
+    cause="A check of the product refuses the value. The code that is shown is that of the check.",
+    example={**_FILE, "key": "source", "why": "give either password or password_file, not both"},
+)
+PORT = ErrorCode(
+    "C121",
+    "a port is a number from 1 to 65535",
+    end=_CONFIGURATION,
+    cause=_FORM,
+)
+ADDRESS = ErrorCode(
+    "C122",
+    "give HOST or HOST:PORT, an IPv6 address in brackets",
+    end=_CONFIGURATION,
+    cause=_FORM,
+)
+LISTEN = ErrorCode(
+    "C123",
+    "give HOST:PORT to listen on, such as 127.0.0.1:9400",
+    end=_CONFIGURATION,
+    cause=_FORM,
+)
+NAME = ErrorCode(
+    "C124",
+    "a name has ASCII letters, digits, dots, _ and - alone",
+    end=_CONFIGURATION,
+    cause="The name of a pipeline is part of names in Kafka, which have no other characters.",
+)
+PREFIX = ErrorCode(
+    "C125",
+    "a prefix has ASCII letters, digits, _ and - alone",
+    end=_CONFIGURATION,
+    cause="A prefix begins the names of topics. A dot separates it from the rest.",
+)
+TABLE = ErrorCode(
+    "C126",
+    '"{value}" does not name a table: write DATABASE.TABLE, * for any name',
+    end=_CONFIGURATION,
+    cause="A table is named together with its database.",
+    example={"value": ".orders"},
+)
+DATABASE = ErrorCode(
+    "C127",
+    '"{value}" does not name a table: write DATABASE.TABLE, * for any name (did you mean '
+    '"{value}.*"?)',
+    end=_CONFIGURATION,
+    cause="A table is named together with its database.",
+    example={"value": "erp"},
+)
+START = ErrorCode(
+    "C130",
+    '"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or timestamp:TIME',
+    end=_CONFIGURATION,
+    cause="A new pipeline begins with a copy of the tables, or at a position in the log.",
+    example={"value": "now"},
+)
+SIMILAR_START = ErrorCode(
+    "C131",
+    '"{value}" is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or timestamp:TIME '
+    '(did you mean "{meant}"?)',
+    end=_CONFIGURATION,
+    cause="A new pipeline begins with a copy of the tables, or at a position in the log.",
+    example={"value": "snapoot", "meant": "snapshot"},
+)
+START_GTID = ErrorCode(
+    "C132",
+    '"{value}" is not gtid:SET, such as gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77 or '
+    "gtid:0-1-77",
+    end=_CONFIGURATION,
+    cause="The set of GTIDs after which the pipeline begins is missing.",
+    example={"value": "gtid"},
+)
+START_POSITION = ErrorCode(
+    "C133",
+    '"{value}" is not position:FILE:POS, such as position:binlog.000042:4',
+    end=_CONFIGURATION,
+    cause="A position is the name of a log file and the byte where an event begins.",
+    example={"value": "position:42"},
+)
+START_TIME = ErrorCode(
+    "C134",
+    '"{value}" is not timestamp:TIME, such as timestamp:2026-11-21T10:00:00Z',
+    end=_CONFIGURATION,
+    cause="The time is written as ISO 8601 says.",
+    example={"value": "timestamp:noon"},
+)
+TWO_PASSWORDS = ErrorCode(
+    "C140",
+    "give either password or password_file, not both",
+    end=_CONFIGURATION,
+    cause="It would not be clear which of the two passwords is meant.",
+)
+TWO_SASL_PASSWORDS = ErrorCode(
+    "C141",
+    "give either sasl_password or sasl_password_file, not both",
+    end=_CONFIGURATION,
+    cause="It would not be clear which of the two passwords is meant.",
+)
+LOGIN = ErrorCode(
+    "C142",
+    "security_protocol {protocol} takes sasl_mechanism, sasl_username, and sasl_password or "
+    "sasl_password_file",
+    end=_CONFIGURATION,
+    cause="A login at Kafka needs all of these settings.",
+    example={"protocol": "SASL_SSL"},
+)

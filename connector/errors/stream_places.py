@@ -1,0 +1,97 @@
+"""S800: where the stream stands, and whether the source still is what was read."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_NEW_NAME = "give the pipeline a new name and set {source.start}"
+_COPY_ANEW = f'{_NEW_NAME} = "snapshot"'
+_LOOKED_AT = "the logs may have been reset, which is looked at now"
+_RESET = (
+    "Something speaks for RESET MASTER, RESET BINARY LOGS or a server that was restored. The "
+    "stream is opened anew, and the start looks at the logs more closely."
+)
+_UUIDS = {
+    "before": "3e11fa47-71ca-11e1-9e33-c80aa9429562",
+    "now": "5f0c2d1a-71ca-11e1-9e33-c80aa9429562",
+}
+
+OTHER_FLAVOUR = ErrorCode(
+    "S801",
+    "{place}: the stream was read from {before}, this is {now}",
+    _COPY_ANEW,
+    cause="MySQL and MariaDB name transactions in different ways.",
+    example={"place": "source db1:3306", "before": "mysql", "now": "mariadb"},
+)
+POSITION_ELSEWHERE = ErrorCode(
+    "S802",
+    "{place}: the stream stands at {file}:{position} of server {before}, but this is server {now}, "
+    "and positions mean nothing on another server",
+    f"go back to the first, or {_COPY_ANEW}; only with gtid_mode = ON from its start on can a "
+    "stream change the server",
+    cause="Each server writes a log of its own. Only GTIDs mean the same on all of them.",
+    example={"place": "source db1:3306", "file": "binlog.000042", "position": 1187, **_UUIDS},
+)
+GTID_MODE_OFF = ErrorCode(
+    "S803",
+    "{place}: the stream has been read by GTID, but the server's gtid_mode is off",
+    f'SET GLOBAL gtid_mode back to ON, or {_NEW_NAME} = "{{start}}"',
+    cause="The place of the stream is a set of GTIDs, and the server gives no GTIDs any more.",
+    example={"place": "source db1:3306", "start": "position:binlog.000042:1187"},
+)
+FILE_AFTER = ErrorCode(
+    "S811",
+    "source {address}: {file} does not come after transactions that were read: {gtids}: "
+    f"{_LOOKED_AT}",
+    end=End.RETRIED,
+    cause=_RESET,
+    example={
+        "address": "db1:3306",
+        "file": "binlog.000001",
+        "gtids": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42",
+    },
+)
+LOG_WENT_BACK = ErrorCode(
+    "S812",
+    f"{{place}}: the log ends at {{end}}, and went up to {{before}}: {_LOOKED_AT}",
+    end=End.RETRIED,
+    cause=_RESET,
+    example={"place": "source db1:3306", "end": "binlog.000001:157", "before": "binlog.000042:4"},
+)
+FILE_SHRANK = ErrorCode(
+    "S813",
+    "{place}: {file} ends at {size}, and was read up to {position}: " + _LOOKED_AT,
+    end=End.RETRIED,
+    cause=_RESET,
+    example={
+        "place": "source db1:3306",
+        "file": "binlog.000001",
+        "size": 157,
+        "position": 1187,
+    },
+)
+QUIET = ErrorCode(
+    "S821",
+    "source {address}: silent for {seconds:.1f} seconds: no heartbeat comes",
+    end=End.LOGGED,
+    cause="The server sends a sign of life each second while it has nothing else to send.",
+    example={"address": "db1:3306", "seconds": 4.2},
+)
+DEAD = ErrorCode(
+    "S822",
+    "source {address}: silent for {seconds:.1f} seconds, although it answers another session: the "
+    "connection is dead",
+    end=End.RETRIED,
+    cause=(
+        "The connection of the stream brings nothing, and another one to the same server works. "
+        "The stream is opened anew."
+    ),
+    example={"address": "db1:3306", "seconds": 4.2},
+)
+NO_LOG = ErrorCode(
+    "S823",
+    "{place}: the binary log is off",
+    "start the server with log_bin",
+    cause="A copy must know where the log stands. The server writes no log.",
+    example={"place": "source db1:3306"},
+)

@@ -1,0 +1,43 @@
+"""T300: tables that the log does not describe, or that cannot have a topic."""
+
+from __future__ import annotations
+
+from connector.errors.code import ErrorCode
+
+_FULL = "SET GLOBAL binlog_row_metadata=FULL (MySQL 8.0.1, MariaDB 10.5 or newer)"
+_CONTINUE = "give the pipeline a new name and set {source.start}"
+
+TOPIC_SHARED = ErrorCode(
+    "T301",
+    "tables {one} and {other} would share topic {topic}",
+    "exclude one of them in {source.exclude_tables}, or carry it in a pipeline with another "
+    "{kafka.topic_prefix}",
+    cause=(
+        "Kafka allows few characters in the name of a topic, so each other one becomes `_`. The "
+        "names of these two tables become the same."
+    ),
+    example={"one": "erp.a b", "other": "erp.a_b", "topic": "shop.erp.a_b"},
+)
+NO_COLUMN_NAMES = ErrorCode(
+    "T302",
+    "{place}: the log has no column names for table {table}",
+    f"{_FULL}, and continue after the rows that were logged without them: {_CONTINUE}",
+    fence_fix=_FULL,
+    passable=True,
+    cause="With binlog_row_metadata=MINIMAL, the log holds the types of columns, but no names.",
+    example={"place": "binlog.000042:1187", "table": "erp.orders"},
+)
+MISFIT = ErrorCode(
+    "T303",
+    "{place}: the log does not name the columns of table {table}, and those that the server shows "
+    "have other types",
+    f"{_FULL}, and continue after the rows that were logged without names: {_CONTINUE}; or exclude "
+    "the table",
+    fence_fix=_FULL,
+    passable=True,
+    cause=(
+        "Without binlog_row_metadata=FULL the names come from the server, which knows the table as "
+        "it is now. When these rows were logged, the table was another one."
+    ),
+    example={"place": "binlog.000042:1187", "table": "erp.orders"},
+)

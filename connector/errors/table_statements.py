@@ -1,0 +1,163 @@
+"""T100: changes that a log holds as statements, XA, and transactions that are read again."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_CONTINUE = "continue after it: give the pipeline a new name and set {source.start}"
+_NOTHING = ". Nothing from this transaction was published"
+_ROW_FORMAT = (
+    "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, take the "
+    f"right to change it from the application, repair the rows it touched, and {_CONTINUE}"
+    f"{_NOTHING}"
+)
+_ROW_FORMAT_KEPT_BACK = (
+    "a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL binlog_format=ROW, and take "
+    "the right to change it from the application"
+)
+_STATEMENT = (
+    "The log holds the text of the statement, but not the rows that it changed. Triggers and "
+    "functions may have changed others. Without the rows, the tables in Kafka would differ from "
+    "the source and nobody would know."
+)
+_AT = {"place": "binlog.000042:1187", "transaction": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42"}
+
+
+def _refused(
+    code: str, what: str, fix: str, fence_fix: str | None = None, *, cause: str, **example: object
+) -> ErrorCode:
+    return ErrorCode(
+        code,
+        f"{{place}}: {what} cannot be carried without loss (transaction {{transaction}})",
+        fix,
+        fence_fix=fence_fix,
+        passable=True,
+        cause=cause,
+        example={**_AT, **example},
+    )
+
+
+_COPY = (
+    "changes may be missing from its log, so copy the followed tables anew, and "
+    f"{_CONTINUE}{_NOTHING}"
+)
+_INCIDENT = "The server noticed that changes may not be in its log, and wrote this event about it."
+
+INCIDENT = _refused(
+    "T101",
+    "the server's report of an incident, {incident},",
+    _COPY,
+    cause=_INCIDENT,
+    incident="LOST_EVENTS",
+)
+INCIDENT_TOLD = _refused(
+    "T102",
+    "the server's report of an incident, {incident} ({told}),",
+    _COPY,
+    cause=_INCIDENT,
+    incident="LOST_EVENTS",
+    told="error writing to the binary log",
+)
+STATEMENT = _refused(
+    "T111",
+    "{verb} in database {schema}, logged as a statement,",
+    _ROW_FORMAT,
+    _ROW_FORMAT_KEPT_BACK,
+    cause=_STATEMENT,
+    verb="UPDATE",
+    schema="erp",
+)
+STATEMENT_OF_MANY = _refused(
+    "T112",
+    "{verb} in more databases than the log names, logged as a statement,",
+    _ROW_FORMAT,
+    cause=_STATEMENT,
+    verb="UPDATE",
+)
+LOAD_DATA = _refused(
+    "T113",
+    "LOAD DATA into {database}.{table}, logged as a statement,",
+    _ROW_FORMAT,
+    _ROW_FORMAT_KEPT_BACK,
+    cause=_STATEMENT,
+    database="erp",
+    table="orders",
+)
+SAVEPOINT = _refused(
+    "T121",
+    "ROLLBACK TO SAVEPOINT after row changes",
+    "which savepoint is meant cannot be told for certain: give savepoints names in ASCII, repair "
+    f"the rows it touched, and {_CONTINUE}{_NOTHING}",
+    cause=(
+        "The rows after the savepoint were rolled back. Servers compare names of savepoints by "
+        "rules of the character set, so two names outside of ASCII may be the same or not."
+    ),
+)
+XA_UNSEEN = _refused(
+    "T131",
+    "XA COMMIT of rows that came before the stream began",
+    f"if they are of followed tables, repair these; then {_CONTINUE}{_NOTHING}",
+    cause=(
+        "The rows of an XA transaction stand in the log before XA PREPARE. The stream began "
+        "between XA PREPARE and XA COMMIT, so it has not read them."
+    ),
+)
+XA_VERB = _refused(
+    "T132",
+    "XA {verb}",
+    f"use plain transactions on followed tables{_NOTHING}",
+    cause="No server that is supported writes this statement to its log.",
+    verb="RECOVER",
+)
+
+CONTINUE_BY_GTID = ErrorCode(
+    "T141",
+    "{why}",
+    'the place after this transaction is source.start = "{start}"',
+    frame=True,
+    cause="A new pipeline may continue after a transaction once what it changed was repaired.",
+    example={
+        "why": "UPDATE in database erp cannot be carried",
+        "start": "gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-42",
+    },
+)
+CONTINUE_BY_POSITION = ErrorCode(
+    "T142",
+    "{why}",
+    'the place after this transaction is source.start = "position:{file}:POS", POS that of the '
+    "next one in SHOW BINLOG EVENTS IN '{file}' FROM {position}",
+    frame=True,
+    cause=(
+        "A new pipeline may continue after a transaction once what it changed was repaired. "
+        "Without GTIDs, the log alone tells where a transaction ends."
+    ),
+    example={
+        "why": "UPDATE in database erp cannot be carried",
+        "file": "binlog.000042",
+        "position": 1187,
+    },
+)
+
+OTHER_OUTCOME = ErrorCode(
+    "T151",
+    "{place}: transaction {transaction} was rolled back when it was read before, and is not now: "
+    "it comes from another server",
+    end=End.RETRIED,
+    cause=(
+        "The stream reads a transaction again without its rows, because it was rolled back. Now "
+        "the log says that it was committed. After a change of the server the two differ, so the "
+        "stream begins again from committed progress."
+    ),
+    example=_AT,
+)
+NO_ROOM = ErrorCode(
+    "T152",
+    "{directory}: rows of an open transaction cannot be kept: {why}",
+    "make room there, or let TMPDIR name another folder",
+    end=End.RETRIED,
+    cause=(
+        "Rows of a transaction that may still be rolled back wait in a temporary file. The folder "
+        "of temporary files is full or cannot be written."
+    ),
+    example={"directory": "/tmp", "why": "No space left on device"},  # noqa: S108 - only shown
+)

@@ -1,0 +1,90 @@
+"""Rows that copies have read go into quarantine, or stay out of a table that is kept back.
+
+A row of a copy that cannot be carried fences its key or its table, as a change would: what follows
+in the log is as likely to have the same value. Rows of keys that are fenced are left out: a replay
+writes their states from the one that was kept back first. Of a table that is fenced as a whole,
+nothing can be copied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.contract import SEQ_ROW_DIGITS
+from connector.envelope.event_encoder import US_PER_MS
+from connector.errors import UnsupportedChange, copies
+from connector.quarantine.core.fence_setter import FenceSetter, OriginOfCopy
+from connector.quarantine.core.guard import FENCE_KEY, STOP
+
+if TYPE_CHECKING:
+    from connector.contract import Sequence
+    from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.schemas.table_schema import TableSchema
+    from connector.quarantine.core.fences import Fences
+    from connector.quarantine.core.store import QuarantineStore
+
+
+class TableFenced(UnsupportedChange):
+    """The whole table is kept back, so that nothing of it can be copied."""
+
+
+class CopiedRows:
+    """Stands between the rows that copies have read and what writes them."""
+
+    def __init__(self, policy: str, fences: Fences, store: QuarantineStore) -> None:
+        """Keep back what cannot be carried, unless `policy` is to stop."""
+        self._policy = policy
+        self._fences = fences
+        self._fencing = FenceSetter(fences, of_keys=policy == FENCE_KEY)
+        self._store = store
+
+    def fenced_keys(self, schema: TableSchema) -> set[bytes]:
+        """Return the keys whose rows are to be left out.
+
+        Raises TableFenced where those are all.
+        """
+        database, table = schema.database, schema.table
+        fenced = self._fences.of(database, table)
+        whole = self._fences.of_database(database, table) if fenced is None else fenced.whole
+        if whole is not None:
+            raise _fenced(schema, whole.reason)
+        if fenced is None:
+            return set()
+        if self._fencing.has_other_key(schema):
+            raise TableFenced(copies.KEY_CHANGED, table=schema.name)
+        return set(fenced.keys)
+
+    def keep(
+        self,
+        schema: TableSchema,
+        refused: list[RefusedRow],
+        place: CopyPlace,
+        sequence: Sequence,
+        now_us: int,
+    ) -> None:
+        """Keep back rows, which stand at `place`.
+
+        Raises UnsupportedChange or RecordTooLarge where the policy is to stop, TableFenced behind
+        the last one where the whole table is fenced now, and what writing raises.
+        """
+        # As a replay numbers what is kept; the others of this place are not in the quarantine.
+        seq = str(sequence)[:-SEQ_ROW_DIGITS] + "0" * SEQ_ROW_DIGITS
+        origin = OriginOfCopy(place, seq)
+        for row in refused:
+            if self._policy == STOP:
+                raise row.error
+            reason = str(row.error)
+            if row.key is not None and self._fencing.can_fence_keys(schema):
+                self._store.copied(schema, row, row.key.decode(), place, seq, now_us)
+                self._fencing.keys(origin, schema, [row.key], reason, now_us)
+            else:
+                self._store.copied(schema, row, None, place, seq, now_us)
+                self._fencing.table(origin, schema.database, schema.table, reason, now_us)
+        self._fences.flush(now_us // US_PER_MS)
+        fenced = self._fences.of(schema.database, schema.table)
+        if fenced is not None and fenced.whole is not None:
+            raise _fenced(schema, fenced.whole.reason)
+
+
+def _fenced(schema: TableSchema, reason: str) -> TableFenced:
+    return TableFenced(copies.WHOLE_TABLE_FENCED, table=schema.name, why=reason)

@@ -1,0 +1,161 @@
+"""What is kept back sets fences, and is counted by those that it meets.
+
+Changes of the log and rows of copies set the same fences by the same rules; they differ in where
+they stand in the order, which their `Origin` tells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from connector.envelope.event_encoder import US_PER_MS
+from connector.envelope.rows.row_keys import key_columns
+from connector.quarantine.core.fences import Fence
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from connector.changes.transaction import RowsChange, StatementChange
+    from connector.envelope.copied.selected_chunk import CopyPlace
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.envelope.schemas.table_schema import TableSchema
+    from connector.quarantine.core.fences import Fences
+
+# Beyond, the whole table is fenced: keys are kept in memory.
+KEYS_MAX: Final = 10_000
+
+
+class Origin:
+    """Where in the order stands what is kept back."""
+
+    def place(self) -> str:
+        """Return the place in the log, as `file:position`."""
+        raise NotImplementedError
+
+    def sequence(self) -> str:
+        """Return the sequence, as in the header of a record."""
+        raise NotImplementedError
+
+
+@final
+class OriginOfChange(Origin):
+    """The place of row `number` of a change, or of a statement."""
+
+    def __init__(
+        self, encoder: RecordEncoder, change: RowsChange | StatementChange, number: i64
+    ) -> None:
+        """Let `encoder` tell the sequence."""
+        self._encoder = encoder
+        self._change = change
+        self._number: i64 = number
+
+    def place(self) -> str:
+        """Return the place of the event."""
+        event = self._change.event
+        return f"{event.file}:{event.position}"
+
+    def sequence(self) -> str:
+        """Return the sequence of the row."""
+        change = self._change
+        return str(self._encoder.sequence(change.transaction, change.event_number, self._number))
+
+
+@final
+class OriginOfCopy(Origin):
+    """The place at which the rows of a copy stand."""
+
+    def __init__(self, place: CopyPlace, sequence: str) -> None:
+        """State both."""
+        self._place = place
+        self._sequence = sequence
+
+    def place(self) -> str:
+        """Return the place between two transactions."""
+        return f"{self._place.file}:{self._place.position}"
+
+    def sequence(self) -> str:
+        """Return the sequence."""
+        return self._sequence
+
+
+@final
+class FenceSetter:
+    """Sets the fences of one stream, and of its copies."""
+
+    def __init__(self, fences: Fences, *, of_keys: bool) -> None:
+        """Add to `fences`; with `of_keys` keys alone are fenced where that can be."""
+        self._fences = fences
+        self._of_keys = of_keys
+
+    def can_fence_keys(self, schema: TableSchema) -> bool:
+        """Return whether a key of the table may be fenced, not the whole table."""
+        if not self._of_keys:
+            return False
+        fenced = self._fences.of(schema.database, schema.table)
+        return fenced is None or (fenced.whole is None and len(fenced.keys) < KEYS_MAX)
+
+    def table(self, origin: Origin, database: str, table: str, reason: str, now_us: i64) -> None:
+        """Fence a whole table, unless it is, and count what is kept back."""
+        fenced = self._fences.of(database, table)
+        fence = None if fenced is None else fenced.whole
+        if fence is None:
+            fence = self._set(origin, database, table, None, [], reason, now_us)
+        self.count(fence)
+
+    def keys(
+        self, origin: Origin, schema: TableSchema, keys: list[bytes], reason: str, now_us: i64
+    ) -> None:
+        """Fence all keys of a row that is kept back, unless they are, and count the row."""
+        for key in keys:
+            fenced = self._fences.of(schema.database, schema.table)
+            fence = None if fenced is None else fenced.keys.get(key)
+            if fence is None:
+                fence = self._set(
+                    origin,
+                    schema.database,
+                    schema.table,
+                    key.decode(),
+                    key_columns(schema),
+                    reason,
+                    now_us,
+                )
+            self.count(fence)
+
+    def count(self, fence: Fence) -> None:
+        """Count what a fence keeps back."""
+        fence.rows += 1
+        self._fences.change(fence)
+
+    def followed(self, schema: TableSchema, keys: list[bytes]) -> Fence | None:
+        """Return the fence of one of the keys."""
+        fenced = self._fences.of(schema.database, schema.table)
+        if fenced is not None:
+            for key in keys:
+                fence = fenced.keys.get(key)
+                if fence is not None:
+                    return fence
+        return None
+
+    def has_other_key(self, schema: TableSchema) -> bool:
+        """Return whether keys of the table were fenced by another key than it has now."""
+        fenced = self._fences.of(schema.database, schema.table)
+        if fenced is None or not fenced.keys:
+            return False
+        return next(iter(fenced.keys.values())).key_columns != key_columns(schema)
+
+    def _set(
+        self,
+        origin: Origin,
+        database: str,
+        table: str,
+        key: str | None,
+        columns: list[str],
+        reason: str,
+        now_us: i64,
+    ) -> Fence:
+        now_ms = now_us // US_PER_MS
+        fence = Fence(
+            database, table, key, columns, origin.place(), origin.sequence(), now_ms, reason
+        )
+        self._fences.set(fence, now_ms)
+        return fence

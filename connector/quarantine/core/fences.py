@@ -1,0 +1,204 @@
+"""What is kept back: tables and keys whose changes go into quarantine until a fence is lifted.
+
+Fences are records in a compacted topic, written in the same Kafka transaction as the changes that
+they keep back, so that a restart has them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final, cast, final
+
+from connector.changes.stream_listener import StreamListener
+from connector.contract import FENCES_TOPIC_SUFFIX, control_topic
+from connector.errors import DecodeError, kafka_records
+from connector.records.record import NO_HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from connector.contract import FenceRecord
+    from connector.records.record import RecordTarget
+
+# As the table of a fence: all of a database.
+ALL_TABLES: Final = "*"
+
+
+@dataclass(slots=True)
+class Fence:
+    """The fields of `contract.FenceRecord`."""
+
+    database: str
+    table: str
+    key: str | None
+    key_columns: list[str]
+    since: str
+    since_seq: str
+    since_ms: int
+    reason: str
+    rows: int = 0
+    replay: str | None = None
+    replayed_seq: str = ""
+    answered: str | None = None
+    exempt: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """`database.table`."""
+        return f"{self.database}.{self.table}"
+
+    @classmethod
+    def decode(cls, value: bytes, place: str) -> Fence:
+        """Read the value of a record; raises DecodeError for one of another version."""
+        try:
+            return cls(**json.loads(value))
+        except (ValueError, TypeError) as error:
+            raise DecodeError(kafka_records.FENCE, place=place, why=str(error)) from error
+
+
+@final
+class TableFences:
+    """The fences of one table."""
+
+    def __init__(self) -> None:
+        """Begin without one."""
+        self.whole: Fence | None = None
+        self.keys: dict[bytes, Fence] = {}
+
+    def __iter__(self) -> Iterator[Fence]:
+        yield from self.keys.values()
+        if self.whole is not None:
+            yield self.whole
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.keys) + (self.whole is not None)
+
+
+def recovered_fences(prefix: str, pipeline: str, recovered: Mapping[str, bytes]) -> list[Fence]:
+    """Return the fences that were `recovered`; raises DecodeError for one of another version."""
+    topic = control_topic(prefix, FENCES_TOPIC_SUFFIX)
+    return [Fence.decode(value, f"{topic}: {pipeline}/{name}") for name, value in recovered.items()]
+
+
+@final
+class Fences:
+    """The fences of one pipeline, in memory and on their way to Kafka."""
+
+    def __init__(
+        self,
+        prefix: str,
+        pipeline: str,
+        target: RecordTarget,
+        recovered: Mapping[str, bytes],
+        listener: StreamListener | None = None,
+    ) -> None:
+        """Continue with the values `recovered` from the topic; `listener` hears of new fences.
+
+        Raises DecodeError for one of another version.
+        """
+        self._topic = control_topic(prefix, FENCES_TOPIC_SUFFIX)
+        self._pipeline = pipeline
+        self._target = target
+        self._tables: dict[tuple[str, str], TableFences] = {}
+        self._changed: dict[str, Fence] = {}
+        self.any = False
+        self._listener = StreamListener() if listener is None else listener
+        for fence in recovered_fences(prefix, pipeline, recovered):
+            self._add(fence)
+
+    def __iter__(self) -> Iterator[Fence]:
+        for table in self._tables.values():
+            yield from table
+
+    @property
+    def count(self) -> int:
+        """How many there are; any thread may ask."""
+        return sum(table.count for table in list(self._tables.values()))
+
+    def of(self, database: str, table: str) -> TableFences | None:
+        """Return the fences of a table, None where it has none."""
+        return self._tables.get((database, table))
+
+    def of_database(self, database: str, table: str) -> Fence | None:
+        """Return the fence of a whole database where it holds for a table that has none."""
+        fences = self._tables.get((database, ALL_TABLES))
+        whole = None if fences is None else fences.whole
+        return None if whole is None or table in whole.exempt else whole
+
+    def exempt(self, database: str, table: str) -> None:
+        """Let the fence of a whole database hold no longer for a table, whose rows are known."""
+        whole = self.of_database(database, table)
+        if whole is not None:
+            whole.exempt.append(table)
+            self.change(whole)
+
+    def set(self, fence: Fence, now_ms: int) -> None:
+        """Keep back what `fence` says."""
+        self._add(fence)
+        self._listener.fence_set(
+            fence.name, fence.since, fence.reason, of_key=fence.key is not None
+        )
+        self._write(fence, now_ms)
+
+    def change(self, fence: Fence) -> None:
+        """Take note that a fence has changed; `flush` writes it."""
+        self._changed[self._key(fence)] = fence
+
+    def lift(self, database: str, table: str, now_ms: int) -> bool:
+        """Lift all fences of a table, whose rows are copied anew; return whether there were any.
+
+        What was kept back stays in the quarantine.
+        """
+        self.exempt(database, table)
+        fences = self._tables.get((database, table))
+        if fences is None:
+            return False
+        for fence in list(fences):
+            self.lift_one(fence, now_ms)
+        return True
+
+    def lift_one(self, fence: Fence, now_ms: int) -> None:
+        """Lift a fence; the changes that it kept back were written, or count no more."""
+        name = (fence.database, fence.table)
+        fences = self._tables[name]
+        if fence.key is None:
+            fences.whole = None
+        else:
+            del fences.keys[fence.key.encode()]
+        if fences.whole is None and not fences.keys:
+            del self._tables[name]
+        self.any = bool(self._tables)
+        key = self._key(fence)
+        self._changed.pop(key, None)
+        self._target.take(self._topic, key.encode(), None, NO_HEADERS, now_ms)
+
+    def flush(self, now_ms: int) -> None:
+        """Write what has changed."""
+        for fence in self._changed.values():
+            self._write(fence, now_ms)
+        self._changed.clear()
+
+    def _add(self, fence: Fence) -> None:
+        fences = self._tables.setdefault((fence.database, fence.table), TableFences())
+        if fence.key is None:
+            fences.whole = fence
+        else:
+            fences.keys[fence.key.encode()] = fence
+        self.any = True
+
+    def _write(self, fence: Fence, now_ms: int) -> None:
+        value = cast("FenceRecord", asdict(fence))
+        self._target.take(
+            self._topic,
+            self._key(fence).encode(),
+            json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
+            NO_HEADERS,
+            now_ms,
+        )
+
+    def _key(self, fence: Fence) -> str:
+        name = f"{self._pipeline}/{fence.name}"
+        return name if fence.key is None else f"{name}/{fence.key}"

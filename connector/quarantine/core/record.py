@@ -1,0 +1,232 @@
+"""Changes become records of the quarantine, and are read back.
+
+The bytes are those of the log: with its FORMAT_DESCRIPTION_EVENT and TABLE_MAP_EVENT, which say how
+to read them, and everything that a record in a table's topic says of where a row comes from. A
+record that is larger than Kafka takes goes in several parts.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections import Counter
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+from connector.binlog.body_decoder import BodyDecoder
+from connector.binlog.events.format_description import FormatDescriptionEvent
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.rows_head import DELETE, INSERT
+from connector.binlog.framing.checksum import CHECKSUM_LENGTH
+from connector.binlog.framing.event_types import PARTIAL_ROW_DATA, TABLE_MAP
+from connector.binlog.framing.header import HEADER_LENGTH
+from connector.binlog.payload_decoder import PayloadDecoder
+from connector.binlog.table_maps import TableMaps
+from connector.changes.statement import StatementKind
+from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
+from connector.codec.payload import PayloadReader, encode_lenenc
+from connector.errors import DecodeError, RecordTooLarge, kafka_records
+from connector.gtid import Gtid, MariadbGtid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from connector.binlog.event import Event
+    from connector.contract import QuarantinedRow, QuarantineRecord
+
+ROWS = "rows"
+GONE = "gone"
+STATEMENT = "statement"
+COPIED = "copied"
+
+# Of a part, everything but the event's bytes: numbers and names.
+_PART_BYTES = 256
+_BASE64_BYTES = 4
+_BASE64_OF = 3
+# Types of MariaDB's rows events, in which one that came in fragments is written again.
+_WRITE_V1, _UPDATE_V1, _DELETE_V1 = 23, 24, 25
+
+
+def event_bytes(event: Event, rows: RowsEvent | None) -> tuple[bytes, bool]:
+    """Return an event as the log has it, and whether it ends in a checksum.
+
+    One that came in fragments is put together.
+    """
+    if rows is not None and event.header.type_code == PARTIAL_ROW_DATA:
+        return _whole(event, rows), False
+    return event.data, event.checksum is not None
+
+
+def encoded(data: bytes) -> str:
+    """Return base64."""
+    return b64encode(data).decode("ascii")
+
+
+def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterator[bytes]:
+    """Yield the values of the records that hold `record`, each of `bytes_max` at most.
+
+    `event` goes into them part by part. Raises RecordTooLarge where not even the rest has room.
+    """
+    head = {**record, "event": "", "parts": 1_000_000}
+    room = bytes_max - len(json.dumps(head, separators=(",", ":")))
+    later_room = bytes_max - _PART_BYTES
+    if room < _BASE64_BYTES or later_room < _BASE64_BYTES:
+        raise RecordTooLarge(
+            kafka_records.QUARANTINE_ROOM,
+            place=f"{record['file']}:{record['position']}",
+            table=f"{record['database']}.{record['table']}",
+        )
+    first = room // _BASE64_BYTES * _BASE64_OF
+    later = later_room // _BASE64_BYTES * _BASE64_OF
+    slices = [event[:first]]
+    slices += [event[at : at + later] for at in range(first, len(event), later)]
+    for number, data in enumerate(slices, 1):
+        place = {"seq": record["seq"], "part": number, "parts": len(slices)}
+        part = {**record, **place} if number == 1 else place
+        yield json.dumps({**part, "event": encoded(data)}, separators=(",", ":")).encode()
+
+
+class RecordParts:
+    """Puts the parts of records together again; other pipelines' records may stand in between."""
+
+    def __init__(self) -> None:
+        """Begin with the first part of a record."""
+        self._parts: dict[bytes, list[QuarantineRecord]] = {}
+
+    def take(self, key: bytes, value: bytes) -> tuple[QuarantineRecord, bytes] | None:
+        """Return the record and its event with the last part, else None.
+
+        Raises DecodeError for a value that is not of this version.
+        """
+        try:
+            part: QuarantineRecord = json.loads(value)
+            if part["part"] == 1:
+                self._parts[key] = []
+            parts = self._parts.setdefault(key, [])
+            parts.append(part)
+            if part["part"] < part["parts"]:
+                return None
+            del self._parts[key]
+            if [each["part"] for each in parts] != list(range(1, part["parts"] + 1)):
+                # What comes first was read before, or its topic was cut off.
+                return None
+            return parts[0], b"".join(b64decode(each["event"]) for each in parts)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DecodeError(kafka_records.QUARANTINE, why=repr(error)) from error
+
+
+class ChangeReader:
+    """Records become changes again; equal table maps become the same object."""
+
+    def __init__(self) -> None:
+        """Know no log yet."""
+        self._logs: dict[tuple[str, str], tuple[FormatDescriptionEvent, TableMaps]] = {}
+
+    def rows(self, record: QuarantineRecord, event: bytes) -> RowsChange:
+        """Return the change of rows. Raises DecodeError where the event cannot be read."""
+        log, known = self._log(record)
+        decoder = _decoder(record, log, known)
+        table_map = b64decode(record["table_map"])
+        head = bytes(4) + bytes((TABLE_MAP,)) + bytes(log.header_length - 5)
+        decoder.open(head + table_map, 0)
+        opened = decoder.open(_without_checksum(record, event), 0)
+        rows = opened.body
+        if not isinstance(rows, RowsEvent):
+            raise DecodeError(
+                kafka_records.NO_ROWS,
+                place=f"{record['file']}:{record['position']}",
+                event_name=opened.name,
+            )
+        return RowsChange(_transaction(record), record["event_number"], opened, rows)
+
+    def gone(self, record: QuarantineRecord, event: bytes) -> StatementChange:
+        """Return the statement that empties a table. Raises DecodeError."""
+        log, known = self._log(record)
+        opened = _decoder(record, log, known).open(_without_checksum(record, event), 0)
+        return StatementChange(
+            _transaction(record),
+            record["event_number"],
+            opened,
+            StatementKind.DROP_TABLE,
+            record["database"],
+            record["table"],
+            [],
+            record["query"],
+        )
+
+    def _log(self, record: QuarantineRecord) -> tuple[FormatDescriptionEvent, TableMaps]:
+        key = (record["flavour"], record["format_description"])
+        log = self._logs.get(key)
+        if log is None:
+            data = b64decode(record["format_description"])
+            described = FormatDescriptionEvent.decode(PayloadReader(data, HEADER_LENGTH))
+            maps = TableMaps(described, mariadb=record["flavour"] == "mariadb")
+            log = self._logs[key] = (described, maps)
+        return log
+
+
+def places_of(record: QuarantineRecord, count: int) -> Iterable[QuarantinedRow]:
+    """Return the rows that are kept, of an event that has `count`."""
+    yield from record["rows"]
+    rest = record["rest"]
+    if rest is not None:
+        for number in range(rest, count):
+            yield {"row": number, "keys": [], "error": None}
+
+
+def _decoder(
+    record: QuarantineRecord, log: FormatDescriptionEvent, known: TableMaps
+) -> PayloadDecoder:
+    bodies = BodyDecoder(
+        log, mariadb=record["flavour"] == "mariadb", ignored_events=Counter(), known=known
+    )
+    position = record["position"]
+    return PayloadDecoder(bodies, log.header_length, record["file"], position, position)
+
+
+def _without_checksum(record: QuarantineRecord, event: bytes) -> bytes:
+    return event[:-CHECKSUM_LENGTH] if record["checksummed"] else event
+
+
+def _transaction(record: QuarantineRecord) -> SourceTransaction:
+    gtid = record["gtid"]
+    return SourceTransaction(
+        record["transaction_file"],
+        record["transaction_position"],
+        None if gtid is None else _gtid(gtid, record["flavour"]),
+        record["committed_us"],
+        record["server_id"],
+        record["thread_id"],
+    )
+
+
+def _gtid(text: str, flavour: str) -> Gtid | MariadbGtid:
+    if flavour == "mariadb":
+        return MariadbGtid.parse(text)
+    server, *tag, number = text.split(":")
+    return Gtid(UUID(server), int(number), *tag)
+
+
+def _whole(event: Event, rows: RowsEvent) -> bytes:
+    """Return the rows event that came in fragments, which MariaDB alone writes, as version 1."""
+    types = {INSERT: _WRITE_V1, DELETE: _DELETE_V1}
+    count = len(rows.table_map.columns)
+    images = rows.images()
+    head = event.data[:4] + bytes((types.get(rows.kind, _UPDATE_V1),))
+    return b"".join(
+        (
+            head,
+            event.data[5:HEADER_LENGTH],
+            rows.table_map.table_id.to_bytes(6, "little"),
+            rows.flags.to_bytes(2, "little"),
+            encode_lenenc(count),
+            rows.before_columns_present or b"",
+            rows.after_columns_present or b"",
+            images.data[images.offset : images.end],
+        )
+    )
+
+
+def fields(**values: Any) -> QuarantineRecord:
+    """Return a record of the fields that are given, which is to be put into values."""
+    return cast("QuarantineRecord", {"part": 1, "parts": 1, "event": "", **values})

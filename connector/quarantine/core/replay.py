@@ -1,0 +1,229 @@
+"""What was kept back is written again, in its order, and its fences are lifted.
+
+A replay goes on piece by piece between transactions of the stream. What it writes, how far it has
+come and the end of the fence are committed with the stream, so it goes on after a restart, and
+nothing is written twice. Meanwhile, what the stream brings of the table is kept back as before; a
+fence counts what it keeps back, so that it is lifted when nothing is left.
+
+A row that still cannot be written stays, and with it everything that must not overtake it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from connector.envelope.event_encoder import HALVES, US_PER_MS
+from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange, quarantine
+from connector.quarantine.core.advice import reason_of
+from connector.quarantine.core.record import COPIED, GONE, ROWS, ChangeReader, places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from connector.contract import QuarantinedRow, QuarantineRecord
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.progress.stream_position import StreamPosition
+    from connector.quarantine.core.fences import Fence, Fences
+
+# Bytes of events that are written in one turn, before the stream has its own.
+_TURN_BYTES = 4 * 1024 * 1024
+# How long the rest of what is kept back may be waited for, once it was committed.
+_PATIENCE_SECONDS = 60.0
+_ROW_DIGITS = 8
+
+
+class KeptRecords(Protocol):
+    """The records of the quarantine from some time on; `log` reads Kafka's."""
+
+    def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
+        """Yield what is there: an offset, the key, the record, and its event."""
+        ...
+
+    def close(self) -> None:
+        """Read no more."""
+        ...
+
+
+class Replay:
+    """Writes what some fences of one table keep back."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        fences: list[Fence],
+        all_fences: Fences,
+        encoder: RecordEncoder,
+        standing: StreamPosition,
+        log: KeptRecords,
+        monotonic: Callable[[], float],
+    ) -> None:
+        """Read from `log` what `fences`, of one table, keep back."""
+        self._left = {id(fence): fence for fence in fences}
+        self._database, self._table = fences[0].database, fences[0].table
+        self._key = f"{pipeline}/{fences[0].name}".encode()
+        self._fences = all_fences
+        self._encoder = encoder
+        self._standing = standing
+        self._log = log
+        self._changes = ChangeReader()
+        self._monotonic = monotonic
+        self._waiting_since = monotonic()
+        self._turn_bytes = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether every fence was lifted, or has been found to stay."""
+        return not self._left
+
+    def step(self, now_us: int) -> None:
+        """Write the next piece.
+
+        Raises what the target raises, and SinkUnavailable or SinkRefused where nothing can be read.
+        """
+        self._turn_bytes = 0
+        now_ms = now_us // US_PER_MS
+        for _, key, record, event in self._log.read():
+            self._waiting_since = self._monotonic()
+            if key == self._key:
+                self._write(record, event, now_us)
+                self._turn_bytes += len(event)
+            if self.done or self._turn_bytes >= _TURN_BYTES:
+                break
+        for fence in list(self._left.values()):
+            if not self._is_set(fence):
+                # Lifted meanwhile, because the table is copied anew.
+                del self._left[id(fence)]
+            elif not fence.rows:
+                del self._left[id(fence)]
+                self._fences.lift_one(fence, now_ms)
+            elif self._monotonic() - self._waiting_since > _PATIENCE_SECONDS:
+                missing = UnsupportedChange(
+                    quarantine.REPLAY_MISSING, rows=fence.rows, table=fence.name
+                )
+                self._fail([fence], str(missing))
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._log.close()
+
+    def _is_set(self, fence: Fence) -> bool:
+        return any(fence is each for each in self._fences.of(self._database, self._table) or ())
+
+    def _write(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
+        if record["kind"] not in (ROWS, COPIED):
+            self._write_statement(record, event, now_us)
+            return
+        concerned = self._concerned(record)
+        if not concerned:
+            return
+        if record["kind"] == COPIED:
+            name = f"{record['database']}.{record['table']}"
+            self._fail(concerned, str(UnsupportedChange(quarantine.REPLAY_COPIED, table=name)))
+            return
+        try:
+            change = self._changes.rows(record, event)
+            count = change.rows.count()
+            wanted = {each["row"]: each for each in places_of(record, count)}
+            number = -1
+            for row in change.rows.split():
+                number += 1
+                kept = wanted.get(number)
+                fences = [] if kept is None else self._pending(record, kept)
+                if not fences:
+                    continue
+                place = self._standing.between(HALVES)
+                try:
+                    self._encoder.repeat(change, row, number, place, now_us)
+                except (UnsupportedChange, EventError, RecordTooLarge) as error:
+                    self._fail(fences, reason_of(error, self._database, self._table))
+                    continue
+                for fence in fences:
+                    fence.replayed_seq = _sequence(record, number)
+                    if kept is not None and kept["keys"]:
+                        fence.rows -= 1
+                    self._fences.change(fence)
+        except DecodeError as error:
+            self._fail(concerned, str(error))
+            return
+        self._count_event(record)
+
+    def _write_statement(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
+        fences = self._pending(record, {"row": 0, "keys": [], "error": None})
+        if not fences:
+            return
+        if record["kind"] != GONE:
+            name = f"{record['database']}.{record['table']}"
+            self._fail(fences, str(UnsupportedChange(quarantine.REPLAY_STATEMENT, table=name)))
+            return
+        try:
+            change = self._changes.gone(record, event)
+            self._encoder.repeat_gone(change, self._standing.between(HALVES), now_us)
+        except (UnsupportedChange, DecodeError) as error:
+            self._fail(fences, reason_of(error, self._database, self._table))
+            return
+        self._count_event(record)
+
+    def _count_event(self, record: QuarantineRecord) -> None:
+        """Count an event that is kept back to its end, once all of it was written."""
+        fences = self._fences.of(self._database, self._table)
+        whole = None if fences is None else fences.whole
+        to_its_end = record["kind"] != ROWS or record["rest"] is not None
+        if whole is None or not to_its_end or id(whole) not in self._left:
+            return
+        end = record["seq"][:-_ROW_DIGITS] + "9" * _ROW_DIGITS
+        if whole.since_seq <= end and whole.replayed_seq < end:
+            whole.replayed_seq = end
+            whole.rows -= 1
+            self._fences.change(whole)
+
+    def _concerned(self, record: QuarantineRecord) -> list[Fence]:
+        """Return the fences that wait for rows of a record."""
+        found: dict[int, Fence] = {}
+        for kept in record["rows"]:
+            for fence in self._pending(record, kept):
+                found[id(fence)] = fence
+        if record["rest"] is not None:
+            end: QuarantinedRow = {"row": 10**_ROW_DIGITS // HALVES - 1, "keys": [], "error": None}
+            for fence in self._pending(record, end):
+                found[id(fence)] = fence
+        return list(found.values())
+
+    def _pending(self, record: QuarantineRecord, kept: QuarantinedRow) -> list[Fence]:
+        """Return the fences that keep back a row, where all of them wait for it to be written."""
+        fenced = self._fences.of(self._database, self._table)
+        if fenced is None:
+            return []
+        sequence = _sequence(record, kept["row"])
+        if kept["keys"]:
+            found = [
+                fence
+                for key in kept["keys"]
+                if (fence := fenced.keys.get(key.encode())) is not None
+                and fence.since_seq <= sequence
+                and fence.replayed_seq < sequence
+            ]
+        else:
+            whole = fenced.whole
+            found = []
+            if whole is not None and whole.since_seq <= sequence and whole.replayed_seq < sequence:
+                found = [whole]
+        waiting = [fence for fence in found if id(fence) in self._left]
+        if len(waiting) < len(found) and waiting:
+            # It must not overtake what the others keep back.
+            self._fail(waiting, str(UnsupportedChange(quarantine.REPLAY_OTHER_KEY)))
+            return []
+        return waiting
+
+    def _fail(self, fences: list[Fence], reason: str) -> None:
+        """Let fences stay: all where the whole table is fenced, so that nothing overtakes."""
+        if any(fence.key is None for fence in self._left.values()):
+            fences = list(self._left.values())
+        for fence in fences:
+            self._left.pop(id(fence), None)
+            fence.reason = reason
+            fence.answered, fence.replay = fence.replay, None
+            self._fences.change(fence)
+
+
+def _sequence(record: QuarantineRecord, row: int) -> str:
+    return f"{record['seq'][:-_ROW_DIGITS]}{row * HALVES:0{_ROW_DIGITS}d}"

@@ -1,0 +1,185 @@
+"""What is kept back, on its way into `<prefix>.quarantine`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from connector.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
+from connector.envelope.event_encoder import US_PER_MS
+from connector.quarantine.core.record import COPIED, ROWS, encoded, event_bytes, fields, values_of
+from connector.records.record import NO_HEADERS
+
+if TYPE_CHECKING:
+    from connector.binlog.decoder import EventDecoder
+    from connector.binlog.event import Event
+    from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
+    from connector.contract import QuarantinedRow, QuarantineRecord
+    from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.options import EnvelopeOptions
+    from connector.envelope.record_encoder import RecordEncoder
+    from connector.envelope.schemas.table_schema import TableSchema
+    from connector.records.record import RecordTarget
+
+# What Kafka adds to a record, beyond its key and value.
+_OVERHEAD_BYTES = 256
+
+
+@final
+class QuarantineStore:
+    """Writes records of the quarantine of one pipeline."""
+
+    def __init__(
+        self,
+        options: EnvelopeOptions,
+        pipeline: str,
+        encoder: RecordEncoder,
+        decoder: EventDecoder,
+        target: RecordTarget,
+        record_bytes_max: int,
+    ) -> None:
+        """Number records as `encoder` does; `decoder` knows the format of the log."""
+        self._topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
+        self._flavour = options.connector
+        self._pipeline = pipeline
+        self._encoder = encoder
+        self._decoder = decoder
+        self._target = target
+        self._record_bytes_max = record_bytes_max
+
+    def rows(
+        self,
+        change: RowsChange,
+        kept: list[QuarantinedRow],
+        rest: int | None,
+        error: str,
+        schema_id: str,
+        now_us: int,
+    ) -> None:
+        """Write an event of rows: those in `kept`, and all from number `rest` on.
+
+        Raises RecordTooLarge where that is not possible, and what the target raises.
+        """
+        table_map = change.rows.table_map
+        first = kept[0]["row"] if kept else rest or 0
+        event, checksummed = event_bytes(change.event, change.rows)
+        self._write(
+            change.transaction,
+            change.event,
+            change.event_number,
+            first,
+            event,
+            now_us,
+            kind=ROWS,
+            database=table_map.schema,
+            table=table_map.table,
+            rows=kept,
+            rest=rest,
+            error=error,
+            schema_id=schema_id,
+            table_map=encoded(table_map.raw),
+            checksummed=checksummed,
+            query="",
+        )
+
+    def statement(self, change: StatementChange, kind: str, error: str, now_us: int) -> None:
+        """Write a statement. Raises as `rows` does."""
+        event, checksummed = event_bytes(change.event, None)
+        self._write(
+            change.transaction,
+            change.event,
+            change.event_number,
+            0,
+            event,
+            now_us,
+            kind=kind,
+            database=change.database,
+            table=change.table,
+            rows=[],
+            rest=None,
+            error=error,
+            schema_id="",
+            table_map="",
+            checksummed=checksummed,
+            query=change.query,
+        )
+
+    def copied(
+        self,
+        schema: TableSchema,
+        row: RefusedRow,
+        key: str | None,
+        place: CopyPlace,
+        seq: str,
+        now_us: int,
+    ) -> None:
+        """Write a row that a copy has read, and that stands at `place`.
+
+        It is kept for its `key`, or for the whole table. Raises as `rows` does.
+        """
+        kept: list[QuarantinedRow] = []
+        if key is not None:
+            kept.append({"row": 0, "keys": [key], "error": str(row.error)})
+        record = fields(
+            kind=COPIED,
+            seq=seq,
+            pipeline=self._pipeline,
+            database=schema.database,
+            table=schema.table,
+            rows=kept,
+            rest=None if kept else 0,
+            error=str(row.error),
+            file=place.file,
+            position=place.position,
+            event_number=0,
+            flavour=self._flavour,
+            transaction=f"{place.file}:{place.position}",
+            transaction_file=place.file,
+            transaction_position=place.position,
+            gtid=None,
+            committed_us=place.read_us,
+            server_id=0,
+            thread_id=None,
+            schema_id=schema.schema_id,
+            format_description="",
+            table_map="",
+            checksummed=False,
+            query="",
+            quarantined_at_ms=now_us // US_PER_MS,
+        )
+        self._take(record, row.data, now_us)
+
+    def _write(
+        self,
+        transaction: SourceTransaction,
+        event: Event,
+        event_number: int,
+        first: int,
+        data: bytes,
+        now_us: int,
+        **values: object,
+    ) -> None:
+        record: QuarantineRecord = fields(
+            seq=str(self._encoder.sequence(transaction, event_number, first)),
+            pipeline=self._pipeline,
+            file=event.file,
+            position=event.position,
+            event_number=event_number,
+            flavour=self._flavour,
+            transaction=transaction.id,
+            transaction_file=transaction.file,
+            transaction_position=transaction.position,
+            gtid=None if transaction.gtid is None else str(transaction.gtid),
+            committed_us=transaction.committed_us,
+            server_id=transaction.server_id,
+            thread_id=transaction.thread_id,
+            format_description=encoded(self._decoder.format_data),
+            quarantined_at_ms=now_us // US_PER_MS,
+            **values,
+        )
+        self._take(record, data, now_us)
+
+    def _take(self, record: QuarantineRecord, data: bytes, now_us: int) -> None:
+        key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
+        bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
+        for value in values_of(record, data, bytes_max):
+            self._target.take(self._topic, key, value, NO_HEADERS, now_us // US_PER_MS)

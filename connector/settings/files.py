@@ -1,0 +1,169 @@
+"""A TOML file, and the environment above it, become settings, or an error for each wrong key.
+
+The connector and the Spark job have settings of their own, which are read here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from typing import TYPE_CHECKING, Any, ClassVar, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from connector.errors import ConfigError
+from connector.errors import settings as codes
+from connector.errors.message import Message
+from connector.settings.nearest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Self
+
+    from connector.errors.code import ErrorCode
+
+# Between a section and a key in the name of a variable.
+NESTED = "__"
+
+
+class UnfitValueError(ValueError):
+    """A check of ours refuses a value; where it stands is known later."""
+
+    def __init__(self, code: ErrorCode, **facts: object) -> None:
+        """Raise TypeError unless `facts` are what the templates of `code` name."""
+        self.message = Message(code, facts)
+        super().__init__(self.message)
+
+
+class FileSettings(BaseSettings):
+    """Settings that a file and the environment hold together; the environment wins."""
+
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, env_nested_delimiter=NESTED)
+
+    # The command that prints every key with its default.
+    reference: ClassVar[str]
+    # Whether other parts of the product have variables, of one word, with the same prefix.
+    shares_prefix: ClassVar[bool] = False
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read the TOML file at `path`, then the environment.
+
+        Raises ConfigError, which names every wrong key.
+        """
+        document = cls.document(path)
+        cls._check_variables()
+        try:
+            return cls(**document)
+        except ValidationError as error:
+            problems = [cls._problem(found, path) for found in error.errors(include_input=False)]
+            if len(problems) == 1:
+                raise problems[0] from error
+            raise ConfigError(
+                codes.SEVERAL, path=path, count=len(problems), problems=problems
+            ) from error
+
+    @classmethod
+    def document(cls, path: Path) -> dict[str, Any]:
+        """Return what the file holds; raises ConfigError if it is not a TOML file."""
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigError(
+                codes.UNREADABLE, path=path, said=error.strerror, reference=cls.reference
+            ) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                codes.NOT_TOML, path=path, said=error, reference=cls.reference
+            ) from error
+
+    @classmethod
+    def variable(cls, key: str) -> str:
+        """Return the name of the variable that holds `key`, as `source.host`."""
+        return _prefix(cls) + NESTED.join(key.upper().split("."))
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+    @classmethod
+    def _check_variables(cls) -> None:
+        """Refuse names without a key, and lists and sections that are not JSON."""
+        for variable, text in sorted(os.environ.items()):
+            keys = variable.removeprefix(_prefix(cls)).lower().split(NESTED)
+            is_others = cls.shares_prefix and len(keys) == 1 and keys[0] not in cls.model_fields
+            if not variable.startswith(_prefix(cls)) or is_others:
+                continue
+            kind: Any = cls
+            for key in keys:
+                fields = getattr(kind, "model_fields", {})
+                if key not in fields:
+                    raise cls._unknown_variable(variable, ".".join(keys))
+                kind = fields[key].annotation
+            is_section = isinstance(kind, type) and issubclass(kind, BaseModel)
+            if (is_section or get_origin(kind) in (list, dict)) and not _is_json(text):
+                raise ConfigError(codes.NOT_JSON, variable=variable)
+
+    @classmethod
+    def _unknown_variable(cls, variable: str, key: str) -> ConfigError:
+        facts = {"variable": variable, "key": key, "reference": cls.reference}
+        meant = cls._meant(key)
+        if meant is None:
+            return ConfigError(codes.UNKNOWN_VARIABLE, **facts)
+        return ConfigError(codes.SIMILAR_VARIABLE, meant=meant, **facts)
+
+    @classmethod
+    def _problem(cls, found: Any, path: Path) -> ConfigError:
+        """Return what pydantic found as an error of ours."""
+        key = ".".join(str(part) for part in found["loc"])
+        if found["type"] == "missing":
+            return ConfigError(codes.MISSING, path=path, key=key, variable=cls.variable(key))
+        facts = {"path": path, "key": key, "reference": cls.reference}
+        if found["type"] == "extra_forbidden":
+            meant = cls._meant(key)
+            if meant is None:
+                return ConfigError(codes.UNKNOWN_KEY, **facts)
+            return ConfigError(codes.SIMILAR_KEY, meant=meant, **facts)
+        unfit = found.get("ctx", {}).get("error")
+        if isinstance(unfit, UnfitValueError):
+            return ConfigError(codes.UNFIT_VALUE, why=unfit.message, **facts)
+        return ConfigError(codes.WRONG_VALUE, said=found["msg"], **facts)
+
+    @classmethod
+    def _meant(cls, key: str) -> str | None:
+        """Return the key nearest to one that does not exist: first of that name elsewhere."""
+        known = list(_keys(cls))
+        name = key.rpartition(".")[2]
+        elsewhere = [each for each in known if each.rpartition(".")[2] == name]
+        return elsewhere[0] if elsewhere else nearest(key, known)
+
+
+def _prefix(settings: type[BaseSettings]) -> str:
+    return settings.model_config.get("env_prefix", "")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _keys(section: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in section.model_fields.items():
+        yield prefix + name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _keys(field.annotation, f"{prefix}{name}.")

@@ -1,0 +1,342 @@
+"""Damaged logs: everything that is not damaged is read, and what is not is told."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.framing.event_types import EventType
+from connector.binlog.framing.version import detect_version
+from connector.dump.gaps import Gap, LogRecovery
+from connector.errors import EventError, LogTruncated, log_files, log_rows, log_values
+from tests.binlog.log_bytes import event, format_description, start_v3, v1_event
+from tests.binlog.source_log import MAGIC, split
+from tests.dump.command import dump, dumped_json
+from tests.errors.texts import with_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from connector.binlog.event import Event
+    from tests.dump.shop import Shop
+
+NAME = "binlog.000001"
+
+
+def recovered(data: bytes) -> list[Event | Gap]:
+    return list(LogRecovery(io.BytesIO(data), NAME).events())
+
+
+def gaps_of(found: list[Event | Gap]) -> list[tuple[int, int]]:
+    return [(each.start, each.end) for each in found if isinstance(each, Gap)]
+
+
+def places_of(found: list[Event | Gap]) -> list[int]:
+    return [each.position for each in found if not isinstance(each, Gap)]
+
+
+def decoded(data: bytes) -> list[Event]:
+    decoder = EventDecoder(file=NAME, version=detect_version(data[4:]), counted=True)
+    return [decoder.decode(each) for each in split(data)]
+
+
+def statement(text: bytes, end: int, *, checksum: bool = True) -> bytes:
+    """Return a QUERY_EVENT without status variables, which ends at `end` of its file."""
+    body = bytes(8) + b"\x02" + bytes(2) + bytes(2) + b"db\0" + text
+    return event(EventType.QUERY_EVENT, body, log_pos=end, checksum=checksum)
+
+
+def log_of(*texts: bytes, checksum: bool = True) -> bytes:
+    """Return a log with a statement for each text."""
+    data = MAGIC + format_description(algorithm=1 if checksum else 0)
+    for text in texts:
+        size = len(statement(text, 0, checksum=checksum))
+        data += statement(text, len(data) + size, checksum=checksum)
+    return data
+
+
+def changed(data: bytes, offset: int, put: bytes) -> bytes:
+    return data[:offset] + put + data[offset + len(put) :]
+
+
+TEXTS = (b"first", b"second statement", b"third")
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+def test_a_log_without_damage_has_no_gaps(checksum: bool) -> None:
+    data = log_of(*TEXTS, checksum=checksum)
+    assert recovered(data) == decoded(data)
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+def test_a_size_that_lies_is_a_gap_up_to_the_next_event(checksum: bool) -> None:
+    data = log_of(*TEXTS, checksum=checksum)
+    first, second, third = places_of(recovered(data))[1:]
+    for size in (0, 18, 40, third - second + 1, 2**31, 2**32 - 1):
+        damaged = changed(data, second + 9, size.to_bytes(4, "little"))
+        found = recovered(damaged)
+        assert (places_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
+
+
+def test_a_gap_says_where_it_is_and_why() -> None:
+    data = log_of(*TEXTS)
+    _, second, third = places_of(recovered(data))[1:]
+    (gap,) = (e for e in recovered(changed(data, second + 9, bytes(4))) if isinstance(e, Gap))
+    assert gap.error.text == (
+        f"{NAME}: nothing could be read from {second} to {third} ({third - second} bytes): "
+        "QUERY_EVENT: its header says 0 bytes, less than the 19 of a header"
+    )
+    damaged = changed(data, second + 9, (10_000).to_bytes(4, "little"))
+    (gap,) = (e for e in recovered(damaged) if isinstance(e, Gap))
+    assert gap.why.text == "an event of 10000 bytes does not fit in there"
+
+
+def test_the_last_event_of_a_damaged_log_may_be_the_gap() -> None:
+    data = log_of(*TEXTS)
+    third = places_of(recovered(data))[-1]
+    found = recovered(changed(data, len(data) - 1, bytes((data[-1] ^ 1,))))
+    assert gaps_of(found) == [(third, len(data))]
+
+
+def test_a_log_that_only_ends_too_soon_is_truncated() -> None:
+    data = log_of(*TEXTS)
+    third = places_of(recovered(data))[-1]
+    for length in range(third + 1, len(data)):
+        with pytest.raises(LogTruncated) as caught:
+            recovered(data[:length])
+        assert (caught.value.position, caught.value.found) == (third, length - third)
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+def test_events_are_found_behind_bytes_that_are_lost_or_added(checksum: bool) -> None:
+    data = log_of(*TEXTS, b"fourth", checksum=checksum)
+    first, second, third, fourth = places_of(recovered(data))[1:]
+    lost = recovered(data[: second + 6] + data[third - 6 :])
+    shift = third - second - 12
+    assert places_of(lost)[1:] == [first, third - shift, fourth - shift]
+    added = recovered(data[:second] + b"\xff" * 40 + data[second:])
+    assert places_of(added)[1:] == [first, second + 40, third + 40, fourth + 40]
+    assert gaps_of(added) == [(second, second + 40)]
+
+
+def test_an_event_that_a_value_holds_is_not_taken_for_one_of_the_log() -> None:
+    inner = statement(b"not of this log", 4711)
+    data = log_of(b"first", inner, b"third")
+    first, second, third = places_of(recovered(data))[1:]
+    found = recovered(changed(data, second + 9, bytes(4)))
+    assert (places_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
+
+
+def test_an_event_whose_body_is_unknown_is_a_gap_of_its_own() -> None:
+    data = log_of(b"first")
+    unknown = event(99, b"what is this", log_pos=len(data) + 35)
+    end = len(data) + len(unknown)
+    after = statement(b"after", end + len(statement(b"after", 0)))
+    found = recovered(data + unknown + after)
+    assert gaps_of(found) == [(len(data), end)]
+    assert places_of(found)[-1] == end
+
+
+def test_a_log_of_format_v1_is_read_behind_damage() -> None:
+    query = bytes(8) + b"\x02" + bytes(2) + b"db\0"
+    first, *others = (v1_event(EventType.QUERY_EVENT, query + text) for text in TEXTS)
+    start = v1_event(EventType.START_EVENT_V3, start_v3(1, b"3.23.58"))
+    data = MAGIC + start + first + others[0] + others[1]
+    place = 4 + len(start) + len(first)
+    found = recovered(changed(data, place + 9, bytes(4)))
+    assert gaps_of(found) == [(place, place + len(others[0]))]
+    assert len(places_of(found)) == 3
+
+
+@pytest.mark.parametrize("place", [8, 16, 60])
+def test_a_log_whose_first_event_is_damaged_is_not_recovered(place: int) -> None:
+    log = bytearray(log_of(*TEXTS, checksum=True))
+    log[place] ^= 0xFF
+    with pytest.raises((EventError, LogTruncated), match=rf"{NAME}:4: "):
+        recovered(bytes(log))
+
+
+def test_a_log_without_its_first_event_is_truncated() -> None:
+    with pytest.raises(LogTruncated) as caught:
+        recovered(MAGIC + bytes(20))
+    assert caught.value.text == (
+        f"{NAME}:4: the file ends inside an event: need 21 bytes, but 20 are left; every event "
+        "before 4 is complete"
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "recorded/binlog_old_version_4_1.000001", "recorded/binlog_savepoint.000001",
+        "recorded/ver_5_1-wl2325_r.001", "recorded/ver_5_1_23.001", "recorded/mariadb-bin.000001",
+        "recorded/vector.binlog", "seed/mysql-bin.000005", "seed/mysql-bin.000006",
+    ],
+)  # fmt: skip
+def test_recorded_logs_lose_what_is_damaged_alone(shared_binlogs: Path, name: str) -> None:
+    data = (shared_binlogs / name).read_bytes()
+    events = recovered(data)
+    assert gaps_of(events) == []
+    places = places_of(events)
+    # The size of each event in turn, but of the first, without which nothing can be read.
+    for place, end in pairwise(places[1:]):
+        found = recovered(changed(data, place + 9, b"\xff\xff\xff\x7f"))
+        (first, *others) = gaps_of(found)
+        assert first == (place, end)
+        # Rows whose table map is lost are told as well, and nothing else.
+        assert set(places_of(found)) | {start for start, _ in others} == set(places) - {place}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_damage_gives_events_and_gaps_that_cover_the_log(data: st.DataObject) -> None:
+    log = log_of(*TEXTS, b"fourth", b"fifth", checksum=data.draw(st.booleans()))
+    place = data.draw(st.integers(4, len(log) - 1))
+    cut = data.draw(st.integers(0, 30))
+    damaged = log[:place] + data.draw(st.binary(max_size=40)) + log[place + cut :]
+    covered = [4]
+    # Damage in the first event is an error.
+    with suppress(LogTruncated, EventError):
+        for found in LogRecovery(io.BytesIO(damaged), NAME).events():
+            start, end = (
+                (found.start, found.end)
+                if isinstance(found, Gap)
+                else (found.position, found.next_position)
+            )
+            assert start == covered[-1] < end
+            covered.append(end)
+    assert covered[-1] <= len(damaged)
+
+
+# The command
+
+
+@pytest.fixture
+def rows_without_table_map(shop: Shop, tmp_path: Path) -> Callable[[bool], Path]:
+    """Return a function that damages the first table map; `packed` compresses the file."""
+
+    def make(packed: bool) -> Path:
+        events = dumped_json(shop.first).objects
+        place = next(e["log_pos"] for e in events if e["type"] == "TABLE_MAP_EVENT")
+        data = changed(shop.first.read_bytes(), place + 9, b"\xff\xff\xff\x7f")
+        path = tmp_path / f"{NAME}.gz"
+        path.write_bytes(gzip.compress(data) if packed else data)
+        return path
+
+    return make
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("packed", [True, False])
+def test_rows_whose_table_map_is_lost_are_reported_and_not_guessed(
+    shop: Shop, rows_without_table_map: Callable[[bool], Path], packed: bool
+) -> None:
+    events = dumped_json(shop.first).objects
+    number = next(n for n, e in enumerate(events) if e["type"] == "TABLE_MAP_EVENT")
+    table_map, rows, commit = (e["log_pos"] for e in events[number : number + 3])
+    table_id = events[number]["body"]["table_id"]
+    path = rows_without_table_map(packed)
+    done = dump("--format", "json", "--recover", path)
+    name = NAME if packed else path.name
+    assert done.code == 3
+    first = with_code(
+        log_files.GAP_TOO_SHORT,
+        f"{name}: nothing could be read from {table_map} to {rows} ({rows - table_map} bytes): an "
+        "event of 2147483647 bytes does not fit in there",
+    )
+    second = with_code(
+        log_rows.NO_TABLE_MAP,
+        f"{name}: nothing could be read from {rows} to {commit} ({commit - rows} bytes): "
+        f"{events[number + 1]['type']}: no TABLE_MAP_EVENT of this statement describes table id "
+        f"{table_id}",
+    )
+    assert done.errors == f"gap: {first}\ngap: {second}\n"
+    expected = events[:number] + events[number + 2 :]
+    assert [e["log_pos"] for e in done.objects] == [e["log_pos"] for e in expected]
+    # Without --recover the first gap is the end.
+    assert dump("--format", "json", path).code == 3
+
+
+@pytest.mark.server
+def test_standard_input_is_recovered_from_a_position(shop: Shop) -> None:
+    events = dumped_json(shop.first).objects
+    start, damaged, after = (e["log_pos"] for e in events[-4:-1])
+    data = changed(shop.first.read_bytes(), damaged + 9, bytes(4))
+    wish = ("--format", "json", "--recover", "--start-position", start)
+    done = dump(*wish, "-", stdin=data)
+    assert done.code == 3
+    assert [e["log_pos"] for e in done.objects] == [4, start, after, events[-1]["log_pos"]]
+    said = with_code(
+        log_files.SIZE_BELOW_HEADER, f"stdin: nothing could be read from {damaged} to {after} "
+    )
+    assert done.errors.startswith(f"gap: {said}")
+
+
+@pytest.mark.server
+def places_in(message: str) -> list[str]:
+    return re.findall(r"binlog\.\d+:\d+", message)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_what_damaged_compressed_bytes_unpack_to_is_shown(
+    shop: Shop, tmp_path: Path, flip: bool
+) -> None:
+    packed = bytearray(gzip.compress(shop.first.read_bytes()))
+    if flip:
+        packed[-6] ^= 1
+    path = tmp_path / "binlog.000001.gz"
+    path.write_bytes(packed if flip else packed[: len(packed) - 100])
+    with_recovery = dump("--recover", path)
+    without = dump(path)
+    assert (with_recovery.lines, with_recovery.code) == (without.lines, without.code)
+    assert places_in(with_recovery.errors) == places_in(without.errors)
+    assert len(with_recovery.lines) > 50
+    assert with_recovery.code == (3 if flip else 2)
+
+
+def test_a_log_without_damage_is_recovered_to_a_clean_end(shop: Shop) -> None:
+    for output_format in ("events", "text", "json"):
+        wish = ("--format", output_format, *shop.logs)
+        assert dump("--recover", *wish) == dump(*wish)
+
+
+def test_what_is_no_log_is_not_recovered(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(b"#!/bin/sh")
+    assert dump("--recover", path).code == 4
+
+
+@pytest.mark.parametrize("output_format", ["json", "text"])
+def test_rows_that_cannot_be_read_are_a_gap_of_their_own(
+    shared_binlogs: Path, tmp_path: Path, output_format: str
+) -> None:
+    log = shared_binlogs / "seed" / "mysql-bin.000006"
+    (rows,) = (e for e in dumped_json(log).objects if e["type"] == "WRITE_ROWS_EVENT")
+    # The log has no checksums; the last column of its row is a DOUBLE.
+    place, end = rows["log_pos"], rows["next_pos"]
+    path = tmp_path / log.name
+    path.write_bytes(changed(log.read_bytes(), end - 2, b"\xff\xff"))
+    wish = ("--format", output_format, path)
+    strict = dump(*wish)
+    assert (strict.code, f"{log.name}:{place}: cannot decode" in strict.errors) == (3, True)
+    done = dump("--recover", *wish)
+    assert done.code == 3
+    said = with_code(
+        log_values.NOT_FINITE,
+        f"{log.name}: nothing could be read from {place} to {end} ({end - place} bytes): ",
+    )
+    assert done.errors.startswith(f"gap: {said}")
+    assert "Xid" in done.output or "XID_EVENT" in done.output
+    # No half of the event is shown.
+    assert f"# at {place}\n" not in done.output
+    assert f'"log_pos":{place},' not in done.output

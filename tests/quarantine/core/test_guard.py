@@ -1,0 +1,238 @@
+"""What a guard publishes, what it keeps back, and what comes out again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from connector.errors import UnsupportedChange, quarantine, table_rows
+from connector.quarantine.keeper import QuarantineKeeper
+from connector.system.clock import CLOCK
+from tests.errors.texts import shown, text_of
+from tests.quarantine.bench import (
+    BAD,
+    LARGE,
+    Kafka,
+    Log,
+    Row,
+    Run,
+    folded,
+    kept_rows,
+    quarantined,
+    sequences,
+    written_rows,
+)
+
+ROOMY = 1 << 20
+
+
+def ids(kafka: Kafka, table: str = "t") -> list[int]:
+    return [int(record.key.split(b":")[1][:-1]) for record in kafka.rows(table) if record.key]
+
+
+@pytest.fixture
+def kafka() -> Kafka:
+    return Kafka()
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+def test_stop_is_an_error(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    with pytest.raises(UnsupportedChange) as caught:
+        Run(kafka, log, "stop").deliver()
+    assert caught.value.code is table_rows.NOT_TEXT
+    said = text_of(table_rows.NOT_TEXT, column="text")
+    assert caught.value.text.endswith(f": table shop.t: {said}")
+
+
+def test_a_key_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1), Row("c", 2, BAD), Row("c", 3)]))
+    log.transaction(("t", [Row("u", 1), Row("u", 2)]), ("u", [Row("c", 2)]))
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    assert ids(kafka) == [1, 3, 1]
+    assert ids(kafka, "u") == [2]
+    (fence,) = run.fences
+    assert (fence.key, fence.rows, fence.since) == ('{"id":2}', 2, "binlog.000001:315")
+    assert fence.reason == shown(table_rows.NOT_TEXT, column="text")
+    records = [record for record, _ in quarantined(kafka)]
+    assert [record["rows"] for record in records] == [
+        [{"row": 1, "keys": ['{"id":2}'], "error": fence.reason}],
+        [{"row": 1, "keys": ['{"id":2}'], "error": None}],
+    ]
+
+
+def test_a_table_is_fenced_and_others_go_on(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1), Row("c", 2, BAD), Row("c", 3)]))
+    log.transaction(("t", [Row("u", 1)]), ("u", [Row("c", 2)]))
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    assert ids(kafka) == [1]
+    assert ids(kafka, "u") == [2]
+    (fence,) = run.fences
+    assert (fence.key, fence.rows) == (None, 2)
+    assert [record["rest"] for record, _ in quarantined(kafka)] == [1, 0]
+
+
+def test_a_key_change_that_touches_a_fenced_key_fences_both(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD), Row("c", 2)]))
+    log.transaction(("t", [Row("u", 2, new_id=3)]))
+    log.transaction(("t", [Row("d", 1)]))
+    log.transaction(("t", [Row("u", 3, new_id=1)]))
+    log.transaction(("t", [Row("c", 3)]))
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c", "d", "c"]
+    assert sorted(fence.key or "" for fence in run.fences) == ['{"id":1}', '{"id":3}']
+    assert len(kept_rows(kafka)) == 4
+
+
+def test_a_key_change_is_published_whole_or_not_at_all(kafka: Kafka, log: Log) -> None:
+    # The delete is small, the row with the new key is not.
+    log.transaction(("t", [Row("c", 1)]))
+    log.transaction(("t", [Row("u", 1, LARGE, new_id=2)]))
+    Run(kafka, log, "fence-key").deliver()
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c"]
+    assert len(kept_rows(kafka)) == 1
+
+
+def test_the_end_of_a_transaction_counts_what_was_published(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1), Row("c", 2, LARGE)]), ("t", [Row("u", 1, LARGE, new_id=3)]))
+    Run(kafka, log, "fence-key", transaction_records=True).deliver()
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c"]
+    values = [json.loads(record.value or b"") for record in kafka.committed["p.transaction"]]
+    assert [(value["status"], value["event_count"]) for value in values] == [
+        ("BEGIN", None),
+        ("END", 1),
+    ]
+
+
+def test_a_record_of_the_quarantine_has_as_many_parts_as_it_needs(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, LARGE)]))
+    Run(kafka, log, "fence-key").deliver()
+    assert len(kafka.committed["p.quarantine"]) > 2
+    ((_, data),) = quarantined(kafka)
+    assert LARGE in data
+
+
+def test_fences_outlive_a_restart_and_a_change_of_policy(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    log.transaction(("t", [Row("u", 1), Row("u", 2)]))
+    run.next_run("stop").deliver()
+    assert ids(kafka) == [2]
+    assert len(kept_rows(kafka)) == 2
+
+
+def test_a_truncate_waits_behind_what_is_kept_back(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1), Row("c", 2, LARGE)]))
+    log.statement("TRUNCATE TABLE t")
+    log.transaction(("t", [Row("c", 3)]))
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    assert ids(kafka) == [1]
+    whole = next(fence for fence in run.fences if fence.key is None)
+    assert whole.reason == shown(quarantine.FOLLOWS)
+    again = run.next_run("fence-key", ROOMY)
+    again.replay()
+    assert folded(kafka, "t") == {3: "text"}
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c", "c", "t", "c"]
+    assert list(again.fences) == []
+
+
+def test_drop_database_waits_for_the_tables_that_are_fenced(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, LARGE)]), ("u", [Row("c", 1)]))
+    log.statement("DROP DATABASE shop")
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    assert [op for *_, op in written_rows(kafka, "u")] == ["c", "t"]
+    assert written_rows(kafka, "t") == []
+    again = run.next_run("stop", ROOMY)
+    again.replay()
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c", "t"]
+
+
+def test_a_replay_gives_what_the_source_has(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, LARGE), Row("c", 2)]))
+    log.transaction(("t", [Row("u", 1, b"later")]))
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    again = run.next_run("fence-key", ROOMY)
+    log.transaction(("t", [Row("u", 1, b"last")]))
+    again.deliver()
+    again.replay()
+    log.transaction(("t", [Row("u", 2, b"free")]), ("t", [Row("u", 1, b"free")]))
+    again.deliver()
+    assert folded(kafka, "t") == {1: "free", 2: "free"}
+    assert sequences(kafka, "t") == sorted(set(sequences(kafka, "t")))
+    assert len(set(written_rows(kafka, "t"))) == len(written_rows(kafka, "t")) == 6
+    assert list(again.fences) == []
+
+
+def test_what_still_cannot_be_written_stays(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD), Row("c", 2, LARGE)]))
+    log.transaction(("t", [Row("u", 1), Row("u", 2)]))
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    again = run.next_run("fence-key", ROOMY)
+    again.replay()
+    assert ids(kafka) == [2, 2]
+    (fence,) = again.fences
+    assert (fence.key, fence.rows, fence.replay, fence.answered) == ('{"id":1}', 2, None, "1")
+
+
+def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    first = Run(kafka, log, "fence-key")
+    first.deliver()
+    log.transaction(("t", [Row("c", 2, BAD)]))
+    run = first.next_run("fence-table")
+    run.deliver()
+    making: Any = QuarantineKeeper
+    keeper = making(None, "p", run.fences, None, None, None, CLOCK)
+    keeper.request(7, {"database": "shop", "table": "t", "key": '{"id":1}'})
+    assert not keeper.wants_turn
+    one = next(fence for fence in run.fences if fence.key == '{"id":1}')
+    assert one.answered == "7"
+    assert one.reason == shown(quarantine.REPLAY_WHOLE)
+
+
+def test_what_is_not_in_the_quarantine_any_more_is_told() -> None:
+    assert text_of(quarantine.REPLAY_MISSING, table="shop.t", rows=3) == (
+        "3 of the changes that it keeps back are not in the quarantine; `binlog-connector snapshot "
+        "CONFIG shop.t` copies the table anew and lifts the fence"
+    )
+
+
+def test_a_key_is_not_replayed_past_another_one(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, LARGE), Row("c", 2, LARGE)]))
+    log.transaction(("t", [Row("d", 2, LARGE)]))
+    log.transaction(("t", [Row("u", 1, new_id=2)]))
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    again = run.next_run("fence-key", ROOMY)
+    again.replay(key='{"id":1}')
+    assert ids(kafka) == [1]
+    one = next(fence for fence in again.fences if fence.key == '{"id":1}')
+    assert one.reason == shown(quarantine.REPLAY_OTHER_KEY)
+    again.replay()
+    assert folded(kafka, "t") == {2: "text"}
+    assert list(again.fences) == []
+
+
+def test_a_table_whose_fence_was_lifted_goes_on(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    assert run.fences.lift("shop", "t", 0)
+    log.transaction(("t", [Row("c", 2)]))
+    run.deliver()
+    assert ids(kafka) == [2]
+    assert kafka.last_values("p.fences", "shop/") == {}
