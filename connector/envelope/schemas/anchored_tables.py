@@ -99,7 +99,8 @@ class AnchoredTables:
         """Start with the schema records in `schemas`, by key, the newest last.
 
         They belong to `pipeline`, which continues from its progress; `changed` are tables whose
-        definition has changed since their record. `listener` hears of tables whose rows are dropped.
+        definition has changed since their record. `listener` hears of tables whose rows are
+        dropped.
         """
         self._source = source
         self._pipeline = pipeline
