@@ -78,7 +78,7 @@ class TransactionPayloadEvent:
         return self._viewed(map(_decoded, self._opened()))
 
     def opened(self) -> Iterator[Event]:
-        """Decompress the events as `events` does, but decode each body at its first use."""
+        """Decompress the events like `events`, but decode each body at its first use."""
         return self._viewed(self._opened())
 
     def _viewed(self, events: Iterator[Event]) -> Iterator[Event]:
@@ -100,7 +100,7 @@ class TransactionPayloadEvent:
             raise self._unreadable(number, damage) from error
 
     def _unreadable(self, number: int, error: DecodeError) -> EventError:
-        """Return what to raise for `error` after so many events inside."""
+        """Return the EventError for `error`, after `number` of the events inside."""
         why = DecodeError(log_payloads.AFTER_INSIDE, number=number, why=error)
         return EventError(self.file, self.position, EventType.TRANSACTION_PAYLOAD_EVENT.name, why)
 
@@ -203,7 +203,7 @@ class Event:
 
     @property
     def body(self) -> EventBody:
-        """What the event says, decoded at the first use.
+        """The content of the event, decoded at the first use.
 
         Raises EventError if it cannot be read to its end.
         """

@@ -66,7 +66,7 @@ def _fit(plan: RowPlan, image: PayloadReader, images: list[list[int]], old: froz
 
 
 def _skip(plan: RowPlan, image: PayloadReader, indexes: list[int], old: frozenset[int]) -> bool:
-    """Move to the end of a row image; return False, or raise DecodeError, if its bytes are none."""
+    """Skip one row image; return False, or raise DecodeError, if the bytes are not one."""
     count: i64 = len(indexes)
     length = bitmap_length(count)
     nulls = image.take(length)

@@ -48,7 +48,7 @@ _ROWS: dict[int, tuple[RowsKind, int]] = {
     EventType.UPDATE_ROWS_COMPRESSED_EVENT: (RowsKind.UPDATE, 2),
     EventType.DELETE_ROWS_COMPRESSED_EVENT: (RowsKind.DELETE, 2),
 }
-# The same by type code, as native code finds it; where there are no rows, the version says nothing.
+# The same by type code, because native code finds it faster; without rows the version is unused.
 _KINDS: Final = [_ROWS[code][0] if code in _ROWS else None for code in range(256)]
 _VERSIONS: Final = bytes([_ROWS[code][1] if code in _ROWS else 0 for code in range(256)])
 _COMPRESSED_ROWS_START: Final = 166
@@ -73,7 +73,7 @@ class RowsDecoder:
         self._more_table_maps: dict[int, TableMapEvent] = {}
 
     def keep(self, table_map: TableMapEvent) -> None:
-        """Let the rows events of the same statement find their table map."""
+        """Keep the table map for the rows events of the same statement."""
         first = self._table_map
         if first is None or first.table_id == table_map.table_id:
             self._table_map = table_map
@@ -122,9 +122,9 @@ class RowsDecoder:
         return rows
 
     def decode_whole(self, event: Event, data: bytes) -> RowsEvent:
-        """Decode a rows event that was put together from fragments, of which `event` is the last.
+        """Decode a rows event that was joined from fragments, of which `event` is the last.
 
-        The fragments have checksums of their own; whether the whole has one shows by itself.
+        Each fragment has its own checksum. The length of the whole shows whether it has one, too.
         """
         body = PayloadReader(data)
         header = EventHeader.decode(body)
@@ -152,7 +152,7 @@ class RowsDecoder:
         return RowsHead.decode(body, length, kind=kind, version=version)
 
     def _table_map_of(self, head: RowsHead) -> TableMapEvent | None:
-        """Return the table map of a rows event, None of one that only ends a statement."""
+        """Return the table map of a rows event; None for an event that only ends a statement."""
         table_map = self._table_map
         if table_map is None or table_map.table_id != head.table_id:
             table_map = self._more_table_maps.get(head.table_id)

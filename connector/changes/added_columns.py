@@ -42,7 +42,7 @@ class AddedColumn:
     text: str = ""
 
 
-# What may follow ADD when it does not add a column.
+# Words after ADD if it does not add a column.
 _NOT_A_COLUMN = (
     "INDEX", "KEY", "UNIQUE", "PRIMARY", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK",
     "PARTITION", "PERIOD", "SYSTEM",

@@ -8,7 +8,7 @@
 
 MySQL writes GTID (or ANONYMOUS_GTID), then BEGIN … XID for row changes, or a single QUERY for DDL.
 MariaDB's GTID event implies BEGIN unless it is flagged standalone. Servers without either write
-BEGIN alone. What MySQL has compressed comes inside a TRANSACTION_PAYLOAD_EVENT after the GTID.
+only BEGIN. Compressed events of MySQL are inside a TRANSACTION_PAYLOAD_EVENT after the GTID.
 
 *Completeness.* Every event that could change a followed table gives a change to the receiver, or an
 error: changes logged as statements are refused by name, and so is XA COMMIT without a known XA

@@ -69,7 +69,7 @@ class EarlierRuns:
     __slots__ = ("_reread", "_rolled_back", "delivered", "left_out")
 
     def __init__(self, reread: Reread | None, rolled_back: frozenset[str]) -> None:
-        """Take what was delivered, and the ids of the groups that were `rolled_back`."""
+        """Take the delivered changes, and the ids of the groups that were `rolled_back`."""
         self._reread = reread
         self._rolled_back = rolled_back
         # For the current group: whether it was delivered, and whether its rows are only counted.

@@ -37,7 +37,7 @@ class HeldRows:
     """Changes of rows of one transaction."""
 
     def __init__(self, folder: SpoolFolder, memory_bytes_max: i64 = MEMORY_BYTES_MAX) -> None:
-        """Hold nothing; of what comes, `memory_bytes_max` bytes of events stay in memory.
+        """Hold nothing; of later changes, `memory_bytes_max` bytes of events stay in memory.
 
         The rest goes to a file in `folder`.
         """

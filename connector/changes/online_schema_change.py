@@ -5,7 +5,7 @@ give it the table's name::
 
     gh-ost  RENAME TABLE t TO _t_del, _t_gho TO t     or t TO _t_del, then _t_gho TO t
             _t_ghc is its notebook; names may begin with ~, and hold a time before _del
-    pt      RENAME TABLE t TO _t_old, _t_new TO t     more underscores where a name is taken
+    pt      RENAME TABLE t TO _t_old, _t_new TO t     more underscores if a name is taken
 
 *Names.* If the original table is followed, these tables are not published, even if a pattern of
 followed tables matches their names. `TableFilter` decides it.

@@ -95,7 +95,7 @@ def refused_change(
 ) -> UnsupportedChange:
     """Return the error for what `event` did in `transaction`, if one has begun.
 
-    `database` and `table` are what was changed, if that is known to be all.
+    `database` and `table` name the changed object, if nothing else can have changed.
     """
     return UnsupportedChange(
         code,

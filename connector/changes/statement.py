@@ -100,7 +100,7 @@ _DML_VERBS = frozenset(
     {"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "SELECT", "DO", "WITH", "HANDLER"}
 )
 
-# Words that may stand between the verb and TABLE.
+# Words that are allowed between the verb and TABLE.
 _MODIFIERS = ("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE")
 
 

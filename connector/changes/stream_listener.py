@@ -33,7 +33,7 @@ class StreamListener:
         """Hear of rows that are not published: nobody can name the columns of a dropped table."""
 
     def resync_wanted(self, database: str, table: str, reason: str) -> None:
-        """Hear of a table that is to be copied anew, after the transaction that is under way."""
+        """Hear of a table that is to be copied again, after the transaction that is under way."""
 
     def table_ended(self, database: str, table: str) -> None:
         """Hear that a name has no table any more; "" is each table of the database."""

@@ -1,6 +1,6 @@
 """The command line: each command calls one function elsewhere and turns errors into exit codes.
 
-One module a command; what a command needs is imported when it runs, so that `--help` is fast.
+One module for each command. A command imports its dependencies when it runs, so `--help` is fast.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ ConfigPath = Annotated[
 def run(
     config: ConfigPath,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log what helps to find a fault, too.")
+        bool, typer.Option("--verbose", "-v", help="Also log details that help to find a fault.")
     ] = False,
 ) -> None:
     """Stream changes into Kafka until SIGTERM or Ctrl-C.

@@ -35,12 +35,12 @@ def demo(
         typer.Option(help="Where data and logs go.", show_default="a temporary folder"),
     ] = None,
     mysqld: Annotated[
-        Path | None, typer.Option(help="A mysqld of your own, instead of the one that is fetched.")
+        Path | None, typer.Option(help="Your own mysqld, instead of the downloaded one.")
     ] = None,
     address: Annotated[
         str | None,
         typer.Option(
-            metavar="[USER[:PASSWORD]@]HOST[:PORT]", help="A running server of your own, instead."
+            metavar="[USER[:PASSWORD]@]HOST[:PORT]", help="Your own running server, instead."
         ),
     ] = None,
 ) -> None:

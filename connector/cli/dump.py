@@ -58,7 +58,7 @@ class WritingOptions:
     hexdump: Annotated[
         bool,
         typer.Option(
-            "--hexdump", help="With the bytes of each event (text).", rich_help_panel=_WRITING
+            "--hexdump", help="Show the bytes of each event, too (text).", rich_help_panel=_WRITING
         ),
     ] = False
     apply_diffs: Annotated[
@@ -72,7 +72,8 @@ class WritingOptions:
     topic_prefix: Annotated[
         str,
         typer.Option(
-            help="Of the topics, as kafka.topic_prefix (envelope).", rich_help_panel=_WRITING
+            help="Prefix of the topics, as in kafka.topic_prefix (envelope).",
+            rich_help_panel=_WRITING,
         ),
     ] = "cdc"
 
@@ -108,7 +109,7 @@ class ReadingModes:
         bool,
         typer.Option(
             "--recover",
-            help="Go on behind what cannot be read, and report each gap; the exit code is 3 then.",
+            help="Skip unreadable parts and report each gap; then the exit code is 3.",
             rich_help_panel=_READING,
         ),
     ] = False
@@ -116,7 +117,7 @@ class ReadingModes:
         bool,
         typer.Option(
             "--stop-never/--non-block",
-            help="At the end of the log wait for more, or stop there.",
+            help="Wait for more events at the end of the log, or stop there.",
             rich_help_panel=_READING,
         ),
     ] = False

@@ -73,7 +73,7 @@ class ServerOptions:
         bool,
         typer.Option(
             "--to-last-log",
-            help="After the log that is named go on to the end of the last one.",
+            help="Read from the named log to the end of the last one.",
             rich_help_panel=_FROM_SERVER,
         ),
     ] = False
@@ -88,7 +88,7 @@ class PositionOptions:
         typer.Option(
             min=4,
             metavar="N",
-            help="From the event at this position of the first log.",
+            help="Start at the event at this position of the first log.",
             rich_help_panel=_SELECTION,
         ),
     ] = None
@@ -97,7 +97,7 @@ class PositionOptions:
         typer.Option(
             min=4,
             metavar="N",
-            help="Up to, not including, the event at or behind this position of the last log.",
+            help="Stop before the first event at or after this position of the last log.",
             rich_help_panel=_SELECTION,
         ),
     ] = None
@@ -112,7 +112,7 @@ class ChangeOptions:
         typer.Option(
             parser=_time,
             metavar="TIME",
-            help="From the first event at or after this time, in ISO form; UTC without a zone.",
+            help="Start at the first event at or after this time, in ISO form; UTC without a zone.",
             rich_help_panel=_SELECTION,
         ),
     ] = None
@@ -121,7 +121,7 @@ class ChangeOptions:
         typer.Option(
             parser=_time,
             metavar="TIME",
-            help="Up to, not including, the first event at or after this time.",
+            help="Stop before the first event at or after this time.",
             rich_help_panel=_SELECTION,
         ),
     ] = None
@@ -129,7 +129,7 @@ class ChangeOptions:
         str | None,
         typer.Option(
             metavar="SET",
-            help="Only transactions of this set; a MariaDB position stands for all up to it.",
+            help="Only transactions of this set; a MariaDB position means all up to it.",
             rich_help_panel=_SELECTION,
         ),
     ] = None

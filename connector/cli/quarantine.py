@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 quarantine = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    help="Show and replay changes that could not be carried; docs/quarantine.md explains them.",
+    help="Show and replay changes that could not be written; docs/quarantine.md explains them.",
     epilog=examples.QUARANTINE,
 )
 

@@ -49,7 +49,7 @@ def snapshot(
     where: Annotated[
         str,
         typer.Option(
-            help="SQL condition on the columns: only these rows are copied, over what is there."
+            help="SQL condition on the columns: only these rows are copied, over the existing ones."
         ),
     ] = "",
 ) -> None:

@@ -58,7 +58,7 @@ def put_utf8(
                 break
             write_i64_le(out, word)
             at += _WORD
-        # What is left, or all up to what was found.
+        # The rest, or everything up to the byte that was found.
         while at < end:
             byte: i64 = data[at]
             if byte >= _ASCII_END:

@@ -12,7 +12,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from connector.errors import DecodeError, TruncatedPayload, log
 
-# The first byte of a length-encoded integer, when it is not the value itself.
+# The first byte of a length-encoded integer, if it is not the value itself.
 LENENC_NULL: Final = 0xFB
 LENENC_2: Final = 0xFC
 LENENC_3: Final = 0xFD
@@ -28,7 +28,7 @@ _WORD_RANGE: Final = 1 << 64
 class PayloadReader:
     """Reads MySQL's integers, strings and bitmaps from the front of `data[offset:end]`.
 
-    Every `read_*` moves the cursor past what it returns, or raises `TruncatedPayload`
+    Every `read_*` moves the cursor past its result, or raises `TruncatedPayload`
     and leaves the cursor where it was.
     """
 

@@ -47,7 +47,7 @@ class DumpOptions:
     hexdump: bool = False  # text
     apply_diffs: bool = False  # json
     topic_prefix: str = ""  # envelope
-    recover: bool = False  # report rows that cannot be read, and go on
+    recover: bool = False  # report rows that cannot be read, and continue
 
 
 class Dump:

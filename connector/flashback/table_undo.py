@@ -102,7 +102,7 @@ class TableUndo:
             f"{_quoted(self._columns[index])} = "
             f"{literal(self._columns[index], self._present(before, index))}"
             for index in self._assigned
-            # What neither image holds has not changed (binlog_row_image=NOBLOB).
+            # A column that neither image holds has not changed (binlog_row_image=NOBLOB).
             if before[index] is not ABSENT or after[index] is not ABSENT
         ]
         image = [b if a is ABSENT else a for b, a in zip(before, after, strict=True)]

@@ -70,7 +70,7 @@ class PreparedXa:
     def reread(
         self, gtid_set: GtidSet | MariadbGtidSet | None, file: str, position: i64
     ) -> Reread | None:
-        """Return what the source sends again from this position; None if nothing."""
+        """Return the part that the source sends again from this position; None if none."""
         held = {
             record["gtid"] or f"{record['file']}:{record['position']}"
             for record in self._records.values()

@@ -66,7 +66,7 @@ class StreamPosition:
         self._gtid_set = point.gtid_set.copy() if point.gtid_set is not None else None
         self._file = point.file
         self._position: i64 = point.position
-        # Start times: of the file where the stream stands, and of the one that is being read.
+        # Start times: of the current file of the position, and of the one that is being read.
         self._file_created: i64 = point.file_created
         self._opened_created: i64 = point.file_created
         self._history = ReadHistory(point.gtid_set, identity.server_uuid, identity.server_id)
@@ -74,8 +74,8 @@ class StreamPosition:
         # Offset of the first command that was not taken up.
         self.commands_offset = last.commands_offset if last is not None else 0
         self.prepared_xa = PreparedXa(last.prepared if last is not None else [])
-        # Whether the stream has come to the file where it stands, which holds a part of what was
-        # read; so do those before it, where XA transactions are read again. MariaDB does not send
+        # Whether the stream has come to the file of its position. A part of that file was read; if
+        # XA transactions are read again, so was a part of earlier files. MariaDB does not say
         # what was before the first file.
         self._reads_again = self.reread() is not None
         self._at_place = identity.flavour == "mariadb" and not self._reads_again
@@ -118,7 +118,7 @@ class StreamPosition:
         return self._between.take(self._file, self._position, count)
 
     def reread(self) -> Reread | None:
-        """Return what is read again although it was delivered; None if nothing is."""
+        """Return the part that is read again although it was delivered; None if none."""
         return self.prepared_xa.reread(self._gtid_set, self._file, self._position)
 
     def opened(self, created: i64) -> None:

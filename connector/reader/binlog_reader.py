@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class BinlogReader:
     """Reads one log from its start or a chosen position; it is a context manager.
 
-    Iteration raises EventError for an event that cannot be read, LogTruncated where the log ends
+    Iteration raises EventError for an event that cannot be read, LogTruncated if the log ends
     inside of one, LogRefused at the start of encryption; from a server also SourceUnavailable and
     SourceRefused.
     """

@@ -6,9 +6,9 @@
     changes = spark.read.format("mysql_binlog").option("tables", "shop.*").load("/archive/binlogs")
 
 ==============  ===========================================================================
-`path`          a file, a glob, or a folder, of which the files are read whose name ends in a
-                number, as `binlog.000042`, or in a number and `.gz` or `.zst`; `load` also
-                takes a list of them
+`path`          a file, a glob, or a folder; in a folder, the files are read whose name ends
+                in a number, as `binlog.000042`, or in a number and `.gz` or `.zst`; `load`
+                also takes a list of them
 `tables`        patterns with commas between them, as `shop.*,crm.users`; all without it
 ==============  ===========================================================================
 

@@ -43,7 +43,7 @@ _NONE: Final = -1
 
 @final
 class EventStream(EventSource):
-    """Splits what the server sends after a dump command.
+    """Splits the bytes that the server sends after a dump command.
 
     Give it bytes with `feed`, call `next_event` until it returns None, and repeat unless there is
     an `end`. The call that returns None matters: it copies the beginning of an incomplete event out
@@ -70,7 +70,7 @@ class EventStream(EventSource):
 
         `place` names the server in errors.
         """
-        self.end: ErrPacket | EofPacket | None = None  # what the server says instead of an event
+        self.end: ErrPacket | EofPacket | None = None  # the server's message instead of an event
         self._place = place
         self._data = b""
         self._start: i64 = 0  # first byte of the data that is not consumed

@@ -28,7 +28,7 @@ _PACKET_HEADER = Struct("<I")
 def split_header(data: bytes) -> tuple[bytes, bool]:
     """Return the event after the header, and whether the server wants an ACK of it.
 
-    Raises ProtocolError when there is no header.
+    Raises ProtocolError if there is no header.
     """
     header = data[:_HEADER_LENGTH]
     if len(header) < _HEADER_LENGTH or header[0] != _MAGIC:

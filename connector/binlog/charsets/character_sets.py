@@ -101,7 +101,7 @@ _UNASSIGNED: dict[tuple[str, bytes], str] = {
 
 _BIG5_LACKING = re.compile(BIG5_LACKS)
 _BIG5_CODES = re.compile(rb"(%s)|%s" % (BIG5_LACKS, CODES["big5"]))
-# Python reads each of these bytes as a character; the server reads none of them alone.
+# Python reads each of these bytes as a character; the server reads none of them as one.
 _CP932_FOREIGN = re.compile("[\x80\uf8f0-\uf8f3]")
 
 

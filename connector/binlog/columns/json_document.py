@@ -267,7 +267,7 @@ def _read_size(cursor: PayloadReader, large: bool) -> i64:
 
 
 def _is_inlined(kind: i64, large: bool) -> bool:
-    """Return whether a value stands in place of its offset."""
+    """Return whether a value is stored in place of its offset."""
     if large and kind in (_INT32, _UINT32):
         return True
     return kind in (_LITERAL, _INT16, _UINT16)

@@ -30,7 +30,7 @@ from connector.codec.json_strings import QUOTE
 from connector.codec.payload import PayloadReader
 from connector.errors import DecodeError, log_json
 
-# The server prints a number without exponent when its point is within these places.
+# The server prints a number without exponent if its point is within these places.
 _POINT_MIN = -14
 _POINT_MAX = 15
 _EXPONENT_MIN: Final = 1e15  # 10 ** _POINT_MAX
@@ -77,7 +77,7 @@ def put_double(out: BytesWriter, value: float) -> None:
 
 
 def _server_form(number: str) -> str:
-    """Return a number other than zero with an exponent where the server prints one."""
+    """Return a number other than zero, with an exponent if the server prints one."""
     sign = "-" if number[0] == "-" else ""
     mantissa, _, exponent = number.removeprefix("-").partition("e")
     whole, _, fraction = mantissa.partition(".")

@@ -87,7 +87,7 @@ def read_optional_metadata(
 ) -> tuple[int, ...]:
     """Read the fields up to the end of `body` into `columns`, and return the types of all.
 
-    Those that are no `MetadataField` are skipped.
+    Unknown types are skipped.
     """
     fields: dict[int, PayloadReader] = {}
     while body.remaining:

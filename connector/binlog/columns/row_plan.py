@@ -261,7 +261,7 @@ def _reader(column: Column, index: int) -> ColumnReader:
 
 
 def describe(column: Column, index: int) -> str:
-    """Return how messages call a column: its name, or its number from 1, and its type."""
+    """Return a column's name in messages: its name, or its number from 1, and its type."""
     return f"column {_name(column, index)} ({column_type_name(column.real_type)})"
 
 

@@ -37,7 +37,7 @@ _LENGTH_BYTES_MAX = 4
 
 
 def decompress_query(body: PayloadReader, post_header_length: int | None = None) -> PayloadReader:
-    """Return the body of the QUERY_EVENT that a QUERY_COMPRESSED_EVENT stands for."""
+    """Return the body of the plain QUERY_EVENT in a QUERY_COMPRESSED_EVENT."""
     plain = PayloadReader(body.data, body.offset, body.end)
     head = read_post_header(plain, post_header_length, _QUERY_HEADER_LENGTH)
     head.skip(_SCHEMA_LENGTH_OFFSET)
@@ -48,7 +48,7 @@ def decompress_query(body: PayloadReader, post_header_length: int | None = None)
 
 
 def decompress_rows(body: PayloadReader, *, update: bool) -> PayloadReader:
-    """Return what is after the head of the rows event that a compressed one stands for.
+    """Return the bytes after the head of the plain rows event in a compressed one.
 
     The cursor is after the head, at the number of columns.
     """
@@ -64,9 +64,9 @@ def _decompress(body: PayloadReader, end_of_plain: int) -> PayloadReader:
 
 
 def read_compressed(body: PayloadReader) -> bytes:
-    """Read a compressed record, which fills the body, and return what was compressed.
+    """Read a compressed record, which fills the body, and return the decompressed bytes.
 
-    Raises DecodeError for a record whose length is not true, and decompresses no more of it.
+    Raises DecodeError for a record with a wrong length, and then stops the decompression.
     """
     head = body.read_uint8()
     length_bytes = head & _LENGTH_MASK
@@ -78,7 +78,7 @@ def read_compressed(body: PayloadReader) -> bytes:
     compressed = body.read_rest()
     decompressor = zlib.decompressobj()
     chunks: list[bytes] = []
-    left = length + 1  # one more tells a length that is too small
+    left = length + 1  # one byte more shows a length that is too small
     try:
         while left and not decompressor.eof:
             chunk = decompressor.decompress(compressed, min(left, STEP_LENGTH))

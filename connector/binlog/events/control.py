@@ -20,7 +20,7 @@ from connector.errors import DecodeError, log, log_events
 if TYPE_CHECKING:
     from connector.codec.payload import PayloadReader
 
-# In v1, ROTATE_EVENT does not say where to go on.
+# In v1, ROTATE_EVENT has no position of the next event.
 _FIRST_POSITION = 4
 
 _INCIDENT_HEADER_LENGTH = 2
@@ -34,8 +34,8 @@ _SLAVE_NAMES = 3
 class RotateEvent:
     """The log continues in another file.
 
-    Also sent, with a zero timestamp, as the first event of every dump: the server tells the
-    replica which file it is about to read.
+    The server also sends it, with a zero timestamp, as the first event of every dump: it names the
+    file from which the next events come.
 
     https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rotate__event.html
     """
@@ -61,7 +61,7 @@ class RotateEvent:
 def decode_file_name(name: bytes) -> str:
     """Return the name of a log file.
 
-    Raises DecodeError when it is not UTF-8 or is empty.
+    Raises DecodeError if the name is not UTF-8 or is empty.
     """
     try:
         text = name.decode("utf-8")
@@ -89,14 +89,14 @@ class StopEvent:
 
 @dataclass(slots=True)
 class IncidentEvent:
-    """Something happened that may have made the log and the data differ.
+    """An incident that may have made the log and the data differ.
 
     ::
 
         [post-header] incident u16 │ length u8 │ message │ [cached checksum u32]
 
-    MySQL writes the event into its cache with a checksum of its own, of the event as it was there
-    (`log_pos` 0), and then the whole into the log with another.
+    MySQL writes the event into its cache with a checksum, which covers the event with `log_pos` 0.
+    Then it writes all of this into the log, with a second checksum.
 
     https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Incident__event.html
     """

@@ -1,4 +1,4 @@
-"""START_ENCRYPTION_EVENT of MariaDB (10.1.7): what follows in this file is encrypted.
+"""START_ENCRYPTION_EVENT of MariaDB (10.1.7): the rest of this file is encrypted.
 
 ::
 

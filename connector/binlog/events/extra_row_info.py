@@ -1,4 +1,4 @@
-"""What a rows event of version 2 says about its rows beside their values.
+"""Facts about the rows of an event of version 2, beside their values.
 
 ::
 
@@ -28,7 +28,7 @@ _NDB_HEADER_LENGTH = 2
 
 @dataclass(slots=True)
 class ExtraRowInfo:
-    """Facts of NDB Cluster and of partitioned tables (8.0.16); None if not told."""
+    """Facts of NDB Cluster and of partitioned tables (8.0.16); None if absent."""
 
     ndb_format: int | None = None
     ndb_data: bytes | None = None

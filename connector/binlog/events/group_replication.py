@@ -9,7 +9,7 @@
                          (length u16 │ key │ length u32 │ value) * count
 
 The first travels between the members before a transaction is certified, and is seen in relay logs
-of the applier channel; the second is written to the binary log where a member joined or left.
+of the applier channel. The second is written to the binary log when a member joins or leaves.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Transaction__context__event.html
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1View__change__event.html
@@ -34,7 +34,7 @@ _VIEW_LAYOUT = Struct("<40sQI")
 
 @dataclass(slots=True)
 class TransactionContextEvent:
-    """What the group needs to certify a transaction: who changed which keys, knowing what."""
+    """Facts that the group needs to certify a transaction: the changed keys and the known GTIDs."""
 
     server_uuid: str  # of the member on which the transaction ran
     thread_id: int
@@ -83,12 +83,12 @@ class TransactionContextEvent:
 
 @dataclass(slots=True)
 class ViewChangeEvent:
-    """A member joined or left the group; a new member learns here what it is to certify with."""
+    """A member joined or left the group; the event has the certification state for a new member."""
 
     view_id: str
     sequence_number: int  # of the certifier when the view changed
     # Keys that were written, each with the GTID set of its writers in binary form; MySQL adds
-    # entries of its own, such as the GTIDs seen, or why the others were left out.
+    # its own entries, such as the GTIDs seen, or the reason why entries are missing.
     certification_info: list[tuple[bytes, bytes]]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Events that a server sends when it has nothing else to send: where it reads.
+"""Heartbeats: a server that has no other events to send says where it reads.
 
 ::
 

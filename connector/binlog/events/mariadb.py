@@ -58,7 +58,7 @@ _LIST_FLAGS_SHIFT = 28
 
 @dataclass(slots=True)
 class MariadbGtidEvent:
-    """A transaction begins; without `standalone` it stands for BEGIN, too.
+    """A transaction begins; without `standalone` the event also means BEGIN.
 
     https://mariadb.com/kb/en/gtid_event/
     """

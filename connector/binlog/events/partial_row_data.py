@@ -127,9 +127,7 @@ class RowsEventAssembler:
     def _give_up(self) -> int:
         """Drop the fragments and return the number that should have come next.
 
-        So a reader that continues sees one error, not one for each later fragment.
-
-        A reader that goes on is told once.
+        So a reader that continues after the error gets no second one for the same fragments.
         """
         awaited = len(self._fragments) + 1
         self._fragments.clear()

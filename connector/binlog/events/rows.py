@@ -75,7 +75,7 @@ class RowsEvent:
         partial: bool = False,
         refused: DecodeError | None = None,
     ) -> None:
-        """State the fields in their order."""
+        """Set the fields; written out, because it runs for every event."""
         self.kind = kind
         self.table_map = table_map
         self.flags = flags
@@ -232,7 +232,7 @@ class RowsEvent:
         )
 
     def split(self, first: int = 0) -> Iterator[RowsEvent]:
-        """Yield each row from number `first` on as an event that has it alone.
+        """Yield each row from number `first` on as an event with only this row.
 
         Raises EventError for a row whose end cannot be found.
         """

@@ -1,4 +1,4 @@
-"""What a rows event says before its bitmaps: the kind of change, and the table.
+"""The part of a rows event before its bitmaps: the kind of change, and the table id.
 
 ::
 
@@ -52,14 +52,14 @@ _NO_EXTRA: Final = ExtraRowInfo()
 @final
 @dataclass(slots=True, init=False)
 class RowsHead:
-    """What a rows event says before its bitmaps; enough to find its table map."""
+    """The part of a rows event before its bitmaps; enough to find its table map."""
 
     table_id: i64
     flags: i64
     extra_row_info: ExtraRowInfo  # nothing before v2
 
     def __init__(self, table_id: i64, flags: i64, extra_row_info: ExtraRowInfo) -> None:
-        """State the fields in their order."""
+        """Set the fields; written out, because it runs for every event."""
         self.table_id = table_id
         self.flags = flags
         self.extra_row_info = extra_row_info

@@ -60,7 +60,7 @@ def read_message_head(reader: PayloadReader) -> int:
     if version != SERIALIZATION_VERSION:
         raise DecodeError(log.VALUE_UNKNOWN, field="serialization version", value=version)
     size = read_varlen(reader)
-    # An int, so that they do not meet as native numbers.
+    # An int, because native numbers would overflow here.
     available: int = reader.end - start
     if size != available:
         raise DecodeError(log_payloads.MESSAGE_SIZE, size=size, found=available)

@@ -49,7 +49,7 @@ class QueryEvent:
     r"""A statement that ran: BEGIN, COMMIT, DDL, or a change logged as a statement.
 
     `query` is text by the session's character_set_client; a byte that is not of that character
-    set is written as `\xNN`. `query_bytes` is what the server logged.
+    set is written as `\xNN`. `query_bytes` are the logged bytes.
     """
 
     thread_id: int
@@ -70,7 +70,7 @@ class QueryEvent:
         query_bytes: bytes,
         query: str,
     ) -> None:
-        """State the fields in their order."""
+        """Set the fields; written out, because it runs for every event."""
         self.thread_id = thread_id
         self.exec_time = exec_time
         self.error_code = error_code
@@ -140,8 +140,8 @@ class DuplicateHandling(IntEnum):
 class ExecuteLoadQueryEvent(QueryEvent):
     """LOAD DATA as 5.0 and newer say it: the statement, with a file that came before it.
 
-    `query_bytes[start_pos:end_pos]` holds the original name of the file, for which a replica puts
-    one of its own.
+    `query_bytes[start_pos:end_pos]` holds the original name of the file; a replica replaces it by
+    the name of its local copy.
     """
 
     file_id: int
@@ -163,8 +163,8 @@ class ExecuteLoadQueryEvent(QueryEvent):
         end_pos: int,
         duplicate_handling: DuplicateHandling,
     ) -> None:
-        """State the fields in their order."""
-        # Not by super(), which does not know the class with slots that becomes of this one.
+        """Set the fields of a QUERY_EVENT, then those of the file."""
+        # Without super(), because @dataclass(slots=True) replaces this class by a new one.
         QueryEvent.__init__(
             self, thread_id, exec_time, error_code, schema, status_variables, query_bytes, query
         )

@@ -81,8 +81,8 @@ _TYPED_ARRAY_VARCHAR_LENGTH = 3
 class TableMapEvent:
     """The definition that the rows events of the same statement refer to.
 
-    Equal events give the same object, so that what is derived from it can be kept with it;
-    it must not be changed.
+    Equal events give the same object, so that derived objects can be kept with it; it must not be
+    changed.
     """
 
     table_id: int
@@ -92,7 +92,7 @@ class TableMapEvent:
     columns: list[Column]
     has_metadata: bool = True  # false: nothing but the types is known of the columns
     metadata_fields: tuple[int, ...] = ()  # types of the optional metadata, in its order
-    named: bool = True  # whether the log tells the names of the columns
+    named: bool = True  # whether the log has the names of the columns
     # The body that it was decoded from, where it is kept for others with the same bytes.
     raw: bytes = field(default=b"", repr=False, compare=False)
     _metadata_start: int = field(default=0, repr=False, compare=False)  # in `raw`

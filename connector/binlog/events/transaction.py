@@ -69,7 +69,7 @@ class CommitFacts:
     rest: bytes = field(default=b"", kw_only=True)
 
     def read_facts(self, body: PayloadReader) -> None:
-        """Read what follows the GTID in the events that are not tagged.
+        """Read the fields after the GTID in events without a tag.
 
         Each server version appended a part.
         """
@@ -98,7 +98,7 @@ class CommitFacts:
         self.rest = body.read_rest()
 
     def encode_facts(self) -> bytes:
-        """Return what follows the GTID in the events that are not tagged."""
+        """Return the fields after the GTID in events without a tag."""
         if self.last_committed is None or self.sequence_number is None:
             return self.rest
         chunks = [
@@ -165,7 +165,7 @@ class GtidEvent(CommitFacts):
         *,
         rest: bytes = b"",
     ) -> None:
-        """State the fields in their order."""
+        """Set the fields; written out, because it runs for every event."""
         self.flags = flags
         self.last_committed = last_committed
         self.sequence_number = sequence_number
@@ -199,10 +199,10 @@ class GtidEvent(CommitFacts):
 
 
 def opening_of(body: PayloadReader) -> tuple[Gtid, i64]:
-    """Return what a stream needs of a GTID_LOG_EVENT: the GTID, and when it was committed first.
+    """Return the facts of a GTID_LOG_EVENT for a stream: the GTID, and its first commit's time.
 
-    In microseconds since the epoch, 0 if the server did not write it. The body stays to be read.
-    Raises DecodeError for one without a GTID.
+    The time is in microseconds since the epoch, 0 if the server did not write it. The cursor of the
+    body does not move. Raises DecodeError for an event without a GTID.
     """
     data = body.data
     start = body.offset
@@ -263,7 +263,7 @@ class XidEvent:
     xid: int
 
     def __init__(self, xid: int) -> None:
-        """State the field."""
+        """Set the XID."""
         self.xid = xid
 
     @staticmethod

@@ -93,7 +93,7 @@ class TransactionPayload:
     def split(self) -> Iterator[bytes]:
         """Decompress, and yield the bytes of each event, by the sizes in their headers.
 
-        Raises DecodeError or ZstdError behind the last one that is whole.
+        Raises DecodeError or ZstdError after the last one that is whole.
         """
         source = self._open()
         unpacked = _Unpacked(source, self.uncompressed_size)
@@ -123,14 +123,14 @@ class _Unpacked:
     def next_event(self) -> bytes:
         """Return the bytes of the next event, by the size in its header.
 
-        Raises DecodeError for a size that cannot be, and where the payload ends too soon.
+        Raises DecodeError for an impossible size, and if the payload ends too soon.
         """
         block = self._block
         start = self._at
         length: i64 = len(block)
         if length - start < HEADER_LENGTH:
             return self._next_in_pieces()
-        # Not native, as what is left is not: a header may state any number of 64 bits.
+        # An int, as `left` is: a header may state any number of 64 bits.
         size: int = i64(read_i32_le(block, start + SIZE_OFFSET)) & _U32
         self._check(size)
         end = start + size
@@ -159,7 +159,7 @@ class _Unpacked:
         pieces: list[bytes] = []
         while length:
             if self._at == len(self._block):
-                # No more than belongs to events, so that what comes after them shows.
+                # No more bytes than belong to events, so that extra bytes after them are noticed.
                 self._block = self._source.read(min(STEP_LENGTH, self.left))
                 self._at = 0
                 if not self._block:

@@ -39,7 +39,7 @@ _V1: Final = BinlogVersion.V1
 LOG_EVENT_BINLOG_IN_USE_F: Final = 0x0001
 # The server made the event up for this replica; no file holds it.
 LOG_EVENT_ARTIFICIAL_F: Final = 0x0020
-# A reader that does not know the event may go on without it.
+# A reader that does not know the event may continue without it.
 LOG_EVENT_IGNORABLE_F: Final = 0x0080
 
 
@@ -53,7 +53,7 @@ class EventHeader:
     type_code: int
     server_id: int  # of the server that wrote the change first
     event_size: int  # bytes with this header and the checksum
-    # End of the event modulo 2**32, its start in v3; 0 in v1 and where the server has not set it.
+    # End of the event modulo 2**32, its start in v3; 0 in v1, and if the server has not set it.
     log_pos: int
     flags: int  # 0 in v1
 
@@ -66,7 +66,7 @@ class EventHeader:
         log_pos: int,
         flags: int,
     ) -> None:
-        """State the fields in their order; written out, because it runs for every event."""
+        """Set the fields in their order; written out, because it runs for every event."""
         self.timestamp = timestamp
         self.type_code = type_code
         self.server_id = server_id
@@ -103,5 +103,5 @@ class EventHeader:
 
     @property
     def ignorable(self) -> bool:
-        """Whether a reader that does not know the event may go on without it."""
+        """Whether a reader that does not know the event may continue without it."""
         return self.flags & LOG_EVENT_IGNORABLE_F != 0

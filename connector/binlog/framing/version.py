@@ -1,4 +1,4 @@
-"""The first event of a log tells which of the four binlog formats the log has.
+"""The first event of a log shows which of the four binlog formats the log has.
 
 ::
 

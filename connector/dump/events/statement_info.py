@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # In an event's header: the statement does not depend on the default database.
 LOG_EVENT_SUPPRESS_USE_F = 0x0008
 
-# From here on MySQL ends the text of a statement where it holds a zero byte.
+# From here on MySQL ends the text of a statement at a zero byte.
 _STATEMENT_ENDS_AT_ZERO = (5, 7, 0)
 
 # The session's options in a QUERY_EVENT, in the order in which MariaDB shows them: the bit of

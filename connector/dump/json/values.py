@@ -8,7 +8,7 @@
     FLOAT, DOUBLE, VECTOR           the shortest numbers that read back
     DECIMAL, dates and times        text
     characters, ENUM, SET           text; {"hex"} for bytes that are not of the character set, or
-                                    not UTF-8 where the log does not tell it (CHAR, VARCHAR);
+                                    not UTF-8 if the log does not name it (CHAR, VARCHAR);
                                     the number of an ENUM or SET whose labels are not known
     BINARY, BLOB, GEOMETRY          {"hex":"…"} of the stored bytes
     JSON                            the document's text; {"json_diff":[…]} for changes of it
@@ -39,7 +39,7 @@ def cell_encoder(column: Column) -> Callable[[Value], str]:
     """Return the function that writes a cell of `column`."""
     if column.real_type == ColumnType.FLOAT:
         return _float_cell
-    # Before 8.0 no log tells the character set; either form gives the bytes back.
+    # Before 8.0 no log names the character set; both forms give the bytes back.
     untold = column.collation is None and column.real_type in _CHARACTER
     return _untold_cell if untold else _cell
 

@@ -80,7 +80,7 @@ def _integer(column: SchemaColumn, text: str) -> object:
 
 def _year(column: SchemaColumn, text: str) -> object | None:
     del column
-    # One and two digits stand for a year around 2000.
+    # One or two digits mean a year around 2000.
     return int(text) if len(text) == _YEAR_DIGITS or text == "0" else None
 
 
@@ -104,7 +104,7 @@ def _text(column: SchemaColumn, text: str) -> object:
 
 
 def _label(column: SchemaColumn, text: str) -> object | None:
-    # Labels compare without case; the value is the label as it was defined.
+    # Labels compare without case; the value is the label of the definition.
     known = {label.lower(): label for label in column.get("labels", [])}
     return known.get(text.lower())
 

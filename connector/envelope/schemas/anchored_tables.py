@@ -234,7 +234,7 @@ class AnchoredTables:
                 return None
             if signs and logged.unsigned != known.unsigned:
                 return None
-            # ENUM and SET have collations of their own, in other fields.
+            # ENUM and SET have separate collations, in other fields.
             told = logged.collation if charsets and known.labels is None else None
             if told is not None and told != known.collation:
                 return None

@@ -10,8 +10,8 @@ first, then those of the table, whose types are in `arrow_types`:
 `_gtid`         of its transaction; null without one
 `_timestamp`    when its statement began, UTC
 `_seq`          counts the rows of the transaction, from 0; both images have one
-`_absent`       names of the columns that the image leaves out, and that are null
-                for that alone; null with all of them
+`_absent`       names of the columns that the image leaves out; they are null only
+                for this reason; null if no column is absent
 ==============  =================================================================
 
 Batches of one table come in the order of the log, and a table that is altered begins a new batch.
@@ -98,7 +98,7 @@ class _Held:
         self, followed: TableFilter | None, *, batch_rows: int, dates_as_text: bool
     ) -> None:
         self.rows: i64 = 0  # row images
-        self.bytes: i64 = 0  # of the events that they are from
+        self.bytes: i64 = 0  # bytes of their events
         # Rows of tables that have a new definition now; these must be returned first.
         self.altered: TableRows | None = None
         self._followed = followed

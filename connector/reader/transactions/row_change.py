@@ -53,7 +53,7 @@ class RowChange:
         timestamp: datetime,
         seq: int,
     ) -> None:
-        """State the fields in their order; written out, because it runs for every row."""
+        """Set the fields in their order; written out, because it runs for every row."""
         self.database = database
         self.table = table
         self.op = op
