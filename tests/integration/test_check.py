@@ -18,6 +18,7 @@ from local_stack import connect
 from local_stack.managed_server import HOST, free_port
 from tests.errors.texts import shown
 from tests.integration.conftest import new_stream
+from tests.integration.harness import failure_of
 from tests.integration.kafka_doors import PASSWORD, USER, open_doors
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ class Ended:
 
     @property
     def error(self) -> str:
-        """The last error."""
+        """The last error; a run says it as JSON."""
+        if self.said.startswith("{"):
+            return failure_of(self.said)
         return self.said.rpartition("error: ")[2].strip()
 
 
