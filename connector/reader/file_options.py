@@ -18,5 +18,5 @@ class FileOptions:
     idle_timeout_seconds: float | None = None
 
     def of_next_file(self) -> FileOptions:
-        """Return the options for a later file: name and start position are for the first one only."""
+        """Return the options for a later file: only the first one has the name and position."""
         return replace(self, name=None, start_position=FIRST_POSITION)
