@@ -1,6 +1,6 @@
 """Rows events become typed, with the table maps of their statement.
 
-Versions of the event, compression and fragments differ; what comes of them does not.
+Events differ in version, compression and fragments; the result always has the same form.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RowsDecoder:
         """Expect rows events in the format `log`."""
         self._log = log
         self._mariadb = mariadb
-        # Of one statement: the first one, which mostly is the only one, and the others.
+        # Of the current statement: the first table map, mostly the only one, and the others.
         self._table_map: TableMapEvent | None = None
         self._more_table_maps: dict[int, TableMapEvent] = {}
 
@@ -81,9 +81,9 @@ class RowsDecoder:
             self._more_table_maps[table_map.table_id] = table_map
 
     def open(self, event: Event, type_code: i64, body: PayloadReader) -> None:
-        """Read the head of a rows event, and find its table map while it is there.
+        """Read the head of a rows event, and find its table map before later events replace it.
 
-        Raises DecodeError for what cannot be read.
+        Raises DecodeError for a head that cannot be read.
         """
         head = self._read_head(type_code, body)
         event.rows_head = head
@@ -97,7 +97,7 @@ class RowsDecoder:
         table_map: TableMapEvent | None,
         body: PayloadReader,
     ) -> RowsEvent:
-        """Decode what follows the head of a rows event. Raises DecodeError."""
+        """Decode the bytes after the head of a rows event. Raises DecodeError."""
         origin = (event.file, event.position, event.name)
         kind = _KINDS[type_code]
         assert kind is not None

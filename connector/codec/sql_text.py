@@ -1,4 +1,4 @@
-"""Names and strings as SQL has them."""
+"""Names and strings in the form of SQL."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ def quoted_identifier(name: str) -> str:
 
 
 def quoted_name(database: str, table: str) -> str:
-    """Return the name of a table with that of its database."""
+    """Return the quoted name of a table, with that of its database."""
     return f"{quoted_identifier(database)}.{quoted_identifier(table)}"
 
 
 def sql_text(value: str) -> str:
-    """Return a string that means the same in every character set of the session."""
+    """Return a string literal with the same meaning in every character set of the session."""
     return f"_utf8mb4 X'{value.encode().hex()}'"

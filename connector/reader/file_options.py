@@ -1,4 +1,4 @@
-"""How files are opened and read: what a caller asked for, handed on as one object."""
+"""How files are opened and read: the caller's options in one object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from connector.binlog.framing.log_position import FIRST_POSITION
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """The options of `open_binlog` that are not about transactions; it explains them."""
+    """The options of `open_binlog` except those about transactions; its docstring explains them."""
 
     name: str | None = None
     start_position: int = FIRST_POSITION
@@ -18,5 +18,5 @@ class FileOptions:
     idle_timeout_seconds: float | None = None
 
     def of_next_file(self) -> FileOptions:
-        """Return the same for a file after the first one, which alone is named and entered."""
+        """Return the options for a later file: only the first one has the name and position."""
         return replace(self, name=None, start_position=FIRST_POSITION)

@@ -14,14 +14,14 @@ _EIGHT_BITS: Final = 0xFF
 
 
 def bitmap_length(count: i64) -> i64:
-    """Return the bytes that `count` bits take."""
+    """Return the number of bytes for `count` bits."""
     return (count + 7) >> 3
 
 
 def is_set(data: bytes, start: i64, number: i64) -> bool:
-    """Return bit `number` of the bitmap that begins at `data[start]`.
+    """Return whether bit `number` is set in the bitmap that begins at `data[start]`.
 
-    A call for each column of each row costs too much: the loops that read rows have its two lines.
+    The loops that read rows repeat these two lines, because a call for each column costs too much.
     """
     octet: i64 = data[start + (number >> 3)]
     return octet >> (number & 7) & 1 != 0

@@ -1,4 +1,4 @@
-"""The images of a rows event become rows, one after the other."""
+"""The images of a rows event become rows, one by one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Row:
 
 @final
 class RowReader:
-    """Reads or skips the rows of one event. Raises DecodeError for one that cannot be read."""
+    """Reads or skips the rows of one event. Raises DecodeError for a row that cannot be read."""
 
     __slots__ = ("_after", "_before", "_image", "_partial", "_plan")
 
@@ -44,7 +44,7 @@ class RowReader:
         *,
         partial: bool,
     ) -> None:
-        """Begin where `image` stands; without a bitmap, rows lack that image."""
+        """Begin at the cursor of `image`; without a bitmap, rows lack that image."""
         self._plan = plan
         self._image = image
         self._before = places_in(plan, before_columns_present)
@@ -76,7 +76,7 @@ class RowReader:
         return Row(before, after)
 
     def skip(self) -> None:
-        """Move to the end of the next row."""
+        """Skip the next row."""
         plan = self._plan
         image = self._image
         if self._before is not None:
@@ -94,7 +94,7 @@ def places_in(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
 
 
 def with_whole_documents(row: Row, table_map: TableMapEvent) -> Row:
-    """Return a row of a partial update with documents instead of their changes.
+    """Return a row of a partial update with whole documents instead of their changes.
 
     Raises DecodeError that names the column.
     """

@@ -1,1 +1,1 @@
-"""What every format of a dump makes, and how it gets into a file: lines."""
+"""The lines that every format of a dump makes, and their way into a file."""

@@ -1,1 +1,1 @@
-"""Events of a log, of a file or a server, become transactions and changed rows."""
+"""Events of a log, from a file or a server, become transactions and changed rows."""
