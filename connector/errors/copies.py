@@ -25,6 +25,13 @@ NO_TABLE = ErrorCode(
     cause="A server does not show tables that an account may not read.",
     example={"pattern": "erp.orders", **_PLACE},
 )
+NONE_FOLLOWED_YET = ErrorCode(
+    "R300",
+    "no table is followed yet: {source.tables} matches none that the account may see",
+    "look at the names in it, and at the grants",
+    end=End.LOGGED,
+    cause="A pipeline may start before its tables are created. It copies each of them as it comes.",
+)
 MAY_NOT_READ = ErrorCode(
     "R303",
     "{place}: table {table}: the account may not read it",

@@ -18,17 +18,3 @@ VIEW = ErrorCode(
     cause="A view has no rows of its own. The log has the rows of its tables.",
     example={"place": "source db1:3306", "table": "erp.open_orders"},
 )
-NOT_READABLE = ErrorCode(
-    "S803",
-    "{place}: table {table}: the account may not read it",
-    "GRANT SELECT ON {quoted} TO the account of {source.user}",
-    cause="A copy reads the table by SELECT.",
-    example={"place": "source db1:3306", "table": "erp.orders", "quoted": "`erp`.`orders`"},
-)
-CONDITION_REFUSED = ErrorCode(
-    "S804",
-    "{table}: --where is not taken by the server: error {number}: {said}",
-    "correct it",
-    cause="The server was asked to run the condition, and refused it.",
-    example={"table": "erp.orders", "number": 1054, "said": "Unknown column 'idd'"},
-)

@@ -1,4 +1,4 @@
-"""S800: where the stream stands, and whether the source still is what was read."""
+"""S900: where the stream stands, and whether the source still is what was read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _UUIDS = {
 }
 
 OTHER_FLAVOUR = ErrorCode(
-    "S801",
+    "S901",
     "{place}: the stream was read from {before}, this is {now}",
     _COPY_ANEW,
     cause="MySQL and MariaDB name transactions in different ways.",
     example={"place": "source db1:3306", "before": "mysql", "now": "mariadb"},
 )
 POSITION_ELSEWHERE = ErrorCode(
-    "S802",
+    "S902",
     "{place}: the stream stands at {file}:{position} of server {before}, but this is server {now}, "
     "and positions mean nothing on another server",
     f"go back to the first, or {_COPY_ANEW}; only with gtid_mode = ON from its start on can a "
@@ -33,14 +33,14 @@ POSITION_ELSEWHERE = ErrorCode(
     example={"place": "source db1:3306", "file": "binlog.000042", "position": 1187, **_UUIDS},
 )
 GTID_MODE_OFF = ErrorCode(
-    "S803",
+    "S903",
     "{place}: the stream has been read by GTID, but the server's gtid_mode is off",
     f'SET GLOBAL gtid_mode back to ON, or {_NEW_NAME} = "{{start}}"',
     cause="The place of the stream is a set of GTIDs, and the server gives no GTIDs any more.",
     example={"place": "source db1:3306", "start": "position:binlog.000042:1187"},
 )
 FILE_AFTER = ErrorCode(
-    "S811",
+    "S911",
     "source {address}: {file} does not come after transactions that were read: {gtids}: "
     f"{_LOOKED_AT}",
     end=End.RETRIED,
@@ -52,14 +52,14 @@ FILE_AFTER = ErrorCode(
     },
 )
 LOG_WENT_BACK = ErrorCode(
-    "S812",
+    "S912",
     f"{{place}}: the log ends at {{end}}, and went up to {{before}}: {_LOOKED_AT}",
     end=End.RETRIED,
     cause=_RESET,
     example={"place": "source db1:3306", "end": "binlog.000001:157", "before": "binlog.000042:4"},
 )
 FILE_SHRANK = ErrorCode(
-    "S813",
+    "S913",
     "{place}: {file} ends at {size}, and was read up to {position}: " + _LOOKED_AT,
     end=End.RETRIED,
     cause=_RESET,
@@ -71,14 +71,14 @@ FILE_SHRANK = ErrorCode(
     },
 )
 QUIET = ErrorCode(
-    "S821",
+    "S921",
     "source {address}: silent for {seconds:.1f} seconds: no heartbeat comes",
     end=End.LOGGED,
     cause="The server sends a sign of life each second while it has nothing else to send.",
     example={"address": "db1:3306", "seconds": 4.2},
 )
 DEAD = ErrorCode(
-    "S822",
+    "S922",
     "source {address}: silent for {seconds:.1f} seconds, although it answers another session: the "
     "connection is dead",
     end=End.RETRIED,
@@ -87,11 +87,4 @@ DEAD = ErrorCode(
         "The stream is opened anew."
     ),
     example={"address": "db1:3306", "seconds": 4.2},
-)
-NO_LOG = ErrorCode(
-    "S823",
-    "{place}: the binary log is off",
-    "start the server with log_bin",
-    cause="A copy must know where the log stands. The server writes no log.",
-    example={"place": "source db1:3306"},
 )

@@ -33,13 +33,6 @@ LABELS_UNCERTAIN = ErrorCode(
     ),
     example={"place": "source db1:3306", "name": "erp.orders", "column": "mood"},
 )
-TYPE_UNKNOWN = ErrorCode(
-    "T903",
-    "column {column} has type {type}, which the envelope has no form for",
-    "exclude the table",
-    cause="The type is one of a plugin, or newer than this version.",
-    example={"column": "shape", "type": "xmltype"},
-)
 HIDDEN_COLUMN = ErrorCode(
     "T904",
     "the log has a hidden column for a UNIQUE key of a BLOB or TEXT, which cannot be selected",

@@ -12,6 +12,7 @@ from connector.errors import (
     DefiniteError,
     RequestRefused,
     SourceRefused,
+    line,
     requests,
     table_rows,
 )
@@ -96,11 +97,7 @@ def open_copies(
         with peers.select(source.settings) as session:
             found = followed_tables(session, tables)
         if not found:
-            log.warning(
-                "no table is followed yet: source.tables matches none that the account may see: "
-                "look at the names in it, and at the grants",
-                tables=settings.source.tables,
-            )
+            log.warning(**line(codes.NONE_FOLLOWED_YET), tables=settings.source.tables)
         for database, table in found:
             if copies.state(database, table) is None:
                 copies.copy(database, table, "start")

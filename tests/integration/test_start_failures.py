@@ -17,11 +17,10 @@ from kafka.admin import (
     ResourceType,
 )
 
-from connector.errors import kafka_limits, source_setup
+from connector.errors import copies, kafka_limits, source_setup
 from connector.errors.message import Message
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
-from tests.errors.texts import text as cause_text
 from tests.errors.texts import text_of
 from tests.integration.conftest import new_stream
 from tests.integration.harness import failure_of, run_to_end
@@ -205,5 +204,5 @@ def test_patterns_that_match_no_table_are_told(stream: Stream) -> None:
     facts = {"value": f"{tables[1]}: 0 tables", "pattern": tables[1]}
     assert told == f"source.tables: {Message(source_setup.NO_TABLE, facts).fix}"
     with stream.connector(source__tables=tables[1:], source__start="snapshot") as connector:
-        connector.wait_for(cause_text("start.no_tables"))
+        connector.wait_for(text_of(copies.NONE_FOLLOWED_YET))
         assert connector.terminate() == 0

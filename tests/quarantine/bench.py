@@ -84,12 +84,12 @@ class Log:
         # Behind the events that were delivered; the format is made known to each run.
         self.place = 1
 
-    def transaction(self, *events: tuple[str, list[Row]]) -> None:
+    def transaction(self, *events: tuple[str, list[Row]], key_columns: bytes = b"\x00") -> None:
         """Append a transaction of rows events, each of one table and one kind."""
         self._open()
         self._put(EventType.QUERY_EVENT, query("BEGIN"))
         for table, rows in events:
-            self._put(EventType.TABLE_MAP_EVENT, table_map(table))
+            self._put(EventType.TABLE_MAP_EVENT, table_map(table, key_columns))
             self._put(_TYPES[rows[0].op], rows_body(table, rows))
         self._put(EventType.XID_EVENT, XidEvent(self.number).encode())
 
@@ -119,8 +119,8 @@ def query(text: str) -> bytes:
     return (9).to_bytes(4, "little") + bytes(4) + b"\x04" + bytes(4) + b"shop\0" + text.encode()
 
 
-def table_map(table: str) -> bytes:
-    """Return the body for a table (id INT PRIMARY KEY, text VARCHAR NULL), with all metadata."""
+def table_map(table: str, key_columns: bytes = b"\x00") -> bytes:
+    """Return the body for a table (id INT, text VARCHAR NULL) with a primary key, all metadata."""
     return (
         TABLES[table].to_bytes(6, "little")
         + b"\x01\x00\x04shop\0\x01"
@@ -131,7 +131,7 @@ def table_map(table: str) -> bytes:
         + tlv(1, b"\x00")
         + tlv(2, b"\x2d")
         + tlv(4, b"\x02id\x04text")
-        + tlv(8, b"\x00")
+        + tlv(8, key_columns)
     )
 
 

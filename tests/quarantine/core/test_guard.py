@@ -236,3 +236,14 @@ def test_a_table_whose_fence_was_lifted_goes_on(kafka: Kafka, log: Log) -> None:
     run.deliver()
     assert ids(kafka) == [2]
     assert kafka.last_values("p.fences", "shop/") == {}
+
+
+def test_rows_of_another_key_than_that_of_the_fence_are_kept_back(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 2, BAD)]))
+    log.transaction(("t", [Row("c", 3)]), key_columns=b"\x00\x01")
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    assert ids(kafka) == []
+    (fence,) = run.fences
+    assert fence.key is None
+    assert fence.reason == shown(quarantine.KEY_CHANGED, table="shop.t")

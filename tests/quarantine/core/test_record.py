@@ -11,7 +11,7 @@ from connector.binlog.events.partial_row_data import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.version import BinlogVersion, detect_version
-from connector.errors import DecodeError, RecordTooLarge
+from connector.errors import DecodeError, RecordTooLarge, kafka_records
 from connector.quarantine.core.explain import explain
 from connector.quarantine.core.record import (
     ChangeReader,
@@ -101,6 +101,16 @@ def test_rows_of_real_servers_are_read_back(log: GoldenLog) -> None:
             range(len(expected))
         )
         assert len(list(explain(*found))) > len(expected[:20])
+
+
+def test_a_record_of_another_event_than_rows_is_refused() -> None:
+    kafka, log = Kafka(), Log()
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    Run(kafka, log, "fence-key").deliver()
+    ((record, _),) = quarantined(kafka)
+    with pytest.raises(DecodeError) as caught:
+        ChangeReader().rows(record, log.events[-1])
+    assert caught.value.code is kafka_records.NO_ROWS
 
 
 def test_a_record_that_has_no_room_for_what_describes_it_is_refused() -> None:
