@@ -150,8 +150,8 @@ def test_the_bytes_of_a_bad_column_are_shown() -> None:
     Run(kafka, log, "fence-key").deliver()
     ((record, event),) = quarantined(kafka)
     reason = (
-        "column text holds a value that is not text of its character set; correct it, or exclude "
-        "the table"
+        "[T212] column text holds a value that is not text of its character set; correct it, or "
+        "exclude the table"
     )
     assert list(explain(record, event))[5:] == [
         f"  reason       {reason}",
