@@ -41,7 +41,7 @@ also after SIGTERM. After a second SIGTERM or Ctrl-C the exit code is 130.
 """
 _ENDS = {End.FAILED: "1"}
 _SPECIAL = re.compile(r"([\\|*_<>\[\]])")
-_LETTER = re.compile(r"^[A-Z][0-9x]*(?:, [A-Z][0-9x]*)*: ")
+_NUMBER = re.compile(r"\b[A-Z]\d+: ")
 
 
 def page() -> str:
@@ -71,10 +71,10 @@ def _table(module: str, codes: list[ErrorCode]) -> str:
 
 
 def _title(module: str) -> str:
-    """Return the first sentence of the module's docstring, without the letter of its codes."""
+    """Return the first sentence of the module's docstring, without the numbers of its codes."""
     path = Path(__file__).parents[2] / "connector" / "errors" / f"{module}.py"
     first = path.read_text("utf-8").split('"""')[1].split("\n\n")[0].replace("\n", " ")
-    title = _LETTER.sub("", first).rstrip(".")
+    title = _NUMBER.sub("", first).rstrip(".")
     return title[:1].upper() + title[1:]
 
 
