@@ -53,7 +53,7 @@ class SecondBroker(KafkaBroker):
         command += [f"--cluster-id={self._cluster}", "-c", str(properties)]
         with self.log.open("ab") as log:
             done = subprocess.run(command, stdout=log, stderr=log, check=False)
-        assert done.returncode == 0, log_tail(self.log)
+        assert done.returncode == 0, f"{data}: {log_tail(self.log)}"
 
 
 def test_a_run_goes_on_while_a_broker_is_down(mysql_server: MysqlServer, tmp_path: Path) -> None:
