@@ -47,7 +47,8 @@ $(NATIVE): $(TOOLS) $(NATIVE_SOURCES)
 	$(BUILD)/bin/python setup.py --quiet build_ext --inplace
 	@if [ -n "$$(find connector -name 'native__mypyc*.so')" ]; then touch $@; fi
 
-demo: setup
+# It does not wait for the compiler: without extension modules the same code runs interpreted.
+demo: $(if $(wildcard $(NATIVE)),setup,$(INSTALLED))
 	$(VENV)/bin/binlog-connector demo $(ARGS)
 
 # Each worker starts the servers that its tests ask for; WORKERS=0 runs without workers.

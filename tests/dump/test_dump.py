@@ -268,7 +268,7 @@ def test_files_whose_names_have_no_number_are_counted(tmp_path: Path, shop: Shop
 
 def test_what_the_stream_would_refuse_is_refused(shared_binlogs: Path) -> None:
     done = dump("--format", "envelope", shared_binlogs / "seed/mysql-bin.000005")
-    said = "error: mysql-bin.000005:395: the log has no column names for table test.user: "
+    said = "error: [T302] mysql-bin.000005:395: the log has no column names for table test.user; "
     assert (done.code, done.errors[: len(said)]) == (3, said)
 
 

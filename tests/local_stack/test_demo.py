@@ -108,7 +108,7 @@ def test_a_process_that_dies_by_itself_ends_the_demo_with_the_end_of_its_log(
         output, _ = demo.communicate()
     assert demo.returncode == 1
     log = directory / "connector.log"
-    assert f"error: the connector ended. The end of {log}:\n" in output
+    assert f"error: [P108] the connector ended; read the end of {log}:\n" in output
     assert '"event": "streaming"' in output
     assert output.endswith(f"data and logs are in {directory}\n")
     assert processes_of(directory) == []
@@ -120,7 +120,7 @@ def test_a_directory_with_other_things_in_it_is_refused(
     (tmp_path / "thesis.txt").touch()
     assert run_demo(DemoOptions(directory=tmp_path)) == 1
     assert capsys.readouterr().out == (
-        f"error: {tmp_path} is not empty; give the demo a directory of its own\n"
+        f"error: [P302] {tmp_path} is not empty; give the demo a directory of its own\n"
     )
 
 
