@@ -72,8 +72,8 @@ def test_a_missing_configuration_is_named(command: str, tmp_path: Path) -> None:
         2,
         "",
         (
-            f"error: [C101] {absent}: cannot read the configuration: No such file or directory; give "
-            "the path of a file such as `binlog-connector config` prints\n"
+            f"error: [C101] {absent}: cannot read the configuration: No such file or directory; "
+            "give the path of a file such as `binlog-connector config` prints\n"
         ),
     )
 
