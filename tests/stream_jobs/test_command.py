@@ -147,7 +147,7 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
         assert failed["code"] == mirror.KAFKA_FAILED.code
         assert failed["error"] == (
             "Kafka at 127.0.0.1:1: TimeoutException: Timed out waiting for a node assignment. "
-            "Call: listTopics.; check kafka.bootstrap_servers and kafka.options, and that the "
+            "Call: listTopics; check kafka.bootstrap_servers and kafka.options, and that the "
             "brokers answer"
         )
         assert command.end() == 1

@@ -14,7 +14,12 @@ from librt.strings import BytesWriter, read_i64_le
 from connector.contract import OP_READ, SEQ_ROW_DIGITS, row_topic
 from connector.envelope.record_headers import RecordHeaders, schema_header
 from connector.envelope.source_block import SourceBlock, SourceTable
-from connector.errors import RecordTooLarge
+
+# A compiled dataclass looks the types of its fields up.
+from connector.errors import (
+    ConnectorError,
+    RecordTooLarge,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
 
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.schemas.table_schema import TableSchema
-    from connector.errors import ConnectorError
     from connector.records.record import RecordTarget
 
 # Before each row: bytes of the value, and of the key.
