@@ -49,7 +49,7 @@ main()
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("error: /absent.toml: cannot read the configuration")
+    assert done.stderr.startswith("error: [C101] /absent.toml: cannot read the configuration")
     assert done.stdout == ("" if threads else "taken down\n")
 
 
@@ -108,6 +108,7 @@ def test_the_last_line_of_a_log_for_machines_is_the_failure(tmp_path: Path) -> N
         "event": "failed",
         "level": "error",
         "exit_code": 2,
+        "code": "C107",
         "error": f"{config}: 3 settings are wrong:"
         + "".join(
             f"\n  [C105] {config}: {key} is required; give it there, or set "

@@ -384,7 +384,7 @@ def test_a_table_that_may_not_be_read_is_not_passed_over(stream: Stream) -> None
     assert failure_of(said).splitlines() == [
         f"{place}: the server cannot be followed as it is set up:",
         (
-            "  grant SELECT is missing, wanted granted; "
+            "  [S632] grant SELECT is missing, wanted granted; "
             f"GRANT SELECT ON {stream.database}.* TO '{user}'@'%'; or set source.start to where "
             "the stream begins without copies of the tables"
         ),

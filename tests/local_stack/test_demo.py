@@ -130,5 +130,7 @@ def test_a_source_that_does_not_answer_is_told_before_anything_is_started(
     directory = tmp_path / "demo"
     assert run_demo(DemoOptions(address="127.0.0.1:1", directory=directory)) == 1
     out = capsys.readouterr().out
-    assert "error: 127.0.0.1:1: cannot log in as 'root': Can't connect to MySQL server" in out
+    assert (
+        "error: [P152] 127.0.0.1:1: cannot log in as 'root': Can't connect to MySQL server" in out
+    )
     assert list(directory.iterdir()) == []

@@ -243,7 +243,7 @@ def test_rows_of_a_column_that_cannot_be_read_are_refused_with_the_reason() -> N
     table = event(EventType.TABLE_MAP_EVENT, table_map([(T.DECIMAL, b"")]))
     shown = body(table, rows(b"\x00\x01", 1))
     assert "rows" not in shown
-    assert shown["refused"].startswith("column 1 (DECIMAL): ")
+    assert shown["refused"].startswith("[L421] column 1 (DECIMAL): ")
 
 
 def test_rows_that_are_broken_are_an_error() -> None:
@@ -361,4 +361,4 @@ def test_rows_of_5_1_pre_releases_are_refused(shared_binlogs: Path) -> None:
     assert len(refused) == 3
     for each in refused:
         assert "rows" not in each
-        assert each["refused"].startswith("rows as servers before 5.1.18 wrote them")
+        assert each["refused"].startswith("[L316] rows as servers before 5.1.18 wrote them")
