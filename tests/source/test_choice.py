@@ -137,7 +137,7 @@ def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Sou
         f"{FOREIGN}. It is no replica, so it will not receive them: it belongs to another "
         "topology, its logs were reset, or they were lost when it took over; point the pipeline at "
         "a server that has them, or give the pipeline a new name and start over\n"
-        f"  {second.place}: the stream was read from mysql, this is mariadb: give the pipeline a "
+        f"  {second.place}: the stream was read from mysql, this is mariadb; give the pipeline a "
         'new name and set source.start = "snapshot"'
     )
 

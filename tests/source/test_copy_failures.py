@@ -80,7 +80,10 @@ def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) 
 
 def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> None:
     database, _, name = table.partition(".")
-    source.execute(f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e")
+    source.execute(
+        f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e",
+        f"GRANT SELECT, LOCK TABLES ON {database}.* TO {source.user}@'%'",
+    )
     settings = source.settings(user=source.create_account("SELECT, REPLICATION CLIENT"))
     with SelectSession(settings) as session:
         described = SelectedTable.describe(session, database, name)
@@ -128,7 +131,10 @@ def test_a_table_that_changes_again_and_again() -> None:
 
 def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, table: str) -> None:
     database, _, name = table.partition(".")
-    source.execute(f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e")
+    source.execute(
+        f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e",
+        f"GRANT SELECT, LOCK TABLES ON {database}.* TO {source.user}@'%'",
+    )
     with (
         SelectSession(source.settings()) as session,
         SelectSession(source.settings()) as writer,

@@ -217,7 +217,7 @@ def test_transactions_purged_before_they_were_read_are_named(own_mysql: Source) 
 def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
     own_mariadb: Source,
 ) -> None:
-    own_mariadb.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
+    own_mariadb.execute("RESET MASTER", "CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
     purged = executed(own_mariadb)
     own_mariadb.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
     facts = {"place": own_mariadb.place, "purged": purged}

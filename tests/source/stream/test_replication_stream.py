@@ -252,7 +252,7 @@ def test_a_closed_stream_says_so_and_closing_twice_is_fine(source: Source) -> No
 def test_another_thread_can_end_a_receive(source: Source, mode: str) -> None:
     settings = source.settings(tls={"mode": mode})
     stream = open_stream(settings, point_of(source, "latest"), replica_name=NAME)
-    caught: list[BaseException] = []
+    caught: list[SourceUnavailable] = []
 
     def receive() -> None:
         try:
@@ -265,7 +265,7 @@ def test_another_thread_can_end_a_receive(source: Source, mode: str) -> None:
     thread.start()
     stream.close()
     thread.join()
-    assert [str(error) for error in caught] == [f"{source.place}: the stream was closed here"]
+    assert [error.text for error in caught] == [f"{source.place}: the stream was closed here"]
 
 
 def test_a_killed_connection_is_unavailable(source: Source) -> None:
