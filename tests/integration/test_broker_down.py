@@ -12,9 +12,9 @@ from connector.errors import kafka_limits
 from local_stack import KafkaBroker
 from local_stack.managed_server import HOST
 from local_stack.process import log_tail
-from tests.errors.texts import shown
+from tests.errors.texts import text_of
 from tests.integration.conftest import new_stream
-from tests.integration.harness import run_to_end
+from tests.integration.harness import failure_of, run_to_end
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ def test_a_run_goes_on_while_a_broker_is_down(mysql_server: MysqlServer, tmp_pat
             assert "interrupted" not in connector.output()
         code, output = run_to_end(stream.config(kafka__replication_factor=3))
         assert code == 3
-        assert output.rpartition("error: ")[2].strip() == shown(
+        assert failure_of(output) == text_of(
             kafka_limits.REPLICAS, servers=first.endpoint.bootstrap, factor=3, brokers=2
         )
     assert sorted(change.key["id"] for change in found) == [1, 2]

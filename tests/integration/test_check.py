@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -53,9 +54,10 @@ class Ended:
 
     @property
     def error(self) -> str:
-        """The last error; a run says it as JSON."""
+        """The last error; a run says it as JSON, with its code as a field."""
         if self.said.startswith("{"):
-            return failure_of(self.said)
+            code = json.loads(self.said.splitlines()[-1])["code"]
+            return f"[{code}] {failure_of(self.said)}"
         return self.said.rpartition("error: ")[2].strip()
 
 
@@ -296,10 +298,10 @@ def test_a_position_that_was_purged(stream: Stream, mysql_server: MysqlServer) -
     found = of_both(stream)
     assert found.code == 3
     assert re.sub(r"[0-9a-f-]{36}:\d+(-\d+)?", "GTIDS", found.error) == (
-        f"source {stream.source.host}:{stream.source.port}: the server has purged transactions "
-        "that were not read: GTIDS; to go on without them is to lose changes: give the pipeline a "
-        "new name and start over, or point it at a replica that still has them; keep logs longer "
-        "with binlog_expire_logs_seconds"
+        f"[S421] source {stream.source.host}:{stream.source.port}: the server has purged "
+        "transactions that were not read: GTIDS; to go on without them is to lose changes: give "
+        "the pipeline a new name and start over, or point it at a replica that still has them; "
+        "keep logs longer with binlog_expire_logs_seconds"
     )
 
 
@@ -324,8 +326,8 @@ def test_a_source_that_is_down(stream: Stream) -> None:
     found = of_both(stream, source__port=port)
     assert found.code == 1
     assert found.error == (
-        f"source 127.0.0.1:{port}: cannot connect: Connection refused; check that the server runs, "
-        "source.host, source.port and firewalls"
+        f"[S101] source 127.0.0.1:{port}: cannot connect: Connection refused; check that the "
+        "server runs, source.host, source.port and firewalls"
     )
 
 
@@ -333,9 +335,9 @@ def test_a_wrong_password_of_the_source(stream: Stream) -> None:
     found = of_both(stream, source__password="wrong")
     assert found.code == 3
     assert found.error == (
-        f"source {stream.source.host}:{stream.source.port}: error 1045: Access denied for user "
-        "'root'@'127.0.0.1' (using password: YES); check source.user and source.password, and that "
-        "the account may log in from this host"
+        f"[S223] source {stream.source.host}:{stream.source.port}: error 1045: Access denied for "
+        "user 'root'@'127.0.0.1' (using password: YES); check source.user and source.password, and "
+        "that the account may log in from this host"
     )
 
 
@@ -344,11 +346,11 @@ def test_missing_grants(stream: Stream) -> None:
     found = of_both(stream, source__user="nobody", source__password="right")
     assert found.code == 3
     assert found.error == (
-        f"source {stream.source.host}:{stream.source.port}: the server cannot be followed as it is "
-        "set up:\n"
-        "  grant REPLICATION SLAVE is missing, wanted granted: "
+        f"[S601] source {stream.source.host}:{stream.source.port}: the server cannot be followed "
+        "as it is set up:\n"
+        "  [S631] grant REPLICATION SLAVE is missing, wanted granted; "
         "GRANT REPLICATION SLAVE ON *.* TO 'nobody'@'%'\n"
-        "  grant REPLICATION CLIENT is missing, wanted granted: "
+        "  [S631] grant REPLICATION CLIENT is missing, wanted granted; "
         "GRANT REPLICATION CLIENT ON *.* TO 'nobody'@'%'"
     )
 
@@ -360,7 +362,7 @@ def test_the_worst_of_several_problems_decides(stream: Stream) -> None:
     assert found.code == 3
     _, first, second = found.said.split("error: ", 2)
     assert first.strip() == kept_out(gone, kafka_network.NO_CONNECTION, why="Connection refused")
-    assert second.startswith("source ")
+    assert second.startswith("[S223] source ")
 
 
 def test_nothing_is_created_and_nobody_is_fenced(stream: Stream) -> None:

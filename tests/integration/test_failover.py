@@ -319,7 +319,7 @@ def test_check_asks_each_server_and_is_ready_where_a_run_would_begin(stream: Str
     shown = done.stdout.splitlines()
     assert shown[1].startswith(f"Source {stream.source.host}:{stream.source.port}: mysql 8.0.")
     assert shown[-2] == (
-        f"source 127.0.0.1:{port}: cannot connect: Connection refused; check that the server runs, "
-        "source.host, source.port and firewalls"
+        f"[S101] source 127.0.0.1:{port}: cannot connect: Connection refused; check that the "
+        "server runs, source.host, source.port and firewalls"
     )
     assert shown[-1] == "ready"
