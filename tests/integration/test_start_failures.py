@@ -111,18 +111,8 @@ def test_no_right_to_create_topics(stream: Stream, tmp_path: Path) -> None:
             [ACL("User:ANONYMOUS", "*", ACLOperation.CREATE, ACLPermissionType.DENY, pattern)]
         )
         admin.close()
-        config = stream.config(kafka__bootstrap_servers=[broker.endpoint.bootstrap])
-        done = subprocess.run(
-            [sys.executable, "-m", "connector", "check", str(config)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
         text = said(stream, kafka__bootstrap_servers=[broker.endpoint.bootstrap])
-        assert done.returncode == 3
-        assert text_of(kafka_limits.NO_RIGHT_TO_CREATE) in done.stderr
-        checked = done.stderr.rpartition("error: ")[2].strip().replace(stream.prefix, "shop")
-        assert checked == text
+        assert text_of(kafka_limits.NO_RIGHT_TO_CREATE) in text
         assert text.replace(broker.endpoint.bootstrap, "BROKER") == (
             "kafka BROKER: cannot create topic shop.progress, shop.schema, shop.snapshot, "
             "shop.fences, shop.commands: the user lacks rights on it; allow CREATE, DESCRIBE, READ "
