@@ -147,7 +147,7 @@ def test_a_server_that_does_not_answer_ends_with_1(shop: Shop) -> None:
     assert (done.code, done.output) == (1, "")
     assert done.errors == (
         "error: [S101] source 127.0.0.1:1: cannot connect: Connection refused; check that the "
-        "server runs, the URL's host, its port and firewalls\n"
+        "server runs, the URL's host, the URL's port and firewalls\n"
     )
     assert "secret" not in done.errors
 
