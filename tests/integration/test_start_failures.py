@@ -17,7 +17,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from connector.errors import copies, kafka_limits, source_setup
+from connector.errors import copies, source_setup
 from connector.errors.message import Message
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
@@ -95,35 +95,6 @@ def test_a_broker_that_is_not_there(stream: Stream) -> None:
         "kafka 127.0.0.1:PORT: cannot connect: Connection refused; check kafka.bootstrap_servers, "
         "firewalls, and that the brokers are up"
     )
-
-
-def test_no_right_to_create_anything(stream: Stream, tmp_path: Path) -> None:
-    settings = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "allow.everyone.if.no.acl.found": "true",
-    }
-    with KafkaBroker(tmp_path / "kafka", settings=settings) as broker:
-        admin = KafkaAdminClient(bootstrap_servers=broker.endpoint.bootstrap)
-        topics = ResourcePattern(ResourceType.TOPIC, stream.prefix, ACLResourcePatternType.PREFIXED)
-        cluster = ResourcePattern(
-            ResourceType.CLUSTER, "kafka-cluster", ACLResourcePatternType.LITERAL
-        )
-        admin.create_acls(
-            [
-                ACL("User:ANONYMOUS", "*", ACLOperation.CREATE, ACLPermissionType.DENY, pattern)
-                for pattern in (topics, cluster)
-            ]
-        )
-        admin.close()
-        config = stream.config(kafka__bootstrap_servers=[broker.endpoint.bootstrap])
-        done = subprocess.run(
-            [sys.executable, "-m", "connector", "check", str(config)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 3
-    assert text_of(kafka_limits.NO_RIGHT_TO_CREATE) in done.stderr
 
 
 def test_no_right_to_create_topics(stream: Stream, tmp_path: Path) -> None:
