@@ -60,7 +60,7 @@ def run(
         exit_code_of(lambda: _stream(config, verbose=verbose))
 
 
-def _failing_in_log(error: Exception, code: int) -> NoReturn:
+def _failing_in_log(error: ConnectorError, code: int) -> NoReturn:
     """Log the failure, even an error of the configuration that would have set up the log."""
     from connector.cli.logs import configure_logging  # noqa: PLC0415  # keeps --help fast
     from connector.settings.sections import LogSettings  # noqa: PLC0415  # keeps --help fast
@@ -158,7 +158,7 @@ def loaded(config: Path) -> Settings:
 
 
 def exit_code_of(
-    command: Callable[[], None], fail: Callable[[Exception, int], NoReturn] = fail
+    command: Callable[[], None], fail: Callable[[ConnectorError, int], NoReturn] = fail
 ) -> None:
     """Run a command; on an error call `fail` with it, and end with its exit code."""
     try:

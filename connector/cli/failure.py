@@ -12,13 +12,13 @@ from connector.errors import ConnectorError, fields
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def tell(error: Exception) -> None:
+def tell(error: ConnectorError) -> None:
     """Print an error on standard error."""
     errors.print("error:", style="bold red", end=" ")
     errors.print(str(error), markup=False)
 
 
-def fail(error: Exception, code: int) -> NoReturn:
+def fail(error: ConnectorError, code: int) -> NoReturn:
     """Print an error and end with `code`."""
     tell(error)
     raise typer.Exit(code) from error
@@ -30,10 +30,9 @@ def warn(text: str) -> None:
     errors.print(text, markup=False)
 
 
-def log_failure(error: Exception, code: int) -> NoReturn:
+def log_failure(error: ConnectorError, code: int) -> NoReturn:
     """Log the error as the last line of a log for machines, and end with `code`."""
     from structlog import get_logger  # noqa: PLC0415  # keeps --help fast
 
-    told = fields(error) if isinstance(error, ConnectorError) else {"error": str(error)}
-    get_logger().error("failed", **told, exit_code=code)
+    get_logger().error("failed", **fields(error), exit_code=code)
     raise typer.Exit(code) from error

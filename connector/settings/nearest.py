@@ -15,8 +15,3 @@ _NEAR = 0.75
 def nearest(word: str, known: Iterable[str], near: float = _NEAR) -> str | None:
     """Return the known word that is most like `word`; None if none is as `near`, of 0 to 1."""
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=near)), None)
-
-
-def did_you_mean(meant: str | None) -> str:
-    """Return the question in parentheses, after a space; "" where nothing is near."""
-    return "" if meant is None else f" (did you mean {meant}?)"
