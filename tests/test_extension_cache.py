@@ -117,17 +117,17 @@ def test_where_one_part_of_a_key_ends_matters() -> None:
 
 def small_clone(folder: Path) -> Path:
     """The project with one module to compile."""
-    (folder / "connector").mkdir(parents=True)
+    (folder / "connector" / "codec").mkdir(parents=True)
     for name in ("setup.py", "extension_cache.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, folder)
-    for name in ("__init__.py", "digits.py"):
-        shutil.copy(PROJECT / "connector" / name, folder / "connector")
+    for name in ("__init__.py", "codec/__init__.py", "codec/digits.py"):
+        shutil.copy(PROJECT / "connector" / name, folder / "connector" / name)
     text = (PROJECT / "connector" / "compiled.py").read_text()
     before, _, rest = text.partition("COMPILED: Final = (\n")
     _, _, after = rest.partition("\n)\n")
     # Nothing is excluded.
     (folder / "connector" / "compiled.py").write_text(
-        f'{before}COMPILED: Final = (\n    "digits.py",\n)\n{after}'
+        f'{before}COMPILED: Final = (\n    "codec/digits.py",\n)\n{after}'
     )
     return folder
 
@@ -160,7 +160,7 @@ def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> N
     assert "compiling 1 modules" in build(first, cache)
     assert build(second, cache) == taken
     files = [
-        sorted(path.name for path in (clone / "connector").glob("*.so"))
+        sorted(path.name for path in (clone / "connector").rglob("*.so"))
         for clone in (first, second)
     ]
     assert files[0] == files[1]
@@ -173,10 +173,10 @@ def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> N
         text=True,
         check=True,
     )
-    assert imported.stdout.startswith(f"{second}/connector/digits.")
+    assert imported.stdout.startswith(f"{second}/connector/codec/digits.")
     original = native_of(first)
     for clone in (second, first):
-        source = clone / "connector" / "digits.py"
+        source = clone / "connector" / "codec" / "digits.py"
         source.write_text(source.read_text().replace("_ZERO: Final = 48", "_ZERO: Final = 49"))
     assert "compiling 1 modules" in build(second, cache)
     assert build(first, cache) == taken
@@ -184,6 +184,6 @@ def test_a_second_clone_does_not_compile_until_it_is_edited(tmp_path: Path) -> N
     assert native_of(second) == edited != original
     # The C code of the original lies in the first clone, the module of the edited one beside it.
     shutil.rmtree(cache)
-    shutil.copy(PROJECT / "connector" / "digits.py", first / "connector")
+    shutil.copy(PROJECT / "connector" / "codec" / "digits.py", first / "connector" / "codec")
     assert "compiling 1 modules" in build(first, cache)
     assert native_of(first) != edited

@@ -94,8 +94,9 @@ class _KeyTextWriter(CellWriter):
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         decode = self._decode
+        stored = self._reader.read_bytes(image)
         try:
-            text = decode(self._reader.read_bytes(image))
+            text = decode(stored)
         except DecodeError:
             raise not_text(self._name) from None
         out.write(quoted(text))
