@@ -46,8 +46,9 @@ _CACHE = _CACHED["ExtensionCache"].of_environment()
 _BUILDS = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install"}
 # What compiles, and the packages whose types the compiled modules know (see pyproject.toml).
 _TOOLS = ("setuptools", "mypy", "mypy-extensions", "librt", "isal", "orjson", "zstandard")
-# All functions lie in one file; only hidden ones are called directly and inlined.
-_C_FLAGS = ["-fvisibility=hidden"]
+# All functions lie in one file; only hidden ones are called directly and inlined. Warnings about
+# generated code tell nobody anything, and to look for them takes longer than to compile.
+_C_FLAGS = ["-fvisibility=hidden", "-Wno-all"]
 # That file is optimised by all cores, in parts that know of each other.
 _LINK_TIME_FLAGS = ["-flto=auto"]
 
@@ -209,6 +210,8 @@ def _generate_c(link_time_flags: list[str]) -> list[Extension]:
         # A warning of a newer C compiler is no reason to be slow.
         flags = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
         extension.extra_compile_args = [*flags, *_C_FLAGS]
+        # The flags stand there.
+        extension.depends = [*(extension.depends or []), "setup.py"]
         if extension.name == _NATIVE_MODULE:
             extension.extra_compile_args += link_time_flags
             extension.extra_link_args = [*(extension.extra_link_args or []), *link_time_flags]
