@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from connector.binlog.event import Event
-    from tests.dump.shop import Shop
+    from tests.integration.dump.shop import Shop
 
 NAME = "binlog.000001"
 

@@ -16,7 +16,7 @@ from local_stack import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.source.conftest import Source
+    from tests.integration.source.conftest import Source
 
 FOLDER = Path(__file__).parents[2] / "configs" / "mysql"
 

@@ -13,7 +13,7 @@ import pytest
 
 from connector.errors import mirror
 from local_stack import java_runtime, spark_jars
-from tests.stream_jobs.conftest import SPARK_SETTINGS
+from tests.integration.mirror.conftest import SPARK_SETTINGS
 from tests.stream_jobs.source import SourceTable, column
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from connector.binlog.charsets.character_sets import character_decoder, decode_leniently
 from connector.binlog.charsets.collations import charset_of
 from connector.errors import DecodeError
-from tests.binlog.character_sweep import UNICODE, misread
+from tests.integration.decoding.character_sweep import UNICODE, misread
 
 if TYPE_CHECKING:
     from tests.binlog.source_log import SourceLog

@@ -42,7 +42,7 @@ from tests.binlog.log_bytes import format_description
 
 if TYPE_CHECKING:
     from connector.binlog.event import EventBody
-    from tests.dump.server_logs import ServerLog
+    from tests.integration.dump.server_logs import ServerLog
 
 MARIADB = b"11.8.6-MariaDB-log"
 

@@ -27,7 +27,7 @@ from tests.binlog.source_log import split
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.dump.server_logs import ServerLog
+    from tests.integration.dump.server_logs import ServerLog
 
 KEYS = [
     "file",

@@ -55,7 +55,7 @@ from connector.reader import open_binlog
 from local_stack import MysqlServer, connect
 from tests.binlog.log_bytes import start_v3, v1_event
 from tests.binlog.source_log import split
-from tests.dump.mysqlbinlog import mysqlbinlog
+from tests.integration.dump.mysqlbinlog import mysqlbinlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
