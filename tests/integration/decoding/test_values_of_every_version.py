@@ -16,6 +16,7 @@ from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry
 from connector.binlog.events.rows import RowsEvent
 from connector.errors import EventError
 from local_stack import MariadbServer, MysqlServer, connect
+from tests.binlog.source_log import SourceLog
 from tests.integration.decoding.character_sweep import (
     ASIAN,
     SINGLE_BYTE,
@@ -24,7 +25,6 @@ from tests.integration.decoding.character_sweep import (
     misread,
     texts_of,
 )
-from tests.binlog.source_log import SourceLog
 from tests.integration.decoding.test_values import BYTES, FLOATS, GEOMETRIES, INTEGERS, TEXTS
 
 if TYPE_CHECKING:

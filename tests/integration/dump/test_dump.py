@@ -17,8 +17,8 @@ from connector.errors import arguments, log, log_files, source_url
 from connector.errors import options as wrong
 from connector.errors.message import Message
 from tests.dump.command import dump, dumped_json, start_dump
-from tests.integration.dump.shop import SHOP
 from tests.errors.texts import shown, with_code
+from tests.integration.dump.shop import SHOP
 
 if TYPE_CHECKING:
     from connector.errors.code import ErrorCode

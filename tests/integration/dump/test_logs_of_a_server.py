@@ -13,8 +13,8 @@ from connector.cli import app
 from connector.errors import options
 from local_stack import connect
 from tests.dump.command import Dumped, dump, dumped_json, start_dump
-from tests.integration.dump.shop import SHOP
 from tests.errors.texts import shown
+from tests.integration.dump.shop import SHOP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,7 +19,7 @@ from connector.source.start.configured_start import resolve_start
 from connector.source.stream.dump_request import open_stream
 from local_stack.managed_server import free_port
 from tests.errors.patterns import fits
-from tests.integration.conftest import Stream, new_stream
+from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, failure_of, run_to_end
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
 

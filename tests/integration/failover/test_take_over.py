@@ -11,7 +11,7 @@ from local_stack import connect
 from tests.integration.harness import ConnectorProcess, failure_of
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import KafkaBroker, Server
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
     from tests.integration.replication_pair import ReplicationPair
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]

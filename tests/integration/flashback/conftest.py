@@ -1,4 +1,4 @@
-"""The log of a running server, as the tests of the decoder have it."""
+"""The log of a MySQL 9, and the events of recorded files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local_stack import MysqlServer, connect
-from tests.binlog.conftest import decode_file, mariadb_log, mysql_log, recorded, source_log
+from tests.binlog.conftest import decode_file, recorded
 from tests.binlog.source_log import SourceLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["decode_file", "mariadb_log", "mysql_9_log", "mysql_log", "recorded", "source_log"]
+__all__ = ["decode_file", "mysql_9_log", "recorded"]
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from stream_jobs.job import StreamJob
 from stream_jobs.session import start_session
 from stream_jobs.settings import Settings
 from stream_jobs.status import StatusLines
+from tests.stream_jobs.command import SPARK_SETTINGS
 from tests.stream_jobs.source import Kafka
 
 if TYPE_CHECKING:
@@ -26,19 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from local_stack import KafkaBroker
-
-# Short runs: the second JIT compiler and the parallel collector cost more than they give.
-SPARK_SETTINGS = {
-    # With one compiler the cache for its code is 48 MB by default: Spark fills it, and what is
-    # compiled after that stays interpreted.
-    "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-    ),
-    "spark.driver.memory": "768m",
-    # Batches of a few rows: compiling a plan takes longer than running it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 
 
 def make_settings(

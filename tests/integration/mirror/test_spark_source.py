@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 LOG = three_transactions()
-GOLDEN = Path(__file__).parents[1] / "golden" / "files"
+GOLDEN = Path(__file__).parents[2] / "golden" / "files"
 
 
 @pytest.fixture(scope="module")

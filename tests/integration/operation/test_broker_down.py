@@ -13,7 +13,7 @@ from local_stack import KafkaBroker
 from local_stack.managed_server import HOST
 from local_stack.process import log_tail
 from tests.errors.texts import text_of
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end
 
 if TYPE_CHECKING:

@@ -17,17 +17,17 @@ from connector.binlog.framing.event_types import EventType
 from connector.errors import kafka, stream_places
 from local_stack import KafkaBroker, MysqlServer
 from tests.errors.texts import shown, text_of
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import wait_until
-from tests.integration.packet_proxy import TYPE_OFFSET, PacketProxy
 from tests.integration.operation.test_metrics import figures, free_port
+from tests.integration.packet_proxy import TYPE_OFFSET, PacketProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from local_stack import Server
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
     from tests.integration.harness import ConnectorProcess
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]

@@ -10,7 +10,7 @@ import pytest
 from connector import compiled
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
     from tests.integration.harness import ConnectorProcess
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local_stack import KafkaBroker
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import run_to_end, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import Server
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 

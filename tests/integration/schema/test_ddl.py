@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local_stack import MysqlServer
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import read_committed, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import KafkaBroker
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
     from tests.integration.harness import ConnectorProcess, Seen
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]

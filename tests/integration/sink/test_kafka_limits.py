@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient
 from connector.errors import kafka_limits
 from local_stack import KafkaBroker, connect
 from tests.errors.texts import text_of
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 
 if TYPE_CHECKING:

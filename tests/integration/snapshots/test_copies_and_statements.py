@@ -16,19 +16,19 @@ from local_stack import connect
 from tests.errors.texts import shown
 from tests.integration.harness import ConnectorProcess, read_committed, wait_until
 from tests.integration.snapshots.snapshot_load import slow_table
-from tests.integration.stream.test_quarantine import fences, quarantine
 from tests.integration.snapshots.test_snapshot import (
     run_snapshot,
     states,
     topics_equal_the_source,
     wait_for_copies,
 )
+from tests.integration.stream.test_quarantine import fences, quarantine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.timeout(300)]
 

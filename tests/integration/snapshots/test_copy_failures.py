@@ -35,7 +35,7 @@ from connector.source.tables.selected_table import SelectedTable
 from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

@@ -15,7 +15,7 @@ from tests.errors.texts import text_of
 
 if TYPE_CHECKING:
     from connector.snapshot.jobs import Planned
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

@@ -15,7 +15,7 @@ from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
 
 if TYPE_CHECKING:
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

@@ -15,7 +15,7 @@ from tests.integration.harness import wait_until
 from tests.integration.snapshots.test_snapshot import refusal, run_snapshot, states
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = pytest.mark.kafka
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from connector.contract import SchemaColumn
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

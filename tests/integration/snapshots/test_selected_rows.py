@@ -22,11 +22,11 @@ from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.binlog.source_log import SourceLog
-from tests.integration.decoding.test_values import CASES, JSON_DOCUMENTS, double_literal
 from tests.envelope.collected import Collected
 from tests.errors.texts import text_of
+from tests.integration.decoding.test_values import CASES, JSON_DOCUMENTS, double_literal
 from tests.integration.snapshots.chunks import whole_chunk
-from tests.integration.source.conftest import Source, source_of
+from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

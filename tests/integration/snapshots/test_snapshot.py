@@ -35,7 +35,7 @@ from tests.integration.snapshots.snapshot_load import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
     from tests.integration.harness import Seen
 
 ROWS = 6000

@@ -20,7 +20,7 @@ from tests.integration.snapshots.snapshot_load import slow_table
 from tests.integration.snapshots.test_snapshot import run_snapshot, states, wait_for_copies
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 # The command, not the module, has the name in its package.
 snapshot = sys.modules["connector.cli.snapshot"]

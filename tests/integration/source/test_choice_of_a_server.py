@@ -20,7 +20,7 @@ from local_stack.managed_server import free_port
 from tests.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
-from tests.integration.source.conftest import Source, source_of
+from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
 from tests.errors.texts import text_of
-from tests.integration.source.conftest import Source, source_of
+from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from pathlib import Path

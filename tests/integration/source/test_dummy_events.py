@@ -18,7 +18,7 @@ from tests.changes.received import changes_of
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

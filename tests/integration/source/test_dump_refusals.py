@@ -12,7 +12,7 @@ from connector.errors import SourceRefused
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.start_point import StartPoint
 from connector.source.stream.dump_request import open_stream
-from tests.integration.source.conftest import Source, source_of
+from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import local_stack
 from connector.cli.check import _check_tables
 from connector.errors import source_setup
 from connector.source.server.mysql_server import MysqlServer
-from tests.integration.source.conftest import source_of
+from tests.integration.source_server import source_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from connector.progress.start_point import StartPoint
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

@@ -14,7 +14,7 @@ from connector.errors import SourceRefused, source_login
 from connector.source.server.mysql_server import MysqlServer
 from tests.errors.patterns import fits
 from tests.errors.texts import text_of
-from tests.integration.source.conftest import Source, source_of
+from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from pathlib import Path

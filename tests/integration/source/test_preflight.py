@@ -10,7 +10,7 @@ from connector.errors.message import Message
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.preflight import check_source, require
 from connector.source.server.mysql_server import MysqlServer
-from tests.integration.source.conftest import LEAST_GRANTS, Source, source_of
+from tests.integration.source_server import LEAST_GRANTS, Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

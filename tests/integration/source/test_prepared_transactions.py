@@ -10,7 +10,7 @@ from connector.source.server.mysql_server import MysqlServer
 from connector.source.server.prepared_transactions import prepared_transactions
 
 if TYPE_CHECKING:
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

@@ -9,12 +9,12 @@ import pytest
 from connector.metrics.lag import read_source_log
 from connector.source.server.binary_logs import retention
 from connector.source.server.mysql_server import MysqlServer
-from tests.integration.source.conftest import LEAST_GRANTS
+from tests.integration.source_server import LEAST_GRANTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

@@ -33,7 +33,7 @@ from tests.errors.texts import text_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

@@ -13,7 +13,7 @@ from connector.source.server.mysql_server import MysqlServer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.integration.source.conftest import Source
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 

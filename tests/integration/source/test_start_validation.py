@@ -24,7 +24,7 @@ from connector.source.stream.log_search import log_head
 from tests.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
-from tests.integration.source.conftest import Source, source_of
+from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

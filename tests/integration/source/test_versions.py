@@ -16,7 +16,7 @@ from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
 from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
-from tests.integration.source.conftest import Source, source_of
+from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

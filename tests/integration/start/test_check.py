@@ -18,7 +18,7 @@ from connector.errors.message import Message
 from local_stack import connect
 from local_stack.managed_server import HOST, free_port
 from tests.errors.texts import shown
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of
 from tests.integration.start.kafka_doors import PASSWORD, USER, open_doors
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from connector.errors.code import ErrorCode
     from local_stack import MysqlServer
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
     from tests.integration.start.kafka_doors import Doors
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]

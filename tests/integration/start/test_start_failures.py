@@ -22,13 +22,13 @@ from connector.errors.message import Message
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
 from tests.errors.texts import text_of
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 

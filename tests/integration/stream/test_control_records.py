@@ -9,7 +9,7 @@ import pytest
 from tests.integration.harness import read_committed, wait_until
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
     from tests.integration.harness import Seen
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
     from tests.integration.harness import ConnectorProcess, Seen
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.timeout(300)]

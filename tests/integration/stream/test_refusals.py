@@ -14,7 +14,7 @@ from tests.integration.packet_proxy import PacketProxy, flip_bit_behind, retype
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import Endpoint, Server
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = pytest.mark.server
 

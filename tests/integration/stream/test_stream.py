@@ -10,14 +10,14 @@ import pytest
 
 from connector.contract import SEQ_ROW_DIGITS
 from local_stack import KafkaBroker, MariadbServer, MysqlServer
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, read_committed, wait_until
 from tests.integration.packet_proxy import PacketProxy, ends_a_transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 

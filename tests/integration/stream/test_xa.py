@@ -9,7 +9,7 @@ import pytest
 from connector.errors import source_failover
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.errors.patterns import fits
-from tests.integration.conftest import new_stream
+from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import KafkaBroker
-    from tests.integration.conftest import Stream
+    from tests.integration.database_stream import Stream
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
