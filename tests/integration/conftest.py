@@ -1,13 +1,14 @@
-"""Real servers: one of each per worker, started when a test first asks.
+"""Real servers, started when a test first asks, and shared until the last test has run.
 
 A server that cannot be had fails the test that asked. Servers keep their state between tests, so
-each test works in a database and under topics of its own.
+each test works in a database and under topics of its own. A test that needs other settings, purges
+logs or counts files starts a server of its own.
 """
 
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -35,6 +36,24 @@ def mariadb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mariadb
     """A running MariaDB 11.8 source; a test that stops it starts it again."""
     with MariadbServer(tmp_path_factory.mktemp("mariadb")) as server:
         yield server
+
+
+def _server_of(kind: type[MysqlServer | MariadbServer], version: str) -> Any:
+    """Return a fixture: a running server of `version`, whose tests run on one worker."""
+
+    @pytest.fixture(scope="session")
+    def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+        with kind(tmp_path_factory.mktemp("server"), version=version) as running:
+            yield running
+
+    return server
+
+
+mysql_5_7 = _server_of(MysqlServer, "5.7")
+mysql_8_0_15 = _server_of(MysqlServer, "8.0.15")
+mysql_9 = _server_of(MysqlServer, "9")
+mariadb_10_5 = _server_of(MariadbServer, "10.5")
+mariadb_10_11 = _server_of(MariadbServer, "10.11")
 
 
 @pytest.fixture(scope="session")

@@ -50,13 +50,9 @@ def test_the_algebra_is_the_servers(cursor: Cursor, left: GtidSet, right: GtidSe
 
 
 @pytest.fixture(scope="module")
-def tagging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cursor]:
+def tagging(mysql_9: MysqlServer) -> Iterator[Cursor]:
     """A session on a server that knows tags."""
-    with (
-        MysqlServer(tmp_path_factory.mktemp("tagged"), version="9") as server,
-        connect(server.endpoint) as connection,
-        connection.cursor() as cursor,
-    ):
+    with connect(mysql_9.endpoint) as connection, connection.cursor() as cursor:
         yield cursor
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from connector.binlog.columns.values import ABSENT, JsonDiff, JsonDiffs, JsonOperation
 from connector.binlog.events.rows import RowsEvent
-from local_stack import MysqlServer, connect
+from local_stack import connect
 from tests.binlog.source_log import SourceLog
 
 if TYPE_CHECKING:
@@ -23,12 +23,6 @@ pytestmark = pytest.mark.server
 PAD = "x" * 300  # a change is logged as one only where that is shorter than the document
 
 REPLACE, INSERT, REMOVE = JsonOperation.REPLACE, JsonOperation.INSERT, JsonOperation.REMOVE
-
-
-@pytest.fixture(scope="module")
-def mysql_9(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MysqlServer]:
-    with MysqlServer(tmp_path_factory.mktemp("mysql-9"), version="9") as server:
-        yield server
 
 
 @pytest.fixture(params=["mysql_server", "mysql_9"])

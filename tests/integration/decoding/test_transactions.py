@@ -57,19 +57,17 @@ XA_TYPE = "XA_prepare"
 def opened(server: MysqlServer | MariadbServer) -> Iterator[SourceLog]:
     with connect(server.endpoint) as connection:
         log = SourceLog(connection)
-        log.execute("CREATE DATABASE d")
-        log.execute("USE d")
+        log.execute("CREATE DATABASE transactions")
+        log.execute("USE transactions")
         log.execute(TABLE)
         log.events()
         yield log
+        log.execute("DROP DATABASE transactions")
 
 
-@pytest.fixture(scope="module", params=["8.0", "9"])
-def mysql(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SourceLog]:
-    with MysqlServer(tmp_path_factory.mktemp("mysql"), version=request.param) as server:
-        yield from opened(server)
+@pytest.fixture(params=["mysql_server", "mysql_9"])
+def mysql(request: pytest.FixtureRequest) -> Iterator[SourceLog]:
+    yield from opened(request.getfixturevalue(request.param))
 
 
 @pytest.fixture(scope="module", params=["10.5", "10.11", "11.8"])
@@ -115,9 +113,9 @@ def require_same_bytes(events: list[Event]) -> int:
     return count
 
 
-def infos(log: SourceLog, file: str, event_type: str) -> dict[int, str]:
-    """Return what SHOW BINLOG EVENTS says of events of a type, by position."""
-    shown = log.execute(f"SHOW BINLOG EVENTS IN '{file}'")
+def infos(log: SourceLog, first: Event, event_type: str) -> dict[int, str]:
+    """Return what SHOW BINLOG EVENTS says of events of a type from `first` on, by position."""
+    shown = log.execute(f"SHOW BINLOG EVENTS IN '{first.file}' FROM {first.position}")
     return {int(str(row[1])): str(row[5]) for row in shown if row[2] == event_type}
 
 
@@ -178,7 +176,7 @@ def test_xa_transactions_are_named_as_the_server_names_them(mysql: SourceLog) ->
         "DELETE FROM t",
     )
     prepared = {e.position: e.body for e in events if isinstance(e.body, XaPrepareEvent)}
-    shown = infos(mysql, events[0].file, XA_TYPE)
+    shown = infos(mysql, events[0], XA_TYPE)
     texts = [
         f"XA COMMIT {body.xid} ONE PHASE" if body.one_phase else f"XA PREPARE {body.xid}"
         for body in prepared.values()
@@ -215,7 +213,7 @@ def test_a_prepared_transaction_of_mariadb_is_named_by_its_gtid(mariadb: SourceL
     (prepared,) = (e.body for e in events if isinstance(e.body, XaPrepareEvent))
     assert (opening.prepared_xa, closing.completed_xa) == (True, True)
     assert opening.xid == closing.xid == prepared.xid
-    shown = infos(mariadb, events[0].file, XA_TYPE)
+    shown = infos(mariadb, events[0], XA_TYPE)
     assert f"XA PREPARE {prepared.xid}" in shown.values()
     assert require_same_bytes(events) > 3
 

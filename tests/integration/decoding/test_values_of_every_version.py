@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import ExitStack
 from random import Random
 from struct import pack
 from typing import TYPE_CHECKING, cast
@@ -15,7 +14,7 @@ from connector.binlog.charsets.collations import charset_of
 from connector.binlog.columns.values import ABSENT, EnumIndex, Geometry
 from connector.binlog.events.rows import RowsEvent
 from connector.errors import EventError
-from local_stack import MariadbServer, MysqlServer, connect
+from local_stack import connect
 from tests.binlog.source_log import SourceLog
 from tests.integration.decoding.character_sweep import (
     ASIAN,
@@ -28,7 +27,7 @@ from tests.integration.decoding.character_sweep import (
 from tests.integration.decoding.test_values import BYTES, FLOATS, GEOMETRIES, INTEGERS, TEXTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from connector.binlog.columns.column import Column
     from connector.binlog.columns.values import Value
@@ -38,34 +37,19 @@ pytestmark = pytest.mark.server
 
 OLD_COLUMNS = {"a": "TIME", "b": "DATETIME", "c": "TIMESTAMP NULL", "d": "TIME", "e": "DATETIME"}
 
-MARIADB = ["mariadb 10.5", "mariadb 10.11", "mariadb 11.8"]
-MYSQL = ["mysql 5.7", "mysql 8.0.15", "mysql 8.0", "mysql 9"]
+# Fixtures, one for each version.
+MARIADB = ["mariadb_10_5", "mariadb_10_11", "mariadb_server"]
+MYSQL = ["mysql_5_7", "mysql_8_0_15", "mysql_server", "mysql_9"]
 SERVERS = [*MYSQL, *MARIADB]
 
 # Types whose values are numbers and bytes where the log tells neither character set nor labels.
 UNTOLD = ("enum", "set", "binary", "varbinary", "blob")
 
 
-@pytest.fixture(scope="module")
-def server_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
-    """Returns a server by its product and version, started when first asked for."""
-    servers: dict[str, Server] = {}
-    with ExitStack() as stack:
-
-        def start(name: str) -> Server:
-            if name not in servers:
-                product, version = name.split()
-                kind = MysqlServer if product == "mysql" else MariadbServer
-                folder = tmp_path_factory.mktemp("every-version")
-                servers[name] = stack.enter_context(kind(folder, version=version))
-            return servers[name]
-
-        yield start
-
-
 @pytest.fixture(params=SERVERS)
-def log(request: pytest.FixtureRequest, server_of: Callable[[str], Server]) -> Iterator[SourceLog]:
-    with connect(server_of(request.param).endpoint) as connection:
+def log(request: pytest.FixtureRequest) -> Iterator[SourceLog]:
+    server: Server = request.getfixturevalue(request.param)
+    with connect(server.endpoint) as connection:
         log = SourceLog(connection)
         log.execute("CREATE DATABASE every_version CHARACTER SET utf8mb4")
         log.execute("USE every_version")
@@ -351,7 +335,7 @@ def test_compressed_columns_of_mariadb(log: SourceLog) -> None:
     assert images == [list(row) for row in rows]
 
 
-@pytest.mark.parametrize("log", ["mariadb 10.11", "mariadb 11.8"], indirect=True)
+@pytest.mark.parametrize("log", ["mariadb_10_11", "mariadb_server"], indirect=True)
 def test_a_uuid_and_addresses_of_mariadb_are_bytes_in_their_written_order(log: SourceLog) -> None:
     log.execute("CREATE TABLE t (u UUID, a INET6, b INET4)")
     log.execute(
@@ -373,7 +357,7 @@ def test_a_uuid_and_addresses_of_mariadb_are_bytes_in_their_written_order(log: S
     assert images[0][0] == bytes.fromhex("123e4567e89b12d3a456426655440000")
 
 
-@pytest.mark.parametrize("log", ["mariadb 11.8"], indirect=True)
+@pytest.mark.parametrize("log", ["mariadb_server"], indirect=True)
 def test_timestamps_of_mariadb_reach_to_2106(log: SourceLog) -> None:
     log.execute("CREATE TABLE t (a TIMESTAMP NULL, b TIMESTAMP(6) NULL)")
     log.execute(
@@ -450,7 +434,7 @@ def test_the_first_second_of_1970_is_not_the_zero_value(log: SourceLog) -> None:
     assert images == [["1970-01-01 00:00:00.500000"], ["0000-00-00 00:00:00.000000"]]
 
 
-@pytest.mark.parametrize("log", ["mysql 9", "mariadb 11.8"], indirect=True)
+@pytest.mark.parametrize("log", ["mysql_9", "mariadb_server"], indirect=True)
 def test_vectors(log: SourceLog) -> None:
     mariadb = "MariaDB" in str(log.execute("SELECT VERSION()"))
     vector = "VEC_FromText" if mariadb else "STRING_TO_VECTOR"
@@ -470,7 +454,7 @@ def test_vectors(log: SourceLog) -> None:
         assert stored == expected
 
 
-@pytest.mark.parametrize("log", ["mysql 8.0.15", "mysql 8.0", "mysql 9"], indirect=True)
+@pytest.mark.parametrize("log", ["mysql_8_0_15", "mysql_server", "mysql_9"], indirect=True)
 def test_columns_of_a_functional_index_are_left_out_of_the_rows(log: SourceLog) -> None:
     log.execute(
         "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(10), n INT, INDEX f ((n * 2)), "

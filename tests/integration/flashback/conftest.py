@@ -16,16 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["decode_file", "mysql_9_log", "recorded"]
 
 
-@pytest.fixture(scope="session")
-def _mysql_9(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MysqlServer]:
-    with MysqlServer(tmp_path_factory.mktemp("mysql9"), version="9") as server:
-        yield server
-
-
 @pytest.fixture
-def mysql_9_log(_mysql_9: MysqlServer) -> Iterator[SourceLog]:
-    """A connection to a MySQL 9 of its own, in a database that stays."""
-    with connect(_mysql_9.endpoint) as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE DATABASE IF NOT EXISTS d")
-        connection.select_db("d")
-        yield SourceLog(connection)
+def mysql_9_log(mysql_9: MysqlServer) -> Iterator[SourceLog]:
+    """A connection to MySQL 9 in an empty database."""
+    with connect(mysql_9.endpoint) as connection:
+        log = SourceLog(connection)
+        log.execute("CREATE DATABASE flashback")
+        log.execute("USE flashback")
+        yield log
+        log.execute("DROP DATABASE flashback")

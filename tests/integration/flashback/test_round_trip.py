@@ -189,7 +189,6 @@ def test_undone_changes_leave_the_table_as_it_was(
 @pytest.mark.parametrize("key", ["id INT AUTO_INCREMENT PRIMARY KEY, ", ""])
 def test_what_is_new_in_mysql_9_comes_back(mysql_9_log: SourceLog, key: str) -> None:
     log = mysql_9_log
-    log.execute("DROP TABLE IF EXISTS t")
     # Without a key of its own the table gets an invisible one.
     log.execute("SET sql_generate_invisible_primary_key = ON")
     log.execute(f"CREATE TABLE t ({key}v VECTOR(3), j JSON, n INT DEFAULT 0)")
@@ -205,7 +204,6 @@ def test_what_is_new_in_mysql_9_comes_back(mysql_9_log: SourceLog, key: str) -> 
 
 def test_vectors_are_told_apart_without_a_key(mysql_9_log: SourceLog) -> None:
     log = mysql_9_log
-    log.execute("DROP TABLE IF EXISTS t")
     log.execute("SET sql_generate_invisible_primary_key = OFF")
     log.execute("CREATE TABLE t (v VECTOR(2))")
     log.execute("INSERT INTO t VALUES (TO_VECTOR('[1,2]')), (TO_VECTOR('[1,3]'))")

@@ -16,7 +16,7 @@ from tests.integration.schema.anchored_stream import AnchoredStream, rows_of, sc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local_stack import Endpoint
+    from local_stack import Endpoint, Server
 
 pytestmark = pytest.mark.server
 
@@ -75,23 +75,6 @@ class Source:
         return AnchoredStream(self.endpoint, "shop.*", **settings)
 
 
-KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "mysql-5.7": (MysqlServer, {"version": "5.7"}),
-    "mysql-8.0": (MysqlServer, {"version": "8.0"}),
-    "mysql-9": (MysqlServer, {"version": "9"}),
-    "mariadb-11.8": (MariadbServer, {}),
-}
-
-
-@pytest.fixture(scope="module", params=list(KINDS))
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Source]:
-    kind, arguments = KINDS[request.param]
-    with kind(tmp_path_factory.mktemp("anchored"), **arguments) as running:
-        yield Source(running.endpoint, kind is MariadbServer, request.param != "mysql-5.7")
-
-
 @pytest.fixture
 def naming_source(source: Source) -> Source:
     """A server that logs names when it is told to."""
@@ -100,14 +83,19 @@ def naming_source(source: Source) -> Source:
     return source
 
 
-@pytest.fixture
-def source(server: Source) -> Source:
+@pytest.fixture(params=["mysql_5_7", "mysql_server", "mysql_9", "mariadb_server"])
+def source(request: pytest.FixtureRequest) -> Iterator[Source]:
     """A server that does not log names, with an empty database."""
+    server: Server = request.getfixturevalue(request.param)
+    source = Source(
+        server.endpoint, isinstance(server, MariadbServer), request.param != "mysql_5_7"
+    )
     with connect(server.endpoint) as connection, connection.cursor() as cursor:
-        cursor.execute("DROP DATABASE IF EXISTS shop")
         cursor.execute("CREATE DATABASE shop CHARACTER SET utf8mb4")
-    server.metadata("less")
-    return server
+        source.metadata("less")
+        yield source
+        source.metadata("full")
+        cursor.execute("DROP DATABASE shop")
 
 
 def create_all(source: Source) -> None:
@@ -156,17 +144,19 @@ def test_values_are_those_of_a_log_that_names_them(naming_source: Source) -> Non
     assert not stream.resyncs
 
 
-def test_an_old_server_gives_what_a_new_one_does(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_old_server_gives_what_a_new_one_does(
+    mysql_5_7: MysqlServer, mysql_server: MysqlServer
+) -> None:
     found = []
-    for version in ("5.7", "8.0"):
-        with MysqlServer(tmp_path_factory.mktemp("old"), version=version) as running:
-            source = Source(running.endpoint)
-            with connect(source.endpoint) as connection, connection.cursor() as cursor:
-                cursor.execute("CREATE DATABASE shop CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+    for server in (mysql_5_7, mysql_server):
+        source = Source(server.endpoint)
+        with connect(source.endpoint) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE shop CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
             create_all(source)
             stream = source.stream()
             fill_all(source)
             found.append(everything(stream.run()))
+            cursor.execute("DROP DATABASE shop")
     assert len(found[0]) == RECORDS
     assert found[0] == found[1]
 

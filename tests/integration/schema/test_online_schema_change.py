@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pymysql.err import ProgrammingError
 
-from local_stack import MariadbServer, MysqlServer, connect
+from local_stack import connect
 from tests.integration.schema.anchored_stream import AnchoredStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from connector.records.record import Record
-    from local_stack import Endpoint
+    from local_stack import Endpoint, Server
 
 pytestmark = pytest.mark.server
 
@@ -90,22 +90,15 @@ class Source:
         return True
 
 
-@pytest.fixture(scope="module", params=[MysqlServer, MariadbServer], ids=["mysql", "mariadb"])
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Endpoint]:
-    with request.param(tmp_path_factory.mktemp("online")) as running:
-        yield running.endpoint
-
-
-@pytest.fixture
-def source(server: Endpoint) -> Source:
-    with connect(server) as connection, connection.cursor() as cursor:
-        cursor.execute("DROP DATABASE IF EXISTS shop")
+@pytest.fixture(params=["mysql_server", "mariadb_server"], ids=["mysql", "mariadb"])
+def source(request: pytest.FixtureRequest) -> Iterator[Source]:
+    server: Server = request.getfixturevalue(request.param)
+    with connect(server.endpoint) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE shop")
-    source = Source(server)
-    source.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
-    return source
+        source = Source(server.endpoint)
+        source.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+        yield source
+        cursor.execute("DROP DATABASE shop")
 
 
 def fill(source: Source) -> None:

@@ -20,7 +20,7 @@ from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import SourceRefused, UnsupportedChange, source_tables
 from connector.source.server.select_session import SelectSession
 from connector.source.tables.selected_table import SelectedTable
-from local_stack import MariadbServer, MysqlServer, connect
+from local_stack import MysqlServer, connect
 from tests.binlog.source_log import SourceLog
 from tests.envelope.collected import Collected
 from tests.errors.texts import text_of
@@ -87,23 +87,6 @@ def rows_of(chunk: Chunk) -> Rows:
     return rows
 
 
-@pytest.fixture(scope="module")
-def newest_mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
-    with MysqlServer(tmp_path_factory.mktemp("mysql-9"), version="9") as server:
-        yield source_of(server)
-
-
-@pytest.fixture(scope="module", params=["mysql 8.0.15", "mariadb 10.5"])
-def older(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Source]:
-    """The oldest versions whose log has the metadata."""
-    product, version = request.param.split()
-    kind = MariadbServer if product == "mariadb" else MysqlServer
-    with kind(tmp_path_factory.mktemp("older"), version=version) as server:
-        yield source_of(server)
-
-
 def place_on(source: Source) -> Iterator[Place]:
     database = f"test_{uuid.uuid4().hex[:12]}"
     source.execute(f"CREATE DATABASE {database}")
@@ -117,13 +100,14 @@ def place_on(source: Source) -> Iterator[Place]:
 
 
 @pytest.fixture
-def mysql_place(newest_mysql: Source) -> Iterator[Place]:
-    yield from place_on(newest_mysql)
+def mysql_place(mysql_9: MysqlServer) -> Iterator[Place]:
+    yield from place_on(source_of(mysql_9))
 
 
-@pytest.fixture
-def older_place(older: Source) -> Iterator[Place]:
-    yield from place_on(older)
+@pytest.fixture(params=["mysql_8_0_15", "mariadb_10_5"])
+def older_place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """The oldest versions whose log has the metadata."""
+    yield from place_on(source_of(request.getfixturevalue(request.param)))
 
 
 @pytest.fixture
@@ -136,10 +120,10 @@ def mariadb_place(mariadb: Source) -> Iterator[Place]:
     yield from place_on(mariadb)
 
 
-@pytest.fixture(params=["mysql", "mysql_80", "mariadb"])
+@pytest.fixture(params=["mysql_place", "mysql_80_place", "mariadb_place"])
 def place(request: pytest.FixtureRequest) -> Place:
     """Each server in turn."""
-    given: Place = request.getfixturevalue(f"{request.param}_place")
+    given: Place = request.getfixturevalue(request.param)
     return given
 
 
@@ -400,16 +384,17 @@ def test_each_shape_that_mysql_has_alone(mysql_place: Place) -> None:
 
 
 def test_a_key_that_the_server_has_made_is_read_also_where_it_is_not_shown(
-    newest_mysql: Source,
+    mysql_9: MysqlServer,
 ) -> None:
+    source = source_of(mysql_9)
     shown = "SET GLOBAL show_gipk_in_create_table_and_information_schema ="
-    newest_mysql.execute(f"{shown} OFF")
+    source.execute(f"{shown} OFF")
     try:
-        for place in place_on(newest_mysql):
+        for place in place_on(source):
             place.run("SET SESSION sql_generate_invisible_primary_key = ON")
             compare_shapes(place, ("(b INT, c INT)",))
     finally:
-        newest_mysql.execute(f"{shown} ON")
+        source.execute(f"{shown} ON")
 
 
 def test_each_shape_that_mariadb_has_alone(mariadb_place: Place) -> None:

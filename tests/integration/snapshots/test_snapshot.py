@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
     from tests.integration.harness import Seen
 
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
 ROWS = 6000
 SMALL_CHUNKS = {"source__start": "snapshot", "snapshot__chunk_rows": 250}
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # The command, not the module, has the name in its package.
 snapshot = sys.modules["connector.cli.snapshot"]
 
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
 ROWS = 300
 CHUNKED = {"source__start": "snapshot", "snapshot__chunk_rows": 37}
 

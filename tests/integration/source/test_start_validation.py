@@ -51,10 +51,10 @@ def mariadb_replication(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ma
         yield pair
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
+@pytest.fixture(params=["mysql_replication", "mariadb_replication"], ids=["mysql", "mariadb"])
 def replication(request: pytest.FixtureRequest) -> Iterator[ReplicationPair]:
     """Each product in turn; the replica has caught up, before and behind the test."""
-    pair: ReplicationPair = request.getfixturevalue(f"{request.param}_replication")
+    pair: ReplicationPair = request.getfixturevalue(request.param)
     pair.wait_for_replica()
     yield pair
     pair.wait_for_replica()

@@ -14,13 +14,10 @@ from connector.source.server.topology import Channel, channels
 from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
-from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from connector.progress.start_point import StartPoint
     from connector.source.stream.replication_stream import ReplicationStream
 
@@ -32,18 +29,10 @@ XID = 16
 GTID_TYPES = {33, 42, 162}
 
 
-@pytest.fixture(
-    scope="module",
-    params=["mysql 5.7", "mysql 8.0.15", "mysql 9", "mariadb 10.5", "mariadb 10.11"],
-)
-def versioned(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Source]:
+@pytest.fixture(params=["mysql_5_7", "mysql_8_0_15", "mysql_9", "mariadb_10_5", "mariadb_10_11"])
+def versioned(request: pytest.FixtureRequest) -> Source:
     """Versions beside the two that every other test runs on."""
-    product, version = request.param.split()
-    kind = MariadbServer if product == "mariadb" else LocalMysqlServer
-    with kind(tmp_path_factory.mktemp("versioned"), version=version) as server:
-        yield source_of(server)
+    return source_of(request.getfixturevalue(request.param))
 
 
 def start_point(source: Source, start: str) -> StartPoint:
