@@ -1,4 +1,4 @@
-"""The demo as a user runs it: a process with a pipe for its output."""
+"""What the demo refuses before it starts anything."""
 
 from __future__ import annotations
 
