@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections import Counter
     from pathlib import Path
 
-
 pytestmark = pytest.mark.server
 
 

@@ -11,7 +11,6 @@ from tests.integration.decoding.character_sweep import UNICODE, misread
 if TYPE_CHECKING:
     from tests.binlog.source_log import SourceLog
 
-
 pytestmark = pytest.mark.server
 
 

@@ -12,7 +12,6 @@ from local_stack import connect
 if TYPE_CHECKING:
     from local_stack import Endpoint, MariadbServer, MysqlServer
 
-
 pytestmark = pytest.mark.server
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from local_stack import MysqlServer
 
-
 pytestmark = pytest.mark.server
 
 

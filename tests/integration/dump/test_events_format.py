@@ -11,7 +11,6 @@ from connector.dump.events.format import EventsWriter
 if TYPE_CHECKING:
     from tests.integration.dump.server_logs import ServerLog
 
-
 pytestmark = pytest.mark.server
 
 

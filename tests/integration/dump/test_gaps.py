@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from tests.integration.dump.shop import Shop
 
-
 pytestmark = pytest.mark.server
 
 

@@ -14,7 +14,6 @@ from connector.dump.lines.writer import whole
 if TYPE_CHECKING:
     from tests.integration.dump.server_logs import ServerLog
 
-
 pytestmark = pytest.mark.server
 
 

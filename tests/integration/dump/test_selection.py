@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from local_stack import MariadbServer, MysqlServer
 
-
 pytestmark = pytest.mark.server
 
 

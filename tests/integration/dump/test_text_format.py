@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from local_stack import MariadbServer
 
-
 pytestmark = pytest.mark.server
 
 

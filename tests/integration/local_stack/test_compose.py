@@ -17,7 +17,6 @@ from tests.compose import CONFIGS, ROOT, SERVICES
 if TYPE_CHECKING:
     from local_stack import MysqlServer
 
-
 pytestmark = pytest.mark.server
 
 

@@ -15,7 +15,6 @@ from local_stack import connect
 if TYPE_CHECKING:
     from local_stack import MariadbServer, MysqlServer
 
-
 pytestmark = pytest.mark.server
 
 

@@ -14,7 +14,6 @@ from connector.source.server.mysql_server import MysqlServer
 if TYPE_CHECKING:
     from tests.integration.source_server import Source
 
-
 pytestmark = pytest.mark.server
 
 

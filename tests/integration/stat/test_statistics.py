@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     DecodeFile = Callable[[str], Iterator[Event]]
 
-
 pytestmark = pytest.mark.server
 
 
