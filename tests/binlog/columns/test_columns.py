@@ -1,4 +1,4 @@
-"""Column values byte by byte; tests/integration/decoding compares them with SELECT."""
+"""Column values byte by byte; `tests/integration/decoding` compares them with SELECT."""
 
 from __future__ import annotations
 
