@@ -71,7 +71,7 @@ test-all: setup
 
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
 kill-test: setup
-	KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/test_kill.py $(ARGS)
+	KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/chaos/test_kill.py $(ARGS)
 
 # Slow: 300 faults on two MySQL servers, a broker and the connector, then the same on MariaDB: docs/chaos.md.
 # FAULTS=50, SEED=7 and FLAVOUR=mysql choose; ARGS=--help tells the rest.

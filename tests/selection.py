@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pytest
+    from _pytest.fixtures import FixtureDef
 
 PROJECT = Path(__file__).parents[1]
 # The slowest first: the small ones at the end keep all workers busy to it.
 SLOWEST_FIRST = ("spark", "kafka", "server")
+# Where the servers are that all tests share. Most tests need these three, so each worker has them.
+SERVERS = "tests/integration"
+ON_EVERY_WORKER = frozenset({"mysql_server", "mariadb_server", "kafka_broker"})
 # With the module that chooses between the two.
 COMPILED = frozenset(
     {
@@ -32,8 +36,12 @@ COMPILED = frozenset(
 
 def differs_by_compilation(item: pytest.Item) -> bool:
     """Return whether the test has to pass interpreted as well as compiled."""
-    needs_servers = any(item.get_closest_marker(name) for name in SLOWEST_FIRST)
-    return not needs_servers and _imports_compiled(item.path)
+    return not needs_servers(item) and _imports_compiled(item.path)
+
+
+def needs_servers(item: pytest.Item) -> bool:
+    """Return whether the test is marked as one that starts a server, a broker or Spark."""
+    return any(item.get_closest_marker(name) for name in SLOWEST_FIRST)
 
 
 def order(item: pytest.Item) -> int:
@@ -45,19 +53,37 @@ def order(item: pytest.Item) -> int:
 def group(item: pytest.Function) -> str | None:
     """Return what all tests of one worker have in common, or None for a test that runs anywhere.
 
-    Tests that share what a file or a folder starts once (a server, Spark) run on one worker: no
-    other worker has to start it as well.
+    Tests that share what a file, a folder or all of `tests/integration` starts once (a server of
+    a version, Spark) run on one worker: no other worker has to start it as well.
     """
     shared = [
-        (fixture.scope, fixture.baseid)
-        for fixtures in item._fixtureinfo.name2fixturedefs.values()
-        for fixture in fixtures[-1:]
+        fixture
+        for fixture in _fixtures(item)
         if fixture.scope != "function" and fixture.baseid not in ("", "tests")
     ]
-    folders = [base for scope, base in shared if scope != "module"]
+    common = [each for each in shared if each.baseid == SERVERS and each.scope == "session"]
+    versions = [each.argname for each in common if each.argname not in ON_EVERY_WORKER]
+    if versions:
+        return min(versions)
+    own = [each for each in shared if each.baseid != SERVERS]
+    folders = [each.baseid for each in own if each.scope != "module"]
     if folders:
         return min(folders)
-    return item.path.relative_to(PROJECT).as_posix() if shared else None
+    return item.path.relative_to(PROJECT).as_posix() if own else None
+
+
+def _fixtures(item: pytest.Function) -> Iterator[FixtureDef[object]]:
+    """Yield the fixtures of a test, also those that a parameter names."""
+    manager = item.session._fixturemanager
+    params = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    named = [
+        manager.getfixtureclosure(item, (value,), frozenset())[1]
+        for value in params
+        if isinstance(value, str) and manager.getfixturedefs(value, item)
+    ]
+    for definitions in (item._fixtureinfo.name2fixturedefs, *named):
+        for fixtures in definitions.values():
+            yield from fixtures[-1:]
 
 
 @cache

@@ -8,37 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 
 from connector.settings.loader import load_settings
-from connector.source.checks.preflight import check_source, require
-from connector.source.server.mysql_server import MysqlServer as MysqlSession
-from local_stack import connect
-from local_stack.demo.shop import drop_shop, statements
 from local_stack.server_settings import MYSQL_SOURCE_SETTINGS
 from stream_jobs.settings import load_settings as load_job_settings
+from tests.compose import COMPOSE, CONFIGS, ROOT, SERVICES
 
-if TYPE_CHECKING:
-    from local_stack import MysqlServer
-
-ROOT = Path(__file__).parent.parent
 SCHEMA = ROOT / "tests" / "data" / "compose-spec" / "compose-spec.json"
-CONFIGS = ROOT / "configs" / "docker"
 
 
-def read_compose() -> dict[str, Any]:
-    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    return cast("dict[str, Any]", yaml.safe_load(text))
-
-
-COMPOSE = read_compose()
-SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 MOUNTS = [
     (name, mount) for name, service in SERVICES.items() for mount in service.get("volumes", [])
 ]
@@ -98,40 +80,6 @@ def test_mysql_is_started_with_the_settings_that_the_local_stack_uses() -> None:
         name, value = argument.removeprefix("--").split("=")
         settings[name.replace("-", "_")] = value
     assert settings == dict(MYSQL_SOURCE_SETTINGS)
-
-
-@pytest.mark.server
-def test_the_files_that_fill_an_empty_mysql_run_one_after_the_other(
-    mysql_server: MysqlServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sources = [
-        mount.split(":", maxsplit=1)[0]
-        for mount in SERVICES["mysql"]["volumes"]
-        if "/docker-entrypoint-initdb.d/" in mount
-    ]
-    assert len(sources) == 3
-    connection = connect(mysql_server.endpoint)
-    with closing(connection), connection.cursor() as cursor:
-        for source in sources:
-            for statement in statements((ROOT / source).read_text("utf-8")):
-                cursor.execute(statement)
-        cursor.execute("SELECT COUNT(*) FROM shop.orders JOIN shop.order_lines ON id = order_id")
-        assert cursor.fetchone() == (2,)
-    require_account_that_copies(mysql_server, monkeypatch)
-    drop_shop(mysql_server.endpoint)
-
-
-def require_account_that_copies(server: MysqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Log in as the connector does, and do what its first start asks for."""
-    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "shop-cdc")
-    endpoint = server.endpoint
-    address = {"host": endpoint.host, "port": endpoint.port}
-    settings = load_settings(CONFIGS / "connector.toml").source.model_copy(update=address)
-    with MysqlSession.connect(settings) as session:
-        require(check_source(session, settings))
-        # The table without a primary key.
-        session.query("LOCK TABLES shop.page_views READ")
-        session.query("UNLOCK TABLES")
 
 
 def test_the_services_build_stages_of_the_dockerfile() -> None:

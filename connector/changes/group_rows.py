@@ -5,7 +5,7 @@ cache before they log the group, unless the group holds a change that cannot be 
 temporary table that was created or dropped (MariaDB, MySQL before 8.0). Then the log has the rows,
 and after them ROLLBACK TO SAVEPOINT, or ROLLBACK as the group's end. In row format, this does not
 concern tables without transactions: their rows are logged in separate groups that end in COMMIT.
-`tests/integration/test_rollback.py` shows it on servers.
+`tests/integration/stream/test_rollback.py` shows it on servers.
 
 So rows after a savepoint are held until the end, and so are rows of MariaDB's groups while these
 are short. If a longer group ends in ROLLBACK, the receiver has to take rows back.

@@ -1,4 +1,4 @@
-"""Ways to get at real events: from recorded files, and from the log of a running server."""
+"""The events of recorded files."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import pytest
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.framing.version import detect_version
-from local_stack import connect
-from tests.binlog.source_log import MAGIC, SourceLog, split
+from tests.binlog.source_log import MAGIC, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from connector.binlog.event import Event
-    from local_stack import MariadbServer, MysqlServer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def recorded(shared_binlogs: Path) -> Callable[[str], list[bytes]]:
     """Returns the raw events of a recorded file."""
 
@@ -30,7 +28,7 @@ def recorded(shared_binlogs: Path) -> Callable[[str], list[bytes]]:
     return read
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def decode_file(recorded: Callable[[str], list[bytes]]) -> Callable[[str], Iterator[Event]]:
     """Returns the decoded events of a recorded file."""
 
@@ -42,25 +40,3 @@ def decode_file(recorded: Callable[[str], list[bytes]]) -> Callable[[str], Itera
         return (decoder.decode(data) for data in events)
 
     return decode
-
-
-@pytest.fixture
-def mysql_log(mysql_server: MysqlServer, database: str) -> Iterator[SourceLog]:
-    """A connection to MySQL in an empty database."""
-    with connect(mysql_server.endpoint, database) as connection:
-        yield SourceLog(connection)
-
-
-@pytest.fixture
-def mariadb_log(mariadb_server: MariadbServer, mariadb_database: str) -> Iterator[SourceLog]:
-    """A connection to MariaDB in an empty database."""
-    with connect(mariadb_server.endpoint, mariadb_database) as connection:
-        yield SourceLog(connection)
-
-
-@pytest.fixture(params=["mysql", "mariadb"])
-def source_log(request: pytest.FixtureRequest) -> SourceLog:
-    """A connection to each kind of server in an empty database."""
-    log = request.getfixturevalue(f"{request.param}_log")
-    assert isinstance(log, SourceLog)
-    return log

@@ -1,90 +1,126 @@
-"""A source with a database of its own, and a prefix of its own in Kafka."""
+"""Real servers, started when a test first asks, and shared until the last test has run.
+
+A server that cannot be had fails the test that asked. Servers keep their state between tests, so
+each test works in a database and under topics of its own. A test that needs other settings, purges
+logs or counts files starts a server of its own.
+"""
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local_stack import MysqlServer, connect
-from tests.integration.harness import (
-    ConnectorProcess,
-    Seen,
-    changes,
-    read_committed,
-    wait_until,
-    write_config,
-)
+from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
+from tests.binlog.source_log import SourceLog
+from tests.integration.database_stream import Stream, new_stream
+from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from local_stack import Endpoint, KafkaBroker, Server
+    from local_stack import Endpoint, Server
 
 
-@dataclass
-class Stream:
-    """A source, a broker, and the names that one test uses in them."""
-
-    source: Endpoint
-    broker: Endpoint
-    directory: Path
-    database: str
-    prefix: str
-    start: str  # of the log that concerns the test; other tests left theirs before it
-
-    def execute(self, *statements: str) -> None:
-        """Run statements on the source, each its own transaction."""
-        with connect(self.source, self.database) as connection, connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
-
-    def transaction(self, *statements: str, end: str = "COMMIT") -> None:
-        """Run statements on the source in one transaction."""
-        self.execute("BEGIN", *statements, end)
-
-    def config(self, **changed: object) -> Path:
-        """Write a configuration that follows the database."""
-        wanted: dict[str, object] = {"source__start": self.start} | changed
-        return write_config(
-            self.directory, self.source, self.broker, self.prefix, self.database, **wanted
-        )
-
-    def connector(self, **changed: object) -> ConnectorProcess:
-        """Return a connector that follows the database, to be entered."""
-        return ConnectorProcess(self.config(**changed))
-
-    def changes(self) -> list[Seen]:
-        """Return what is committed in Kafka, in order, without tombstones."""
-        return changes(read_committed(self.broker, self.prefix))
-
-    def wait_for_changes(self, count: int, connector: ConnectorProcess) -> list[Seen]:
-        """Return the changes once there are `count` of them."""
-        found: list[Seen] = []
-
-        def enough() -> bool:
-            found[:] = self.changes()
-            return len(found) >= count
-
-        wait_until(enough, lambda: f"only {len(found)} changes\n{connector.output()}")
-        return found
+@pytest.fixture(scope="session")
+def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MysqlServer]:
+    """A running MySQL 8.0 source; a test that stops it starts it again."""
+    with MysqlServer(tmp_path_factory.mktemp("mysql")) as server:
+        yield server
 
 
-def new_stream(source: Endpoint, broker: Endpoint, directory: Path) -> Stream:
-    """Create a database with a name of its own."""
-    name = f"it_{uuid.uuid4().hex[:10]}"
-    with connect(source) as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT VERSION()")
-        (version,) = cursor.fetchone() or ("",)
-        mariadb = "MariaDB" in version
-        cursor.execute(f"SELECT {'@@gtid_binlog_pos' if mariadb else '@@gtid_executed'}")
-        (gtid_set,) = cursor.fetchone() or ("",)
-        cursor.execute(f"CREATE DATABASE {name}")
-    start = "gtid:" + gtid_set.replace("\n", "") if gtid_set else "earliest"
-    return Stream(source, broker, directory, name, name, start)
+@pytest.fixture(scope="session")
+def mariadb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
+    """A running MariaDB 11.8 source; a test that stops it starts it again."""
+    with MariadbServer(tmp_path_factory.mktemp("mariadb")) as server:
+        yield server
+
+
+def _server_of(kind: type[MysqlServer | MariadbServer], version: str) -> Any:
+    """Return a fixture: a running server of `version`, whose tests run on one worker."""
+
+    @pytest.fixture(scope="session")
+    def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+        with kind(tmp_path_factory.mktemp("server"), version=version) as running:
+            yield running
+
+    return server
+
+
+mysql_5_7 = _server_of(MysqlServer, "5.7")
+mysql_8_0_15 = _server_of(MysqlServer, "8.0.15")
+mysql_9 = _server_of(MysqlServer, "9")
+mariadb_10_5 = _server_of(MariadbServer, "10.5")
+mariadb_10_11 = _server_of(MariadbServer, "10.11")
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A running Kafka broker; a test that stops it starts it again."""
+    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
+
+
+@pytest.fixture
+def database(mysql_server: MysqlServer) -> Iterator[str]:
+    """The name of an empty database of this test on `mysql_server`; dropped at the end."""
+    yield from _database(mysql_server.endpoint)
+
+
+@pytest.fixture
+def mariadb_database(mariadb_server: MariadbServer) -> Iterator[str]:
+    """The name of an empty database of this test on `mariadb_server`; dropped at the end."""
+    yield from _database(mariadb_server.endpoint)
+
+
+@pytest.fixture
+def mysql_log(mysql_server: MysqlServer, database: str) -> Iterator[SourceLog]:
+    """A connection to MySQL in an empty database."""
+    with connect(mysql_server.endpoint, database) as connection:
+        yield SourceLog(connection)
+
+
+@pytest.fixture
+def mariadb_log(mariadb_server: MariadbServer, mariadb_database: str) -> Iterator[SourceLog]:
+    """A connection to MariaDB in an empty database."""
+    with connect(mariadb_server.endpoint, mariadb_database) as connection:
+        yield SourceLog(connection)
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def source_log(request: pytest.FixtureRequest) -> SourceLog:
+    """A connection to each kind of server in an empty database."""
+    log = request.getfixturevalue(f"{request.param}_log")
+    assert isinstance(log, SourceLog)
+    return log
+
+
+@pytest.fixture(scope="module")
+def mysql(mysql_server: MysqlServer) -> Source:
+    return source_of(mysql_server)
+
+
+@pytest.fixture(scope="module")
+def mariadb(mariadb_server: MariadbServer) -> Source:
+    return source_of(mariadb_server)
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def source(request: pytest.FixtureRequest) -> Source:
+    """Each product in turn."""
+    given: Source = request.getfixturevalue(request.param)
+    return given
+
+
+@pytest.fixture
+def schema(source: Source) -> Iterator[str]:
+    """A database of this test on `source`."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    source.execute(f"CREATE DATABASE {name}")
+    yield name
+    source.execute(f"DROP DATABASE {name}")
 
 
 @pytest.fixture
@@ -128,3 +164,12 @@ def mysql_without_gtid_stream(kafka_broker: KafkaBroker, tmp_path: Path) -> Iter
     settings = {"gtid-mode": "OFF", "enforce-gtid-consistency": "OFF"}
     with MysqlServer(tmp_path / "mysql", settings=settings) as server:
         yield new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+
+
+def _database(endpoint: Endpoint) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with connect(endpoint) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+    yield name
+    with connect(endpoint) as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {name}")

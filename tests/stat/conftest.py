@@ -1,5 +1,5 @@
-"""The log of a running server, as the tests of the decoder have it."""
+"""The events of recorded files, as the tests of the decoder have them."""
 
-from tests.binlog.conftest import decode_file, mariadb_log, mysql_log, recorded, source_log
+from tests.binlog.conftest import decode_file, recorded
 
-__all__ = ["decode_file", "mariadb_log", "mysql_log", "recorded", "source_log"]
+__all__ = ["decode_file", "recorded"]

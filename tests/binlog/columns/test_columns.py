@@ -1,4 +1,4 @@
-"""Column values byte by byte; `test_values_of_real_servers.py` compares them with SELECT."""
+"""Column values byte by byte; `tests/integration/decoding` compares them with SELECT."""
 
 from __future__ import annotations
 
@@ -382,7 +382,7 @@ def test_the_text_of_a_float_is_the_shortest(number: float, text: str) -> None:
     assert float32_text(struct.unpack("<f", struct.pack("<f", number))[0]) == text
 
 
-# JSON documents. Their texts are compared with a server's in test_values_of_real_servers.py.
+# JSON documents. Their texts are compared with a server's in tests/integration/decoding.
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
@@ -42,28 +42,8 @@ from tests.binlog.log_bytes import format_description
 
 if TYPE_CHECKING:
     from connector.binlog.event import EventBody
-    from tests.dump.server_logs import ServerLog
 
 MARIADB = b"11.8.6-MariaDB-log"
-
-
-def line_of(row: tuple[Any, ...]) -> str:
-    """Return a row as `dump` prints it."""
-    return "\t".join(escaped(cell) if isinstance(cell, bytes) else str(cell) for cell in row)
-
-
-def escaped(raw: bytes) -> str:
-    for byte, escape in ((b"\\", b"\\\\"), (b"\t", b"\\t"), (b"\n", b"\\n"), (b"\r", b"\\r")):
-        raw = raw.replace(byte, escape)
-    return raw.replace(b"\0", b"\\0").decode("utf-8", "surrogateescape")
-
-
-@pytest.mark.server
-def test_every_event_reads_as_its_server_shows_it(server_logs: list[ServerLog]) -> None:
-    writer = EventsWriter()
-    for log in server_logs:
-        lines = [line for event in log.events() for line in writer.event(event)]
-        assert lines == [line_of(row) for row in log.shown]
 
 
 def shown(

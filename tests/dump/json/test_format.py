@@ -27,21 +27,7 @@ from tests.binlog.source_log import split
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.dump.server_logs import ServerLog
 
-KEYS = [
-    "file",
-    "log_pos",
-    "next_pos",
-    "type",
-    "type_code",
-    "timestamp",
-    "server_id",
-    "flags",
-    "size",
-    "checksum",
-    "body",
-]
 # Of every type that MariaDB 12.3 has.
 MARIADB_LENGTHS = POST_HEADER_LENGTHS.ljust(172, b"\0")
 XID = event(EventType.XID_EVENT, (9).to_bytes(8, "little"), log_pos=157, flags=8, server_id=5)
@@ -296,42 +282,6 @@ def test_a_log_of_mariadb_has_its_names_of_collations() -> None:
     assert body(data)["columns"][0]["collation"] == "utf8mb4_croatian_ci"
     (column,) = body(data, first=first)["columns"]
     assert column["collation"] == "utf8mb4_croatian_mysql561_ci"
-
-
-@pytest.mark.server
-def test_every_event_of_every_server_is_one_object(server_logs: list[ServerLog]) -> None:
-    writer = JsonWriter()
-    for log in server_logs:
-        for each in log.events():
-            (line,) = whole(writer.event(each))
-            assert "\n" not in line
-            shown = json.loads(line)
-            assert list(shown) == KEYS
-            assert shown["file"] == log.name
-            assert shown["log_pos"] == each.position
-            assert shown["type"] == EventType(each.header.type_code).name
-            for inner in shown["body"].get("events", ()):
-                assert list(inner) == KEYS
-                assert inner["log_pos"] is None
-
-
-@pytest.mark.server
-def test_changes_of_json_documents_are_shown_or_applied(server_logs: list[ServerLog]) -> None:
-    partial = EventType.PARTIAL_UPDATE_ROWS_EVENT
-    updates = [
-        (json.loads(shown)["body"]["rows"], json.loads(applied)["body"]["rows"])
-        for log in server_logs
-        for each in log.events()
-        if each.header.type_code == partial
-        for shown in whole(JsonWriter().event(each))
-        for applied in whole(JsonWriter(apply_diffs=True).event(each))
-    ]
-    before = '{"a": "0123456789012345678901234567890123456789", "b": 2}'
-    diff = {"json_diff": [{"op": "replace", "path": "$.b", "value": "3"}]}
-    after = before.replace("2}", "3}")
-    for shown, applied in updates:
-        assert shown == [{"op": "update", "before": [1, before], "after": [1, diff]}]
-        assert applied == [{"op": "update", "before": [1, before], "after": [1, after]}]
 
 
 def recorded(path: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""Rows of the text protocol become records; `tests/source` compares them with those of servers."""
+"""Rows of the text protocol become records.
+
+`tests/integration/snapshots` compares them with those of servers.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,108 @@
+"""The demo as a user runs it: a process with a pipe for its output."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.spark]
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from local_stack.demo import DemoOptions, run_demo
+sys.exit(run_demo(DemoOptions(duration_seconds=8, directory=Path(sys.argv[1]))))
+"""
+
+
+GTIDS = "[0-9a-f-]{36}:1-[0-9]+"
+
+
+def start(directory: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(directory)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def read_until(demo: subprocess.Popen[str], pattern: str) -> re.Match[str]:
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if match := re.search(pattern, line):
+            return match
+    pytest.fail(f"the demo ended without saying {pattern}")
+
+
+def processes_of(directory: Path) -> list[str]:
+    """Return the command lines that mention a directory."""
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = command.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            # It ended while we looked.
+            continue
+        if str(directory) in text:
+            found.append(text)
+    return found
+
+
+@pytest.mark.timeout(900)
+def test_the_mirror_equals_the_source_although_the_connector_was_killed(tmp_path: Path) -> None:
+    directory = tmp_path / "demo"
+    with start(directory) as demo:
+        output, _ = demo.communicate()
+    assert demo.returncode == 0, output
+    assert "\nmirror equals source\n" in output
+    told = rf"its last committed progress is ({GTIDS}); starting it again\n"
+    committed = re.search(told, output)
+    assert committed is not None
+    assert f"resumed behind just that: {committed[1]}\n" in output
+    assert len(re.findall(r"(?m)^shop\.\w+ +[0-9,]+ +[0-9,]+ +[0-9,]+ +equal$", output)) == 5
+    assert re.search(r"(?m)^shop\.page_views +no key +no mirror +[0-9,]+ +in Kafka$", output)
+    assert re.search(rf"(?m)^  GTID set {GTIDS}$", output)
+    # Plain lines: nothing in a pipe moves a cursor or sets a colour.
+    assert all(character.isprintable() or character == "\n" for character in output)
+    assert output.endswith(f"data and logs are in {directory}\n")
+    assert processes_of(directory) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_everything_that_was_started(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    directory = tmp_path / "demo"
+    with start(directory) as demo:
+        read_until(demo, "database shop")
+        assert processes_of(directory)
+        demo.send_signal(number)
+        output, _ = demo.communicate()
+    assert demo.returncode == 130
+    assert "interrupted; everything is stopped\n" in output
+    assert "Traceback" not in output
+    assert processes_of(directory) == []
+
+
+def test_a_process_that_dies_by_itself_ends_the_demo_with_the_end_of_its_log(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "demo"
+    with start(directory) as demo:
+        up = read_until(demo, "both are up: connector pid ([0-9]+)")
+        os.kill(int(up[1]), signal.SIGKILL)
+        output, _ = demo.communicate()
+    assert demo.returncode == 1
+    log = directory / "connector.log"
+    assert f"error: [P108] connector ended; read the end of {log}:\n" in output
+    assert '"event": "streaming"' in output
+    assert output.endswith(f"data and logs are in {directory}\n")
+    assert processes_of(directory) == []

@@ -1,0 +1,118 @@
+"""One Spark session for all tests, topics and a mirror for each, and the job run over them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import DeltaTable
+
+from local_stack import java_runtime, spark_jars
+from stream_jobs.job import StreamJob
+from stream_jobs.session import start_session
+from stream_jobs.settings import Settings
+from stream_jobs.status import StatusLines
+from tests.stream_jobs.command import SPARK_SETTINGS
+from tests.stream_jobs.source import Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from local_stack import KafkaBroker
+
+
+def make_settings(
+    bootstrap: str, prefix: str, folder: Path, **sections: dict[str, Any]
+) -> Settings:
+    """Settings of a job over the topics `prefix`, with its mirror and checkpoint in `folder`."""
+    document: dict[str, dict[str, Any]] = {
+        "kafka": {"bootstrap_servers": [bootstrap], "topic_prefix": prefix},
+        "mirror": {"path": str(folder / "mirror"), "checkpoint": str(folder / "checkpoint")},
+        "trigger": {"kind": "availableNow"},
+        "spark": {
+            "jars": [str(jar) for jar in spark_jars()],
+            "settings": SPARK_SETTINGS,
+            "log_level": "ERROR",
+        },
+    }
+    for name, section in sections.items():
+        document[name] = document[name] | section
+    return Settings(name="test", **document)  # type: ignore[arg-type] # pydantic reads the sections
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The only Spark session: a JVM takes seconds to start."""
+    os.environ["JAVA_HOME"] = str(java_runtime().parents[1])
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = start_session(make_settings("unused:1", "unused", tmp_path_factory.mktemp("spark")))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def kafka(kafka_broker: KafkaBroker) -> Iterator[Kafka]:
+    """Topics of this test's own, under a prefix that no other test has."""
+    topics = Kafka(kafka_broker.endpoint.bootstrap, f"t{uuid.uuid4().hex[:10]}")
+    yield topics
+    topics.close()
+
+
+class Job:
+    """The job of one test, run again and again over the same topics."""
+
+    def __init__(self, session: SparkSession, kafka: Kafka, folder: Path) -> None:
+        self.session = session
+        self.kafka = kafka
+        self.folder = folder
+        self.exit_code = -1
+        self.running: StreamJob | None = None
+
+    def run(self, **sections: dict[str, Any]) -> list[dict[str, Any]]:
+        """Apply what is there now, and return the status lines."""
+        settings = make_settings(self.kafka.bootstrap, self.kafka.prefix, self.folder, **sections)
+        out = io.StringIO()
+        self.running = StreamJob(settings, StatusLines(out))
+        self.exit_code = self.running.run(self.session)
+        return [json.loads(line) for line in out.getvalue().splitlines()]
+
+    def apply(self, **sections: dict[str, Any]) -> dict[str, Any]:
+        """Apply what is there now, which must be at most one batch, and return its line."""
+        lines = self.run(**sections)
+        assert self.exit_code == 0, lines
+        batches = [line for line in lines if line["event"] == "batch_applied"]
+        assert len(batches) <= 1
+        return batches[0] if batches else {}
+
+    def error(self, **sections: dict[str, Any]) -> str:
+        """Run a job that must fail, and return the text of its error."""
+        last = self.run(**sections)[-1]
+        assert (self.exit_code, last["event"]) == (1, "failed"), last
+        error: str = last["error"]
+        return error
+
+    def path(self, table: str, database: str = "shop") -> str:
+        return str(self.folder / "mirror" / database / table)
+
+    def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        """The rows of a mirror in order, read by an implementation that did not write them."""
+        data = DeltaTable(self.path(table)).to_pyarrow_table()
+        names = columns or [name for name in data.column_names if not name.startswith("_cdc_")]
+        return sorted(tuple(row[name] for name in names) for row in data.to_pylist())
+
+    def delete_checkpoint(self) -> None:
+        (self.folder / "checkpoint").rename(self.folder / f"checkpoint-{uuid.uuid4().hex}")
+
+
+@pytest.fixture
+def job(spark: SparkSession, kafka: Kafka, tmp_path: Path) -> Job:
+    """A job with an empty mirror."""
+    return Job(spark, kafka, tmp_path)

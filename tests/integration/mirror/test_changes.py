@@ -1,0 +1,258 @@
+"""Inserts, updates and deletes in Kafka become the same rows in a Delta table."""
+
+from __future__ import annotations
+
+import shutil
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream_jobs.mirror import Mirror
+from tests.stream_jobs.source import SOURCE_TS_MS, SourceTable, column
+from tests.stream_jobs.source import Kafka as OtherKafka
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from local_stack import KafkaBroker
+    from stream_jobs.table_schema import TableSchema
+    from tests.integration.mirror.conftest import Job
+    from tests.stream_jobs.source import Kafka
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+ID = column("id", "int", key=1)
+NAME = column("name", "varchar", length=80)
+ONE, TWO, THREE = ({"id": n, "name": f"item {n}"} for n in (1, 2, 3))
+
+
+class Died(Exception):
+    """Stands for the end of the process."""
+
+
+def items(kafka: Kafka, name: str = "items") -> SourceTable:
+    return SourceTable(kafka, name, (ID, NAME)).create()
+
+
+def test_inserts_updates_and_deletes_reach_the_mirror_and_are_counted(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE, TWO, THREE)
+    line = job.apply()
+    assert job.rows("items") == [(1, "item 1"), (2, "item 2"), (3, "item 3")]
+    assert line["records"] == 3
+    assert line["end_offsets"] == {table.topic: kafka.end_offsets(table.topic)}
+    assert line["tables"] == {
+        "shop.items": {
+            "changes": 3,
+            "upserts": 3,
+            "deletes": 0,
+            "skipped": 0,
+            "source_ts_ms": SOURCE_TS_MS,
+        }
+    }
+
+    table.update(ONE, {"id": 1, "name": "changed"})
+    table.delete(TWO)
+    line = job.apply()
+    assert job.rows("items") == [(1, "changed"), (3, "item 3")]
+    assert line["records"] == 3  # with the tombstone
+    counts = line["tables"]["shop.items"]
+    assert (counts["changes"], counts["upserts"], counts["deletes"]) == (2, 1, 1)
+
+
+def test_of_several_changes_of_a_key_in_one_batch_the_last_one_stays(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE, TWO)
+    table.delete(ONE)
+    table.insert({"id": 1, "name": "again"})
+    table.update(TWO, {"id": 2, "name": "second"})
+    table.delete({"id": 2, "name": "second"})
+    line = job.apply()
+    assert job.rows("items") == [(1, "again")]
+    counts = line["tables"]["shop.items"]
+    assert (counts["changes"], counts["upserts"], counts["deletes"]) == (6, 1, 1)
+
+
+def test_a_primary_key_change_moves_the_row(kafka: Kafka, job: Job) -> None:
+    table = items(kafka)
+    table.insert(ONE, TWO)
+    job.apply()
+    table.update(ONE, {"id": 30, "name": "item 1"})
+    job.apply()
+    assert job.rows("items") == [(2, "item 2"), (30, "item 1")]
+
+
+def test_keys_that_move_in_one_statement_end_where_the_statement_put_them(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE, TWO)
+    # UPDATE items SET id = id + 1 ORDER BY id DESC
+    table.update(TWO, {"id": 3, "name": "item 2"})
+    table.update(ONE, {"id": 2, "name": "item 1"})
+    job.apply()
+    assert job.rows("items") == [(2, "item 1"), (3, "item 2")]
+
+
+def test_an_aborted_kafka_transaction_is_not_seen_and_counts_in_the_end_offsets(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE)
+    with kafka.transaction(commit=False):
+        table.send("c", None, TWO)
+    line = job.apply()
+    assert job.rows("items") == [(1, "item 1")]
+    assert line["end_offsets"] == {table.topic: kafka.end_offsets(table.topic)}
+
+
+def test_a_replay_from_the_start_of_the_topics_skips_everything_and_changes_nothing(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE, TWO)
+    table.delete(TWO)
+    job.apply()
+    before = job.rows("items", "id", "name", "_cdc_hi", "_cdc_lo")
+    job.delete_checkpoint()
+    table.insert(THREE)
+    line = job.apply()
+    counts = line["tables"]["shop.items"]
+    assert (counts["changes"], counts["upserts"], counts["skipped"]) == (4, 1, 3)
+    after = job.rows("items", "id", "name", "_cdc_hi", "_cdc_lo")
+    assert after[: len(before)] == before
+    assert [row[:2] for row in after] == [(1, "item 1"), (3, "item 3")]
+
+
+def test_records_of_an_added_partition_stop_the_job_until_they_are_accepted(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE, TWO)
+    job.apply()
+    kafka.add_partition(table.topic)
+    with kafka.transaction():
+        table.send("c", None, THREE, partition=2)
+    assert job.error() == (
+        f"{table.topic}: it has records in more than the 2 partitions that it had when it was "
+        "first read; if everything from before the change had been applied, set "
+        'kafka.added_partitions = "accept" for one run; otherwise begin again under a new topic '
+        "prefix"
+    )
+    job.apply(kafka={"added_partitions": "accept"})
+    assert job.rows("items") == [(1, "item 1"), (2, "item 2"), (3, "item 3")]
+    table.insert({"id": 4, "name": "item 4"})
+    job.apply()
+    assert len(job.rows("items")) == 4
+
+
+def test_topics_of_a_longer_prefix_and_control_topics_are_not_read(
+    kafka: Kafka, kafka_broker: KafkaBroker, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE)
+    other = OtherKafka(kafka_broker.endpoint.bootstrap, f"x{kafka.prefix}")
+    items(other).insert(TWO)
+    other.close()
+    kafka.add_topic(f"{kafka.prefix}.progress")
+    kafka.add_topic(kafka.prefix)
+    line = job.apply()
+    assert list(line["end_offsets"]) == [table.topic]
+    assert job.rows("items") == [(1, "item 1")]
+
+
+@pytest.mark.parametrize("checkpoint", ["kept", "lost"])
+def test_a_batch_that_died_between_two_tables_is_applied_again_with_the_same_result(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch, checkpoint: str
+) -> None:
+    """What is injected is the death of the process; everything else is real."""
+    first, second = items(kafka, "first"), items(kafka, "second")
+    first.insert(ONE, TWO)
+    second.insert(ONE, TWO)
+    job.apply()
+    for table in (first, second):
+        table.insert(THREE)
+        table.delete(ONE)
+        table.update(TWO, {"id": 2, "name": "changed"})
+
+    merge = Mirror.merge
+
+    def die_at_second(mirror: Mirror, changes: DataFrame, schema: TableSchema) -> None:
+        if schema.table == "second":
+            raise Died
+        merge(mirror, changes, schema)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Mirror, "merge", die_at_second)
+        assert job.error() == "Died: ; what Spark wrote to standard error has more"
+    assert job.rows("first") == [(2, "changed"), (3, "item 3")]
+    assert job.rows("second") == [(1, "item 1"), (2, "item 2")]
+
+    if checkpoint == "lost":
+        job.delete_checkpoint()
+    job.apply()
+    assert job.rows("first") == job.rows("second") == [(2, "changed"), (3, "item 3")]
+
+
+def test_a_composite_key_is_matched_as_a_whole_in_key_order(kafka: Kafka, job: Job) -> None:
+    table = SourceTable(
+        kafka,
+        "lines",
+        (column("line", "int", key=2), column("order_id", "bigint", key=1, unsigned=True), NAME),
+    ).create()
+    rows = [{"line": n, "order_id": "18446744073709551615", "name": f"{n}"} for n in (1, 2)]
+    table.insert(*rows)
+    table.insert({"line": 1, "order_id": "7", "name": "other"})
+    job.apply()
+    table.delete(rows[1])
+    job.apply()
+    assert job.rows("lines") == [
+        (1, Decimal(7), "other"),
+        (1, Decimal(18446744073709551615), "1"),
+    ]
+
+
+def test_a_mirror_that_was_taken_away_is_missed_and_comes_back_with_all_its_rows(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert(ONE)
+    job.apply()
+    shutil.rmtree(job.path("items"))
+    table.insert(TWO)
+    base = job.folder / "mirror"
+    assert job.error() == (
+        f"shop.items: there is no mirror at {job.path('items')}, but changes of the table have "
+        f"been applied; put the mirror back, or delete {base}/_cdc and mirror.checkpoint: then "
+        "every topic is applied again from its start"
+    )
+    shutil.rmtree(base / "_cdc")
+    job.delete_checkpoint()
+    job.apply()
+    assert job.rows("items") == [(1, "item 1"), (2, "item 2")]
+
+
+def test_a_table_without_a_primary_key_has_no_mirror_which_is_said_once(
+    kafka: Kafka, job: Job
+) -> None:
+    table = SourceTable(kafka, "log", (column("id", "int"), NAME)).create()
+    table.insert(ONE)
+    lines = job.run()
+    said = [line for line in lines if line["event"] == "no_mirror"]
+    assert said == [
+        {
+            "event": "no_mirror",
+            "code": "M105",
+            "topic": table.topic,
+            "reason": "the table has no primary key; its changes stay in Kafka only",
+        }
+    ]
+    batch = next(line for line in lines if line["event"] == "batch_applied")
+    counts = batch["tables"]["shop.log"]
+    assert (counts["changes"], counts["upserts"], counts["skipped"]) == (1, 0, 1)
+    assert not (job.folder / "mirror" / "shop" / "log").exists()

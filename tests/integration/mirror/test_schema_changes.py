@@ -1,0 +1,212 @@
+"""Added columns reach the mirror with the values that rows had in them; other changes stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from connector.errors import mirror
+from stream_jobs.mirror import Mirror
+from stream_jobs.schema_registry import SchemaRegistry
+from tests.errors.texts import text_of
+from tests.stream_jobs.source import SourceTable, column
+
+if TYPE_CHECKING:
+    from tests.integration.mirror.conftest import Job
+    from tests.stream_jobs.source import Kafka
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+ID = column("id", "int", key=1)
+NAME = column("name", "varchar", length=80)
+STOCK = column("stock", "int", nullable=False, added_default=5)
+NOTE = column("note", "text")
+
+
+def items(kafka: Kafka) -> SourceTable:
+    return SourceTable(kafka, "items", (ID, NAME)).create()
+
+
+def test_added_columns_stand_where_they_do_at_the_source_and_old_rows_get_the_default(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"}, {"id": 2, "name": "old"}, {"id": 3, "name": "old"})
+    job.apply()
+    table.update({"id": 2, "name": "old"}, {"id": 2, "name": "before the change"})
+    altered = table.alter(ID, STOCK, NAME, NOTE)
+    altered.insert({"id": 4, "stock": 0, "name": "new", "note": "x"})
+    altered.update(
+        {"id": 3, "stock": 5, "name": "old", "note": None},
+        {"id": 3, "stock": 6, "name": "old", "note": None},
+    )
+    job.apply()
+    names = [field.name for field in DeltaTable(job.path("items")).schema().fields]
+    assert names == ["id", "stock", "name", "note", "_cdc_hi", "_cdc_lo"]
+    assert job.rows("items", "id", "stock", "name", "note") == [
+        (1, 5, "old", None),
+        (2, 5, "before the change", None),
+        (3, 6, "old", None),
+        (4, 0, "new", "x"),
+    ]
+
+
+def test_a_row_of_the_older_schema_that_comes_in_a_later_batch_is_completed(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    with kafka.transaction():
+        table.send("c", None, {"id": 1, "name": "old"}, partition=0)
+    job.apply()
+    late = kafka.next_sequence()
+    altered = table.alter(ID, NAME, STOCK)
+    with kafka.transaction():
+        altered.send("c", None, {"id": 2, "name": "new", "stock": 9}, partition=0)
+    job.apply()
+    with kafka.transaction():
+        # Another partition, which was behind.
+        table.send("c", None, {"id": 3, "name": "late"}, late, partition=1)
+    job.apply()
+    assert job.rows("items") == [(1, "old", 5), (2, "new", 9), (3, "late", 5)]
+
+
+def test_a_step_that_died_behind_the_new_column_is_finished_by_the_next_run(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    altered = table.alter(ID, NAME, STOCK)
+    altered.insert({"id": 2, "name": "new", "stock": 9})
+    with monkeypatch.context() as patched:
+        # The column is there when its default is written.
+        patched.setattr(Mirror, "_is_below", staticmethod(lambda _bound: 1 / 0))
+        assert job.error() == text_of(
+            mirror.SPARK_FAILED, kind="ZeroDivisionError", said="division by zero"
+        )
+    assert job.rows("items") == [(1, "old", None)]
+    job.apply()
+    assert job.rows("items") == [(1, "old", 5), (2, "new", 9)]
+
+
+def test_a_default_that_the_log_does_not_hold_stops_the_job_or_is_null_by_setting(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    table.alter(ID, NAME, column("code", "int", added_default_unknown=True)).insert(
+        {"id": 2, "name": "new", "code": 8}
+    )
+    assert job.error() == (
+        "shop.items: the values of existing rows in the added column code were computed by the "
+        'server and are not in the binlog; set mirror.unknown_defaults = "null" to leave NULL '
+        "there, then make the source log them, for example by updating each row"
+    )
+    job.apply(mirror={"unknown_defaults": "null"})
+    assert job.rows("items") == [(1, "old", None), (2, "new", 8)]
+
+
+def test_a_zero_date_as_the_default_of_an_added_column_stops_the_job(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    day = column("day", "date", added_default="0000-00-00")
+    table.alter(ID, NAME, day).insert({"id": 2, "name": "new", "day": "2024-02-29"})
+    assert job.error() == (
+        "shop.items: rows that existed have, in the added column day, a zero date, which Spark's "
+        'types cannot hold; set mirror.zero_dates = "null" to store NULL for such values'
+    )
+
+
+def test_a_record_that_is_no_schema_stops_the_job(kafka: Kafka, job: Job) -> None:
+    table = items(kafka)
+    with kafka.transaction():
+        kafka.send(f"{kafka.prefix}.schema", b"k", b'{"database": "shop"}', {}, 0)
+    table.insert({"id": 1, "name": "old"})
+    assert job.error() == (
+        f"{kafka.prefix}.schema: a record is not a schema record: KeyError; use a job and a "
+        "connector of the same version"
+    )
+
+
+def test_a_retyped_column_stops_the_job_and_leaves_the_mirror_as_it_was(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    table.alter(ID, column("name", "int")).insert({"id": 2, "name": 7})
+    assert job.error() == (
+        "shop.items: column name changed its type from varchar(80) to int; the mirror at "
+        f"{job.path('items')} cannot follow this and was left as it was before the change; "
+        "revert the change at the source, or take the mirror out of the way together with the "
+        "pipeline's topics and begin again under a new topic prefix"
+    )
+    assert job.rows("items") == [(1, "old")]
+
+
+def test_a_dropped_column_stops_the_job_also_when_the_list_of_columns_is_an_old_one(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"})
+    table.alter(ID, NAME, STOCK).insert({"id": 2, "name": "new", "stock": 9})
+    job.apply()
+    # ALTER TABLE items DROP COLUMN stock: the schema is known, so no record announces it.
+    table.insert({"id": 3, "name": "again"})
+    assert job.error().startswith(
+        "shop.items: column stock of type int was dropped or renamed; the mirror at "
+    )
+
+
+def test_a_table_that_gets_its_primary_key_later_has_rows_that_no_mirror_could_have(
+    kafka: Kafka, job: Job
+) -> None:
+    table = SourceTable(kafka, "items", (column("id", "int"), NAME)).create()
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    table.alter(ID, NAME).insert({"id": 2, "name": "new"})
+    assert job.error().startswith(
+        "shop.items: the primary key changed from () to (id); the mirror at "
+    )
+
+
+def test_a_table_that_was_dropped_and_created_with_other_columns_is_followed(
+    kafka: Kafka, job: Job
+) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"})
+    job.apply()
+    table.truncate()
+    table.alter(column("code", "bigint", key=1)).insert({"code": 2**40})
+    job.apply()
+    assert job.rows("items") == [(2**40,)]
+
+
+def test_rows_of_an_unknown_schema_stop_the_job_when_it_does_not_appear(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = items(kafka)
+    with kafka.transaction():
+        table.send("c", None, {"id": 1, "name": "x"}, headers={"cdc.schema": "missing"})
+    monkeypatch.setattr(SchemaRegistry.__init__, "__defaults__", (0.5,))
+    assert job.error() == (
+        f"{table.topic}: its rows use the schema missing, but {kafka.prefix}.schema had no such "
+        f"record for 0.5 seconds; check that {kafka.prefix}.schema is compacted, not deleted, and "
+        "that this job may read it"
+    )
+
+
+def test_a_delta_table_of_someone_else_is_not_touched(kafka: Kafka, job: Job) -> None:
+    table = items(kafka)
+    table.insert({"id": 1, "name": "old"})
+    job.session.range(3).write.format("delta").save(job.path("items"))
+    assert job.error() == (
+        f"{job.path('items')} holds a Delta table that is not the mirror of shop.items; "
+        "move it away, or set mirror.path to another place"
+    )

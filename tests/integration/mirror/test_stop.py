@@ -1,0 +1,47 @@
+"""A stop that is requested while a batch is applied comes into force behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream_jobs.mirror import Mirror
+from tests.stream_jobs.source import SourceTable, column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from stream_jobs.table_schema import TableSchema
+    from tests.integration.mirror.conftest import Job
+    from tests.stream_jobs.source import Kafka
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
+
+
+def test_the_batch_at_hand_is_applied_and_committed_and_no_other_begins(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = SourceTable(kafka, "items", COLUMNS).create()
+    table.insert({"id": 1, "name": "one"})
+    merge = Mirror.merge
+
+    def stop_in_the_middle(mirror: Mirror, changes: DataFrame, schema: TableSchema) -> None:
+        assert job.running is not None
+        job.running.stop()
+        table.insert({"id": 2, "name": "two"})
+        merge(mirror, changes, schema)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Mirror, "merge", stop_in_the_middle)
+        lines = job.run(trigger={"kind": "processingTime", "interval_seconds": 3600})
+    assert job.exit_code == 0
+    assert [line["event"] for line in lines] == ["started", "batch_applied", "stopped"]
+    assert job.rows("items") == [(1, "one")]
+    assert lines[-1]["end_offsets"] == lines[1]["end_offsets"]
+
+    line = job.apply()
+    assert line["batch_id"] == 1
+    assert job.rows("items") == [(1, "one"), (2, "two")]

@@ -1,0 +1,83 @@
+"""What the log tells of a stream: its start, what it met, and its end."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from connector import compiled
+
+if TYPE_CHECKING:
+    from tests.integration.database_stream import Stream
+    from tests.integration.harness import ConnectorProcess
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
+ROWS = 120_000
+MANY = (
+    "INSERT INTO t (id) SELECT a.i * 400 + b.i FROM "
+    "(SELECT @a := @a + 1 i FROM information_schema.COLUMNS x, (SELECT @a := -1) v LIMIT 300) a, "
+    "(SELECT @b := @b + 1 i FROM information_schema.COLUMNS x, (SELECT @b := -1) v LIMIT 400) b"
+)
+
+
+def lines(connector: ConnectorProcess, event: str) -> list[dict[str, Any]]:
+    """Return the lines of the log about `event`."""
+    entries = [json.loads(line) for line in connector.output().splitlines() if line[:1] == "{"]
+    return [entry for entry in entries if entry["event"] == event]
+
+
+def test_ddl_and_large_transactions_have_a_line_each(either_stream: Stream) -> None:
+    stream = either_stream
+    with stream.connector() as connector:
+        connector.wait_for('"event": "streaming"')
+        stream.execute(
+            "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20) DEFAULT 'secret')",
+            "ALTER TABLE t ADD c INT",
+            "TRUNCATE TABLE t",
+            MANY,
+            "RENAME TABLE t TO u",
+            "DROP TABLE u",
+        )
+        connector.wait_for('"kind": "DROP TABLE", "table": "' + f'{stream.database}.u"')
+        assert connector.terminate() == 0
+    ddl = lines(connector, "DDL")
+    table = f"{stream.database}.t"
+    assert [(one["kind"], one["table"]) for one in ddl if one["table"] == table][:3] == [
+        ("CREATE TABLE", table),
+        ("ALTER TABLE", table),
+        ("TRUNCATE TABLE", table),
+    ]
+    assert all(":" in one["position"] and one["gtid"] for one in ddl)
+    assert "secret" not in connector.output()
+    (large,) = lines(connector, "large transaction")
+    assert large["records"] >= ROWS
+    assert large["bytes"] > ROWS
+    assert large["seconds"] >= 0
+    assert large["gtid"]
+
+
+def test_start_and_stop_have_a_line_each(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
+    with stream.connector() as connector:
+        stream.wait_for_changes(2, connector)
+        assert connector.terminate() == 0
+    (start,) = lines(connector, "starting")
+    assert start["code"] == compiled.mode()
+    assert start["config"] == str(connector.config)
+    assert start["name"] == stream.prefix
+    assert start["source"] == f"127.0.0.1:{stream.source.port}"
+    assert start["start"] == stream.start
+    assert start["version"]
+    (streaming,) = lines(connector, "streaming")
+    assert streaming["position"]
+    assert streaming["instance"]
+    (asked,) = lines(connector, "stop asked for")
+    assert asked["signal"] == "SIGTERM"
+    (stopped,) = lines(connector, "stopped")
+    assert stopped["records"] >= 2
+    assert stopped["transactions"] >= 2
+    assert ":" in stopped["position"]
+    assert stopped["gtid_set"]

@@ -1,0 +1,214 @@
+"""What stops a copy, or the columns of a table that the log does not name, on real servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from connector.envelope.key_watch import WatchedTable
+from connector.errors import (
+    ConfigError,
+    SourceRefused,
+    SourceUnavailable,
+    UnsupportedChange,
+    copies,
+    pipeline_settings,
+    source_stream,
+    table_definitions,
+)
+from connector.settings.sections import SnapshotSettings
+from connector.snapshot.copy_request import _require_readable
+from connector.snapshot.copy_scheduler import CopyScheduler
+from connector.snapshot.jobs import Failed, PassBusy, PassJob, PassReady, PlanJob, TableChanged
+from connector.snapshot.reader_pool import ReaderPool
+from connector.snapshot.table_copy import TableCopy
+from connector.snapshot.table_state import TableState
+from connector.snapshot.throttle import Throttle
+from connector.snapshot.watermark import LogPosition
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.server.select_session import SelectSession
+from connector.source.stream import log_search
+from connector.source.tables.definition_source import TableDefinitions
+from connector.source.tables.selected_table import SelectedTable
+from tests.errors.texts import text_of
+
+if TYPE_CHECKING:
+    from tests.integration.source_server import Source
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def table(source: Source, schema: str) -> str:
+    source.execute(
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, e ENUM('😀') CHARACTER SET utf8mb4)"
+    )
+    return f"{schema}.t"
+
+
+def failed_plan(source: Source, table: str, **settings: object) -> Exception:
+    """Return what comes of a reader that is to plan a copy."""
+    database, _, name = table.partition(".")
+    with SelectSession(source.settings()) as session:
+        identity = session.identity
+    readers = ReaderPool(source.settings(), SnapshotSettings.model_validate(settings), identity)
+    try:
+        readers.submit(PlanJob(1, database, name))
+        result = readers.results.get(timeout=20)
+    finally:
+        readers.close()
+    assert isinstance(result, Failed)
+    return result.error
+
+
+def test_a_pause_query_that_returns_no_number(source: Source, table: str) -> None:
+    error = failed_plan(source, table, pause_query="SELECT 'busy'")
+    assert isinstance(error, ConfigError)
+    assert error.text == text_of(pipeline_settings.PAUSE_QUERY, place=source.place)
+
+
+def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) -> None:
+    database, _, name = table.partition(".")
+    with SelectSession(source.settings()) as session, pytest.raises(SourceRefused) as caught:
+        _require_readable(session, database, name, "")
+    assert caught.value.text == text_of(
+        copies.MAY_NOT_READ, place=source.place, table=table, grant=f"`{database}`.`{name}`"
+    )
+
+
+def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> None:
+    database, _, name = table.partition(".")
+    source.execute(
+        f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e",
+        f"GRANT SELECT, LOCK TABLES ON {database}.* TO {source.user}@'%'",
+    )
+    settings = source.settings(user=source.create_account("SELECT, REPLICATION CLIENT"))
+    with SelectSession(settings) as session:
+        described = SelectedTable.describe(session, database, name)
+        readers = ReaderPool(settings, SnapshotSettings(), session.identity)
+    try:
+        job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
+        readers.submit(job)
+        assert isinstance(readers.results.get(timeout=20), PassReady)
+        readers.go_on()
+        result = readers.results.get(timeout=20)
+    finally:
+        readers.close()
+    assert isinstance(result, Failed)
+    assert isinstance(result.error, SourceRefused)
+    assert result.error.text == text_of(
+        copies.COPY_DENIED,
+        place=source.place,
+        table=table,
+        rights="SELECT, LOCK TABLES",
+        database=database,
+    )
+
+
+def test_a_table_that_changes_again_and_again() -> None:
+    failed: list[str] = []
+    making: Any = CopyScheduler
+    copying = making(
+        None, None, SnapshotSettings(), None, None, lambda _, error: failed.append(error.text)
+    )
+    state = TableState("shop", "t")
+    copy = TableCopy(state, WatchedTable(), SnapshotSettings())
+    changed = TableChanged(
+        PlanJob(copy.number, "shop", "t"),
+        LogPosition(1, 4),
+        is_gone=False,
+        error=SourceRefused(copies.OTHER_TABLE_NOW),
+    )
+    for _ in range(6):
+        assert failed == []
+        copying._take_change(copy, changed)
+    assert failed == [
+        text_of(copies.CHANGES, table="shop.t", why="it has other columns, or another key")
+    ]
+
+
+def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, table: str) -> None:
+    database, _, name = table.partition(".")
+    source.execute(
+        f"ALTER TABLE {table} ENGINE=MyISAM, DROP PRIMARY KEY, DROP COLUMN e",
+        f"GRANT SELECT, LOCK TABLES ON {database}.* TO {source.user}@'%'",
+    )
+    with (
+        SelectSession(source.settings()) as session,
+        SelectSession(source.settings()) as writer,
+    ):
+        described = SelectedTable.describe(session, database, name)
+        writer.query(f"LOCK TABLES {described.quoted_name} WRITE")
+        readers = ReaderPool(source.settings(), SnapshotSettings(), session.identity)
+        try:
+            job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
+            readers.submit(job)
+            assert isinstance(readers.results.get(timeout=20), PassReady)
+            readers.go_on()
+            result = readers.results.get(timeout=20)
+        finally:
+            readers.close()
+    assert isinstance(result, PassBusy)
+    assert result.error.text == text_of(copies.NOT_LOCKED, table=table)
+
+
+def test_a_source_that_is_busy_is_told(source: Source) -> None:
+    with SelectSession(source.settings()) as session:
+        paused = Throttle(SnapshotSettings(pause_query="SELECT 7"))._busy(session)
+        assert paused is not None
+        assert paused.text == text_of(copies.PAUSE_WANTED, value=7.0)
+        at_rest = Throttle(SnapshotSettings.model_construct(threads_running_max=-1))
+        running = at_rest._busy(session)
+    assert running is not None
+    assert running.code is copies.THREADS_RUNNING
+    assert running.text == text_of(copies.THREADS_RUNNING, running=running.facts["running"])
+
+
+def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
+    mysql.execute(
+        "CREATE DATABASE IF NOT EXISTS odd",
+        "DROP TABLE IF EXISTS odd.t",
+        "CREATE TABLE odd.t (id INT PRIMARY KEY, e ENUM('😀') CHARACTER SET utf8mb4)",
+    )
+    account = mysql.create_account("SELECT")
+    settings = mysql.settings(user=account)
+    with MysqlServer.connect(settings) as server:
+        identity = server.identity
+    definitions = TableDefinitions(settings, identity, lower_case_names=False)
+    with pytest.raises(UnsupportedChange) as caught:
+        definitions._columns("odd", "t")
+    assert caught.value.text == text_of(
+        table_definitions.LABELS_UNCERTAIN, place=mysql.place, name="odd.t", column="e"
+    )
+
+
+@dataclass
+class Hanging:
+    """The stream of a server that keeps the connection, and says nothing."""
+
+    ended: bool = False
+
+    def receive(self, timeout_seconds: float) -> None:
+        del timeout_seconds
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def test_a_server_that_does_not_answer_a_dump(
+    mysql: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_search, "open_stream", lambda *_, **__: Hanging())
+    with (
+        MysqlServer.connect(mysql.settings()) as server,
+        pytest.raises(SourceUnavailable) as caught,
+    ):
+        log_search.log_head(server, "binlog.000001")
+    assert caught.value.text == text_of(
+        source_stream.DUMP_HANGS, place=mysql.place, file="binlog.000001", seconds=10
+    )

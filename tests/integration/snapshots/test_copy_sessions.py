@@ -1,0 +1,73 @@
+"""What a session has seen for one copy, the next one must not see, on real servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.settings.sections import SnapshotSettings
+from connector.snapshot.jobs import ChunkJob, ChunkRead, PassChunk, PassJob, PassOpened, PassReady
+from connector.snapshot.reader_pool import ReaderPool
+from connector.snapshot.table_state import KeyRange
+from connector.snapshot.watermark import Delivered, log_end
+from connector.source.server.select_session import SelectSession
+from connector.source.tables.selected_table import SelectedTable
+
+if TYPE_CHECKING:
+    from tests.integration.source_server import Source
+
+pytestmark = pytest.mark.server
+
+_BYTES_MAX = 1 << 20
+
+
+def test_a_copy_that_was_given_up_leaves_no_snapshot_to_the_next(
+    source: Source, schema: str
+) -> None:
+    source.execute(
+        f"CREATE TABLE {schema}.keyless (id INT)",
+        f"INSERT INTO {schema}.keyless VALUES (1)",
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)",
+        f"INSERT INTO {schema}.t VALUES (1)",
+    )
+    account = source.create_account("SELECT, LOCK TABLES, REPLICATION CLIENT")
+    settings = source.settings(user=account)
+    with SelectSession(settings) as session:
+        keyless, table = (
+            SelectedTable.describe(session, schema, name) for name in ("keyless", "t")
+        )
+        readers = ReaderPool(settings, SnapshotSettings(connections=1), session.identity)
+        try:
+            readers.submit(PassJob(1, keyless, transactional=True, where="", bytes_max=_BYTES_MAX))
+            assert isinstance(readers.results.get(timeout=20), PassReady)
+            readers.go_on()
+            assert isinstance(readers.results.get(timeout=20), PassOpened)
+            assert isinstance(readers.results.get(timeout=20), PassChunk)
+            readers.cancel(1)
+            readers.go_on()
+            source.execute(f"INSERT INTO {schema}.t VALUES (2)")
+            gtids = None
+            if session.identity.flavour == "mysql":
+                gtids = session.query("SELECT @@GLOBAL.gtid_executed AS gtids")[0]["gtids"]
+            readers.submit(
+                ChunkJob(
+                    2,
+                    table,
+                    transactional=True,
+                    part=0,
+                    range=KeyRange(),
+                    after=[],
+                    where="",
+                    limit=10,
+                    bytes_max=_BYTES_MAX,
+                    delivered=Delivered(gtids, log_end(session)),
+                    window=1,
+                    changes=0,
+                )
+            )
+            result = readers.results.get(timeout=20)
+        finally:
+            readers.close()
+    assert isinstance(result, ChunkRead)
+    assert result.chunk.count == 2

@@ -1,0 +1,166 @@
+"""Requests of strangers: what they may not do, they cannot do, and the stream goes on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaProducer
+
+from connector.errors import conditions, requests, table_rows
+from connector.errors.message import Message
+from tests.errors.texts import shown
+from tests.integration.harness import wait_until
+from tests.integration.snapshots.test_snapshot import refusal, run_snapshot, states
+
+if TYPE_CHECKING:
+    from tests.integration.database_stream import Stream
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_SECONDS = 30.0
+UNION = "1=0) UNION ALL SELECT 777, (SELECT v FROM {}.notfollowed) -- "
+FOR_UPDATE = "1=1) FOR UPDATE -- "
+CLOSES = Message(conditions.CLOSES, {})
+
+
+def send(stream: Stream, *values: object) -> None:
+    """Write to the topic of requests; bytes as they are, other values as JSON."""
+    producer = KafkaProducer(bootstrap_servers=stream.broker.bootstrap)
+    try:
+        for value in values:
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            sent = producer.send(
+                f"{stream.prefix}.commands", data, key=stream.prefix.encode(), partition=0
+            )
+            sent.get(PATIENCE_SECONDS)
+    finally:
+        producer.close()
+
+
+def copy_of(stream: Stream, where: str, table: str = "followed") -> dict[str, Any]:
+    tables = [[stream.database, table]]
+    return {"command": "snapshot", "tables": tables, "where": where}
+
+
+def fill(stream: Stream) -> dict[str, object]:
+    """Make a table that is followed and one that is not; return the settings for that."""
+    stream.execute(
+        "CREATE TABLE followed (id INT PRIMARY KEY, v VARCHAR(50))",
+        "CREATE TABLE notfollowed (v VARCHAR(50))",
+        "INSERT INTO followed VALUES (1, 'one')",
+        "INSERT INTO notfollowed VALUES ('a secret')",
+    )
+    excluded = [f"{stream.database}.notfollowed"]
+    return {"source__start": "latest", "source__exclude_tables": excluded}
+
+
+def test_sql_that_is_put_into_a_request_is_not_run(either_stream: Stream) -> None:
+    stream = either_stream
+    settings = fill(stream)
+    followed = f"{stream.database}.followed"
+    with stream.connector(**settings) as connector:
+        connector.wait_for("streaming")
+        send(
+            stream,
+            copy_of(stream, UNION.format(stream.database)),
+            copy_of(stream, FOR_UPDATE),
+            copy_of(stream, "SLEEP(100)"),
+            copy_of(stream, f"notfollowed.v = 'a secret' OR {stream.database}.notfollowed.v = 1"),
+        )
+        wait_until(lambda: len(states(stream)) == 4, connector.output)
+        errors = [state["error"] for state in states(stream).values()]
+        sleeps = Message(conditions.FUNCTION, {"word": "SLEEP"})
+        other = Message(conditions.OTHER_TABLE, {"table": followed})
+        assert errors == [
+            shown(table_rows.IN_COPY, table=followed, why=why)
+            for why in (CLOSES, CLOSES, sleeps, other)
+        ]
+        for where in (UNION.format(stream.database), FOR_UPDATE):
+            done = run_snapshot(connector.config, followed, "--where", where)
+            expected = f"error: {shown(conditions.ARGUMENT, why=CLOSES)}\n"
+            assert (done.returncode, done.stderr) == (2, expected)
+        assert stream.changes() == []
+        assert run_snapshot(connector.config, followed, "--where", "v = 'one'").returncode == 0
+        stream.execute("INSERT INTO followed VALUES (2, 'two')")
+        seen = stream.wait_for_changes(2, connector)
+        assert [record.value["after"]["id"] for record in seen] == [1, 2]
+        assert connector.terminate() == 0
+    assert "(__main__.py snapshot, pid " in connector.output()
+    assert "a secret" not in connector.output()
+
+
+def test_no_request_ends_the_stream(stream: Stream) -> None:
+    settings = fill(stream)
+    absent = copy_of(stream, "", "absent")
+    with stream.connector(**settings) as connector:
+        connector.wait_for("streaming")
+        stream.execute("UPDATE followed SET v = 'x'")
+        stream.wait_for_changes(1, connector)
+        send(
+            stream,
+            b"",
+            b"\xff",
+            b"[" * 50_000,
+            b" " * 300_000,
+            b'"command"',
+            {"command": ["snapshot"]},
+            {"command": "reboot"},
+            {"command": "snapshot"},
+            {"command": "snapshot", "tables": "all"},
+            {"command": "snapshot", "tables": [["a", "b", "c"]]},
+            {"command": "snapshot", "tables": [[stream.database, {}]]},
+            {"command": "snapshot", "tables": [[stream.database, "\ud800"]]},
+            {"command": "snapshot", "tables": [[stream.database, "a/b"]], "where": 7},
+            {"command": "snapshot", "tables": [], "where": "x" * 5000},
+            {"command": "snapshot", "tables": [], "limit": 5},
+            {"command": "replay", "database": 1, "table": None},
+            {"command": "replay", "database": stream.database, "table": "t", "key": []},
+            {"command": "replay", "database": stream.database, "table": "t", "all": True},
+            absent,
+            copy_of(stream, "", "a/b\x1b[2J"),
+        )
+        wait_until(
+            lambda: connector.output().count('"event": "a copy failed"') == 2, connector.output
+        )
+        # Nothing was taken back for a table that is not there.
+        assert [record.op for record in stream.changes()] == ["u"]
+        stream.execute("INSERT INTO followed VALUES (2, 'two')")
+        stream.wait_for_changes(2, connector)
+        assert connector.terminate() == 0
+    lines = [json.loads(line) for line in connector.output().splitlines()]
+    refused = [line for line in lines if line["event"] == "a request is refused"]
+    assert [(line["offset"], line["error"]) for line in sorted(refused, key=offset_of)] == [
+        (0, "it is not JSON"),
+        (1, "it is not JSON"),
+        (2, "it is not JSON"),
+        (3, "it has 300000 bytes, of 262144 at most"),
+        (4, "it is not a JSON object with a command"),
+        (5, "it is not a JSON object with a command"),
+        (6, "its command is not known"),
+        (7, "tables is not a list of pairs of names"),
+        (8, "tables is not a list of pairs of names"),
+        (9, "tables is not a list of pairs of names"),
+        (10, "it names a table that no server can have"),
+        (11, "it names a table that no server can have"),
+        (12, "where is not a text of 4096 characters at most"),
+        (13, "where is not a text of 4096 characters at most"),
+        (14, "it has unknown keys: limit"),
+        (15, "it names a table that no server can have"),
+        (16, "key is not a text"),
+        (17, "it has unknown keys: all"),
+    ]
+    (unknown,) = [line for line in refused if line["code"] == requests.UNKNOWN_COMMAND.code]
+    assert (unknown["offset"], unknown["command"]) == (6, "reboot")
+
+
+def offset_of(line: dict[str, Any]) -> int:
+    offset: int = line["offset"]
+    return offset
+
+
+def test_the_command_says_that_a_condition_is_too_long(stream: Stream) -> None:
+    code, said = refusal(stream.config(), f"{stream.database}.*", "--where", "v" * 5000)
+    why = Message(conditions.LENGTH, {"length": 5000, "limit": 4096})
+    assert (code, said) == (2, f"error: {shown(conditions.ARGUMENT, why=why)}\n")

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import connector.source.server.binary_logs
+import local_stack
+from connector.errors import SourceRefused, source_failover
+from connector.gtid import GtidSet, MariadbGtidSet
+from connector.progress.start_point import StartPoint
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.start.configured_start import resolve_start
+from connector.source.start.start_validation import validate_start
+from connector.source.stream.dump_request import open_stream
+from tests.errors.texts import text_of
+from tests.integration.source_server import Source, source_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.server
+
+
+def resolve(source: Source, start: str) -> StartPoint:
+    """Resolve and validate, as a pipeline does."""
+    with MysqlServer.connect(source.settings()) as server:
+        point = resolve_start(server, start)
+        validate_start(server, point)
+    return point
+
+
+def refusal(source: Source, start: str) -> str:
+    with pytest.raises(SourceRefused) as caught:
+        resolve(source, start)
+    return caught.value.text
+
+
+def refusal_to_resume(source: Source, point: StartPoint) -> str:
+    with MysqlServer.connect(source.settings()) as server, pytest.raises(SourceRefused) as caught:
+        validate_start(server, point)
+    return caught.value.text
+
+
+def status(source: Source) -> tuple[str, int]:
+    ((file, position, *_),) = source.execute("SHOW MASTER STATUS")
+    return file, position
+
+
+def position_of(source: Source, file: str, event_type: str) -> list[int]:
+    """Return the positions of the events of a type in a log file."""
+    rows = source.execute(f"SHOW BINLOG EVENTS IN '{file}'")
+    return [row[1] for row in rows if row[2] == event_type]
+
+
+def executed(source: Source) -> str:
+    variable = "gtid_binlog_pos" if source.is_mariadb else "gtid_executed"
+    ((value,),) = source.execute(f"SELECT @@GLOBAL.{variable}")
+    return str(value)
+
+
+def test_earliest_of_a_fresh_server_is_the_empty_set(own_mysql: Source) -> None:
+    own_mysql.execute("RESET MASTER")
+    assert resolve(own_mysql, "earliest") == StartPoint("mysql", GtidSet(), "binlog.000001", 4)
+
+
+def test_earliest_holds_everything_that_was_purged(own_mysql: Source) -> None:
+    own_mysql.execute("CREATE DATABASE d", "FLUSH LOGS")
+    before = executed(own_mysql)
+    own_mysql.execute("CREATE TABLE d.t (id INT)", "PURGE BINARY LOGS TO 'binlog.000002'")
+    expected = StartPoint("mysql", GtidSet.parse(before), "binlog.000002", 4)
+    assert resolve(own_mysql, "earliest") == expected
+
+
+def test_earliest_of_a_mariadb_holds_everything_that_was_purged(own_mariadb: Source) -> None:
+    own_mariadb.execute("CREATE DATABASE d", "FLUSH LOGS")
+    before = executed(own_mariadb)
+    assert before
+    own_mariadb.execute("CREATE TABLE d.t (id INT)", "PURGE BINARY LOGS TO 'binlog.000002'")
+    point = resolve(own_mariadb, "earliest")
+    assert point == StartPoint("mariadb", MariadbGtidSet.parse(before), "binlog.000002", 4)
+    with open_stream(own_mariadb.settings(), point, replica_name="p") as stream:
+        assert stream.receive(10.0)
+
+
+def test_earliest_without_gtids_is_the_first_file(without_gtids: Source) -> None:
+    assert resolve(without_gtids, "earliest") == StartPoint("mysql", None, "binlog.000001", 4)
+
+
+def test_latest_is_everything_so_far(source: Source) -> None:
+    point = resolve(source, "latest")
+    assert str(point.gtid_set) == executed(source).replace("\n", "")
+    assert (point.file, point.position) == status(source)
+
+
+def test_latest_without_gtids_is_the_end_of_the_last_file(without_gtids: Source) -> None:
+    assert resolve(without_gtids, "latest") == StartPoint("mysql", None, *status(without_gtids))
+
+
+def test_gtids_are_taken_as_what_was_read(source: Source) -> None:
+    gtids = executed(source).replace("\n", "")
+    point = resolve(source, f"gtid:{gtids}")
+    assert (str(point.gtid_set), point.file, point.position) == (gtids, "", 4)
+
+
+def test_gtids_on_a_server_without_them_are_refused(without_gtids: Source) -> None:
+    assert refusal(without_gtids, "gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1") == (
+        f"{without_gtids.place}: source.start names GTIDs, but the server has gtid_mode OFF; set "
+        "gtid_mode = ON, or start by position"
+    )
+
+
+def test_gtids_of_the_other_product_are_refused(source: Source) -> None:
+    said = refusal(source, "gtid:0-1" if source.is_mariadb else "gtid:0-1-5")
+    assert said == (
+        "source.start: '0-1' is not a MariaDB GTID; it looks like 0-1-5"
+        if source.is_mariadb
+        else "source.start: cannot read GTID set member '0-1-5': '0-1-5' is not a server UUID; "
+        "it looks like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7"
+    )
+
+
+def test_a_position_becomes_the_gtids_before_it(source: Source, schema: str) -> None:
+    source.execute("FLUSH LOGS", f"CREATE TABLE {schema}.t (id INT)")
+    file, _ = status(source)
+    before = executed(source).replace("\n", "")
+    source.execute(f"INSERT INTO {schema}.t VALUES (1)")
+    start_of_insert = position_of(source, file, "Gtid")[-1]
+    point = resolve(source, f"position:{file}:{start_of_insert}")
+    assert (str(point.gtid_set), point.file, point.position) == (before, file, start_of_insert)
+
+
+def test_a_file_of_many_events_is_read_in_pages(
+    mysql: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, position = status(mysql)
+    whole = resolve(mysql, f"position:{file}:{position}")
+    monkeypatch.setattr(connector.source.server.binary_logs, "_EVENTS_PER_QUERY", 3)
+    assert resolve(mysql, f"position:{file}:{position}") == whole
+    assert str(whole.gtid_set) == executed(mysql)
+
+
+def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
+    file, _ = status(source)
+    said = refusal(source, f"position:{file}:5")
+    if source.is_mariadb:
+        assert said.startswith(f"{source.place}: error 1220: Error when executing command SHOW ")
+        assert said.endswith("; choose a position that SHOW BINLOG EVENTS prints")
+    else:
+        assert said == (
+            f"{source.place}: {file}:5 is not the start of an event; choose a position that SHOW "
+            f"BINLOG EVENTS IN '{file}' prints"
+        )
+
+
+def test_words_that_the_configuration_does_not_know_are_refused(mysql: Source) -> None:
+    assert refusal(mysql, "yesterday") == (
+        "source.start 'yesterday' is not snapshot, earliest, latest, gtid:SET, position:FILE:POS "
+        "or timestamp:TIME; write one of these"
+    )
+
+
+def test_a_position_without_gtids_is_kept(without_gtids: Source) -> None:
+    without_gtids.execute("CREATE DATABASE IF NOT EXISTS d", "FLUSH LOGS", "DROP DATABASE d")
+    file, end = status(without_gtids)
+    (start,) = position_of(without_gtids, file, "Anonymous_Gtid")
+    for position in (4, start, end):
+        point = resolve(without_gtids, f"position:{file}:{position}")
+        assert point == StartPoint("mysql", None, file, position)
+
+
+def test_a_position_inside_a_transaction_is_refused(source: Source, schema: str) -> None:
+    source.execute(
+        "FLUSH LOGS", f"CREATE TABLE {schema}.t (id INT)", f"INSERT INTO {schema}.t VALUES (1)"
+    )
+    file, _ = status(source)
+    (inside,) = position_of(source, file, "Table_map")
+    assert refusal(source, f"position:{file}:{inside}") == (
+        f"{source.place}: {file}:{inside} is a Table_map event inside a transaction; start where a "
+        "transaction starts, at a Gtid or Anonymous_Gtid event of SHOW BINLOG EVENTS IN "
+        f"'{file}'"
+    )
+
+
+def test_a_file_that_the_server_does_not_have_is_refused(source: Source) -> None:
+    logs = [row[0] for row in source.execute("SHOW BINARY LOGS")]
+    assert refusal(source, "position:binlog.999999:4") == (
+        f"{source.place}: the server does not have binlog.999999; its logs go from {logs[0]} to "
+        f"{logs[-1]}; if it was purged, changes are lost: give the pipeline a new name and start "
+        "over; keep logs longer with binlog_expire_logs_seconds"
+    )
+
+
+def test_a_position_behind_the_end_of_its_file_is_refused(without_gtids: Source) -> None:
+    file, position = status(without_gtids)
+    assert refusal(without_gtids, f"position:{file}:{position + 1}") == (
+        f"{without_gtids.place}: {file} ends at {position}, before position {position + 1}: the "
+        "logs were reset, or this is another server; give the pipeline a new name and start over"
+    )
+
+
+def test_transactions_purged_before_they_were_read_are_named(own_mysql: Source) -> None:
+    own_mysql.execute("RESET MASTER", "CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
+    gtids = GtidSet.parse(executed(own_mysql))
+    own_mysql.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
+    first, second = gtids
+    read = GtidSet()
+    read.add(first)
+    assert refusal_to_resume(own_mysql, StartPoint("mysql", read, "", 4)) == (
+        f"{own_mysql.place}: the server has purged transactions that were not read: {second}; to "
+        "go on without them is to lose changes: give the pipeline a new name and start over, or "
+        "point it at a replica that still has them; keep logs longer with "
+        "binlog_expire_logs_seconds"
+    )
+
+
+def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
+    own_mariadb: Source,
+) -> None:
+    own_mariadb.execute("RESET MASTER", "CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
+    purged = executed(own_mariadb)
+    own_mariadb.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
+    facts = {"place": own_mariadb.place, "purged": purged}
+    nothing = StartPoint("mariadb", MariadbGtidSet(), "", 4)
+    assert refusal_to_resume(own_mariadb, nothing) == (
+        text_of(source_failover.PURGED_ALL_MARIADB, **facts)
+    )
+    one = StartPoint("mariadb", MariadbGtidSet.parse("0-1-1"), "", 4)
+    assert refusal_to_resume(own_mariadb, one) == (
+        text_of(source_failover.PURGED_MARIADB, read="0-1-1", **facts)
+    )
+
+
+def test_a_server_that_lacks_what_was_read_and_is_no_replica_is_refused(source: Source) -> None:
+    gtids = executed(source).replace("\n", "")
+    foreign = "7-9-1" if source.is_mariadb else "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
+    assert refusal(source, f"gtid:{gtids},{foreign}") == (
+        f"{source.place}: the server does not have transactions that were already read: {foreign}. "
+        "It is no replica, so it will not receive them: it belongs to another topology, its logs "
+        "were reset, or they were lost when it took over; point the pipeline at a server that has "
+        "them, or give the pipeline a new name and start over"
+    )
+
+
+def test_a_long_set_is_shown_in_part(mysql: Source) -> None:
+    uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+    numbers = ":".join(str(number) for number in range(1, 400, 2))
+    said = refusal(mysql, f"gtid:{executed(mysql)},{uuid}:{numbers}")
+    length = len(f"{uuid}:{numbers}")
+    assert f"{f'{uuid}:{numbers}'[:300]}... ({length} characters). It is no replica" in said
+
+
+def test_a_server_without_a_binary_log_is_refused(tmp_path: Path) -> None:
+    settings = {"log_bin": None, "skip_log_bin": "", "gtid_mode": None}
+    with local_stack.MysqlServer(tmp_path / "no-log", settings=settings) as server:
+        source = source_of(server)
+        assert refusal(source, "latest") == (
+            f"{source.place}: the binary log is off; start the server with log_bin"
+        )
+        assert refusal(source, "earliest") == (
+            f"{source.place}: error 1381: You are not using binary logging; start the server with "
+            "log_bin"
+        )

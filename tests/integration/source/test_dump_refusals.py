@@ -1,0 +1,193 @@
+"""What servers answer to a dump that they cannot serve, word for word, and what we advise."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+import local_stack
+from connector.errors import SourceRefused
+from connector.gtid import GtidSet, MariadbGtidSet
+from connector.progress.start_point import StartPoint
+from connector.source.stream.dump_request import open_stream
+from tests.integration.source_server import Source, source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.source.stream.replication_stream import ReplicationStream
+
+pytestmark = pytest.mark.server
+
+START_AGAIN = (
+    "what was not read is gone from this server: give the pipeline a new name and start over, or "
+    "point it at a replica that still has the log"
+)
+RESET = (
+    "the server's logs were reset, or their end was lost: give the pipeline a new name and start "
+    "over, or point it at a server that has the transactions"
+)
+NOT_THERE = (
+    "this server does not have what was read last: point the pipeline at the server that has it, "
+    "or give it a new name and start over"
+)
+UNIQUE_ID = "give each replica and each pipeline a source.server_id of its own"
+DAMAGED = "the binlog file is damaged, or no event starts at the position: look with mysqlbinlog"
+
+
+@pytest.fixture(scope="module", params=["mysql 5.7", "mysql 8.0", "mysql 9"])
+def any_mysql(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Source]:
+    """A MySQL of each version in turn, which has purged its first file."""
+    version = request.param.removeprefix("mysql ")
+    with local_stack.MysqlServer(tmp_path_factory.mktemp("any"), version=version) as server:
+        source = source_of(server)
+        source.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'", "CREATE DATABASE d")
+        yield source
+
+
+@pytest.fixture(scope="module", params=["mariadb 10.5", "mariadb 10.11", "mariadb 11.8"])
+def any_mariadb(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Source]:
+    """A MariaDB of each version in turn."""
+    version = request.param.removeprefix("mariadb ")
+    with local_stack.MariadbServer(tmp_path_factory.mktemp("any"), version=version) as server:
+        source = source_of(server)
+        source.execute("CREATE DATABASE d", "CREATE DATABASE e")
+        yield source
+
+
+def by_gtid(gtids: str) -> StartPoint:
+    return StartPoint("mysql", GtidSet.parse(gtids), "", 4)
+
+
+def test_mysql_refuses_gtids_of_its_own_that_it_has_not(any_mysql: Source) -> None:
+    ((uuid,),) = any_mysql.execute("SELECT @@server_uuid")
+    text = refused(any_mysql, by_gtid(f"{uuid}:1-99"))
+    assert re.search("(Slave|Replica) has more GTIDs than the (master|source) has", text)
+    assert text.endswith(f"; {RESET}")
+
+
+def test_mysql_refuses_what_it_has_purged(any_mysql: Source) -> None:
+    text = refused(any_mysql, by_gtid(""))
+    assert re.search("(has purged|purged required) binary logs", text)
+    assert text.endswith(f"; {START_AGAIN}")
+
+
+def test_mysql_refuses_a_file_that_it_has_not(any_mysql: Source) -> None:
+    text = refused(any_mysql, StartPoint("mysql", None, "binlog.000099", 4))
+    assert text == (
+        f"{any_mysql.place}: error 1236: Could not find first log file name in binary log index "
+        f"file; {START_AGAIN}"
+    )
+
+
+def test_mysql_refuses_places_that_a_file_has_not(any_mysql: Source) -> None:
+    behind = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 999_999))
+    assert "start replication from position > file size" in behind
+    assert behind.endswith("; choose a position inside the file")
+    before = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 2))
+    assert "start replication from position < 4" in before
+    assert before.endswith("; choose a position inside the file")
+    inside = refused(any_mysql, StartPoint("mysql", None, "binlog.000002", 200))
+    assert inside.endswith(f"; {DAMAGED}")
+
+
+def test_mysql_throws_the_older_of_two_readers_of_one_name_out(any_mysql: Source) -> None:
+    text = thrown_out(any_mysql, StartPoint("mysql", None, "binlog.000002", 4))
+    assert re.search(
+        "error 1236: A (slave|replica) with the same server_uuid/server_id as this (slave|replica) "
+        "has connected to the (master|source); ",
+        text,
+    )
+    assert text.endswith(f"; {UNIQUE_ID}")
+
+
+def test_mysql_refuses_gtids_when_it_has_them_no_more(any_mysql: Source) -> None:
+    modes = ("ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF")
+    any_mysql.execute(*(f"SET GLOBAL gtid_mode = {mode}" for mode in modes))
+    try:
+        text = refused(any_mysql, by_gtid(""))
+    finally:
+        back = ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
+        any_mysql.execute(*(f"SET GLOBAL gtid_mode = {mode}" for mode in back))
+    assert text == (
+        f"{any_mysql.place}: error 1236: The replication sender thread cannot start in "
+        "AUTO_POSITION mode: this server has GTID_MODE = OFF instead of ON; SET GLOBAL gtid_mode "
+        "back to ON, or give the pipeline a new name and start over"
+    )
+
+
+def test_mariadb_refuses_gtids_that_it_has_not(any_mariadb: Source) -> None:
+    for gtids in ("0-1-99", "0-9-2"):
+        text = refused(any_mariadb, StartPoint("mariadb", MariadbGtidSet.parse(gtids), "", 4))
+        said = f"requested to start from GTID {gtids}, which is not in the master's binlog"
+        assert said in text
+        assert text.endswith(f"; {NOT_THERE}")
+
+
+def test_mariadb_refuses_places_that_it_has_not(any_mariadb: Source) -> None:
+    file = refused(any_mariadb, StartPoint("mariadb", None, "binlog.000099", 4))
+    assert file == (
+        f"{any_mariadb.place}: error 1236: Could not find first log file name in binary log index "
+        f"file; {START_AGAIN}"
+    )
+    oldest = any_mariadb.execute("SHOW BINARY LOGS")[0][0]
+    for position in (2, 999_999):
+        text = refused(any_mariadb, StartPoint("mariadb", None, oldest, position))
+        assert "start replication from impossible position; " in text
+        assert text.endswith("; choose a position inside the file")
+
+
+def test_mariadb_throws_the_older_of_two_readers_of_one_number_out(any_mariadb: Source) -> None:
+    # Its first log may have been purged by another test.
+    ((latest,),) = any_mariadb.execute("SELECT @@GLOBAL.gtid_binlog_pos")
+    text = thrown_out(any_mariadb, StartPoint("mariadb", MariadbGtidSet.parse(latest), "", 4))
+    assert re.search(r"error 4052: A slave with the same server_(uuid/server_)?id ", text)
+    assert text.endswith(f"; {UNIQUE_ID}")
+
+
+def test_mariadb_refuses_what_it_has_purged(any_mariadb: Source) -> None:
+    # A file is dropped once nothing in it has to be recovered, and no replica reads it.
+    any_mariadb.execute("FLUSH LOGS", "CREATE DATABASE f", "FLUSH LOGS")
+    for _ in range(100):
+        ((newest,),) = [row[:1] for row in any_mariadb.execute("SHOW BINARY LOGS")[-1:]]
+        any_mariadb.execute(f"PURGE BINARY LOGS TO '{newest}'")
+        if len(any_mariadb.execute("SHOW BINARY LOGS")) == 1:
+            break
+        any_mariadb.execute("FLUSH LOGS")
+    text = refused(any_mariadb, StartPoint("mariadb", MariadbGtidSet(), "", 4))
+    assert "Could not find GTID state requested by slave in any binlog files" in text
+    assert text.endswith(f"; {START_AGAIN}")
+
+
+def refused(source: Source, point: StartPoint) -> str:
+    """Return what comes of a dump from `point`."""
+    with (
+        open_stream(source.settings(), point, replica_name="refused") as stream,
+        pytest.raises(SourceRefused) as caught,
+    ):
+        read_to_its_end(stream)
+    return caught.value.text
+
+
+def read_to_its_end(stream: ReplicationStream) -> None:
+    while stream.receive(10.0):
+        pass
+
+
+def thrown_out(source: Source, point: StartPoint) -> str:
+    """Return what comes of a dump when another reader of the same name and number begins."""
+    settings = source.settings()
+    with open_stream(settings, point, replica_name="twice") as older:
+        while older.receive(0.5):
+            pass
+        with open_stream(settings, point, replica_name="twice") as newer:
+            newer.receive(5.0)
+            with pytest.raises(SourceRefused) as caught:
+                read_to_its_end(older)
+    return caught.value.text

@@ -1,0 +1,373 @@
+"""Whether a server has what comes behind a place: each cause of a no, on real servers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+import local_stack
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.events.mariadb import MariadbGtidEvent
+from connector.errors import SourceRefused, SourceUnavailable, source_failover
+from connector.gtid import Gtid, GtidSet, MariadbGtidSet
+from connector.source.server.mysql_server import MysqlServer
+from connector.source.server.topology import channels
+from connector.source.start.configured_start import resolve_start
+from connector.source.start.start_validation import validate_start
+from connector.source.stream.dump_request import open_stream
+from connector.source.stream.log_search import log_head
+from tests.errors.texts import text_of
+from tests.integration.harness import wait_until
+from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
+from tests.integration.source_server import Source, source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from connector.progress.start_point import StartPoint
+    from tests.integration.replication_pair import ReplicationPair
+
+pytestmark = pytest.mark.server
+
+START_OVER = "give the pipeline a new name and start over"
+
+
+@pytest.fixture(scope="module")
+def mysql_replication(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MysqlPair]:
+    with mysql_pair(tmp_path_factory.mktemp("pair")) as pair:
+        yield pair
+
+
+@pytest.fixture(scope="module")
+def mariadb_replication(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbPair]:
+    with mariadb_pair(tmp_path_factory.mktemp("pair")) as pair:
+        yield pair
+
+
+@pytest.fixture(params=["mysql_replication", "mariadb_replication"], ids=["mysql", "mariadb"])
+def replication(request: pytest.FixtureRequest) -> Iterator[ReplicationPair]:
+    """Each product in turn; the replica has caught up, before and behind the test."""
+    pair: ReplicationPair = request.getfixturevalue(request.param)
+    pair.wait_for_replica()
+    yield pair
+    pair.wait_for_replica()
+
+
+@pytest.fixture(params=["own_mysql", "own_mariadb", "own_mysql_without_gtids"])
+def resettable(request: pytest.FixtureRequest) -> Source:
+    """A server whose logs may be reset, with and without GTIDs."""
+    source: Source = request.getfixturevalue(request.param)
+    return source
+
+
+def latest(source: Source) -> StartPoint:
+    """Return the end of the log, as a stream keeps it that has read up to there."""
+    with MysqlServer.connect(source.settings()) as server:
+        point = resolve_start(server, "latest")
+        return replace(point, file_created=log_head(server, point.file).created)
+
+
+def validated(source: Source, point: StartPoint) -> StartPoint:
+    with MysqlServer.connect(source.settings()) as server:
+        return validate_start(server, point)
+
+
+def refusal(source: Source, point: StartPoint) -> str:
+    with pytest.raises(SourceRefused) as caught:
+        validated(source, point)
+    return caught.value.text
+
+
+def hesitation(source: Source, point: StartPoint) -> str:
+    with pytest.raises(SourceUnavailable) as caught:
+        validated(source, point)
+    return caught.value.text
+
+
+def reset(source: Source) -> None:
+    """Let the history begin anew, in another second than before."""
+    time.sleep(1.1)
+    source.execute("RESET MASTER")
+
+
+def iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_a_replica_that_lags_is_waited_for(replication: ReplicationPair) -> None:
+    source, replica = source_of(replication.source), Source(replication.replica, "")
+    replication.wait_for_replica()
+    replica.user = source.user
+    before = replication.gtids(replication.source)
+    replication.stop_replication()
+    source.execute("CREATE DATABASE missing", "DROP DATABASE missing")
+    point = replace(latest(source), file="")
+    after = replication.gtids(replication.source)
+    missing = after - before  # type: ignore[operator]  # of one product
+    assert hesitation(replica, point) == (
+        f"{replica.place}: the server does not have transactions that were already read: {missing}."
+        " It is a replica that lags, and is waited for; look at SHOW REPLICA STATUS, or name a "
+        "server that has them in source.failover_hosts"
+    )
+    replication.start_replication()
+    replication.wait_for_replica()
+    assert validated(replica, point) == point
+
+
+def test_a_server_that_took_over_without_what_was_read_is_refused(
+    mysql_replication: MysqlPair,
+) -> None:
+    pair = mysql_replication
+    source, replica = source_of(pair.source), Source(pair.replica, "")
+    pair.wait_for_replica()
+    replica.user = source.user
+    before = pair.gtids(pair.source)
+    pair.promote()
+    source.execute("CREATE DATABASE lost", "DROP DATABASE lost")
+    point = replace(latest(source), file="")
+    missing = pair.gtids(pair.source) - before
+    assert refusal(replica, point) == (
+        f"{replica.place}: the server does not have transactions that were already read: {missing}."
+        " It is no replica, so it will not receive them: it belongs to another topology, its logs "
+        "were reset, or they were lost when it took over; point the pipeline at a server that has "
+        f"them, or {START_OVER}"
+    )
+    pair.follow()
+    pair.wait_for_replica()
+
+
+def test_transactions_that_only_the_new_server_has_are_streamed(
+    mysql_replication: MysqlPair,
+) -> None:
+    pair = mysql_replication
+    source, replica = source_of(pair.source), Source(pair.replica, "")
+    pair.wait_for_replica()
+    replica.user = source.user
+    replica.execute("CREATE DATABASE errant", "DROP DATABASE errant")
+    source.execute("CREATE DATABASE later", "DROP DATABASE later")
+    pair.wait_for_replica()
+    point = replace(latest(source), file="")
+    assert validated(replica, point) == point
+    errant = pair.gtids(pair.replica) - pair.gtids(pair.source)
+    assert len(list(errant)) == 2
+
+
+def test_a_mariadb_that_has_diverged_is_refused(tmp_path: Path) -> None:
+    # Of its own: nothing is replicated behind that.
+    with mariadb_pair(tmp_path) as pair:
+        source, replica = source_of(pair.source), Source(pair.replica, "")
+        pair.wait_for_replica()
+        replica.user = source.user
+        pair.stop_replication()
+        # In a domain that nothing else writes to.
+        domain = "SET SESSION gtid_domain_id = 77"
+        replica.execute("SET SESSION server_id = 2", domain, *["FLUSH TABLES"] * 3)
+        source.execute(domain, *["FLUSH TABLES"] * 2)
+        point = replace(latest(source), file="")
+        assert refusal(replica, point) == (
+            f"{replica.place}: the server has another transaction in the place of 77-1-2, which "
+            "was already read; domain 77 goes up to 77-2-3 there. It has diverged from the server "
+            "that was read; point the pipeline at a server that has it, or "
+            f"{START_OVER}"
+        )
+
+
+def test_a_server_that_lacks_transactions_of_its_own_was_reset(own_mysql: Source) -> None:
+    own_mysql.execute("CREATE DATABASE d")
+    point = replace(latest(own_mysql), file_created=0)
+    own_mysql.execute("RESET MASTER")
+    assert refusal(own_mysql, point) == (
+        f"{own_mysql.place}: the server's logs were reset, or its data was put back: it lacks "
+        f"transactions of its own that were already read: {point.gtid_set}; what was written since "
+        f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
+    )
+
+
+def test_a_mariadb_that_lacks_transactions_of_its_own_was_reset(own_mariadb: Source) -> None:
+    own_mariadb.execute("CREATE DATABASE d")
+    point = replace(latest(own_mariadb), file_created=0)
+    own_mariadb.execute("RESET MASTER")
+    assert refusal(own_mariadb, point) == (
+        f"{own_mariadb.place}: the server's logs were reset, or its data was put back: it lacks "
+        f"transactions of its own that were already read: {point.gtid_set}; what was written since "
+        f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
+    )
+
+
+@pytest.mark.parametrize("pair_of", [mysql_pair, mariadb_pair], ids=["mysql", "mariadb"])
+def test_a_replica_that_lacks_what_it_has_received_was_reset(
+    pair_of: Callable[[Path], AbstractContextManager[ReplicationPair]], tmp_path: Path
+) -> None:
+    with pair_of(tmp_path) as pair:
+        source, replica = source_of(pair.source), Source(pair.replica, "")
+        replica.user = source.user
+        point = replace(latest(source), file="", file_created=0)
+        source.execute("CREATE DATABASE d")
+        pair.wait_for_replica()
+        wait_until(lambda: has_committed(replica), lambda: str(pair.replication_status()))
+        replica.execute(pair.reset)
+        assert refusal(replica, point) == text_of(
+            source_failover.LOST, place=replica.place, gtids=point.gtid_set
+        )
+
+
+def has_committed(replica: Source) -> bool:
+    """Return whether a replica says that it has committed what it has received."""
+    if replica.is_mariadb:
+        return True
+    with MysqlServer.connect(replica.settings()) as server:
+        return all(channel.is_done for channel in channels(server))
+
+
+def test_a_reset_shows_though_no_transaction_is_missing(resettable: Source) -> None:
+    resettable.execute("CREATE DATABASE d", "DROP DATABASE d")
+    point = latest(resettable)
+    reset(resettable)
+    # As many as before, and as many bytes: the same GTIDs at the same places.
+    resettable.execute(*["CREATE DATABASE d", "DROP DATABASE d"] * 20)
+    begun = latest(resettable).file_created
+    assert refusal(resettable, point) == (
+        f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
+        f"the file was begun at {iso(begun)}, not at {iso(point.file_created)}; what was written "
+        f"since cannot be told from what was read: {START_OVER}"
+    )
+
+
+def test_a_reset_shows_in_files_that_were_not_begun_again(resettable: Source) -> None:
+    resettable.execute("FLUSH LOGS", "CREATE DATABASE d", "DROP DATABASE d")
+    point = latest(resettable)
+    reset(resettable)
+    assert refusal(resettable, point) == (
+        f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
+        f"its newest file is binlog.000001; what was written since cannot be told from what was "
+        f"read: {START_OVER}"
+    )
+
+
+def test_a_reset_shows_in_a_file_that_ends_before_the_place(resettable: Source) -> None:
+    resettable.execute(*["CREATE DATABASE d", "DROP DATABASE d"] * 3)
+    point = latest(resettable)
+    reset(resettable)
+    _, end = resettable.execute("SHOW MASTER STATUS")[0][:2]
+    assert refusal(resettable, point) == (
+        f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
+        f"the file ends at {end}; what was written since cannot be told from what was read: "
+        f"{START_OVER}"
+    )
+
+
+def test_a_file_that_was_read_to_its_end_may_be_purged(own_mysql: Source) -> None:
+    own_mysql.execute("CREATE DATABASE d")
+    point = latest(own_mysql)
+    own_mysql.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
+    assert validated(own_mysql, point) == point
+
+
+def test_commits_that_the_server_has_not_finished_are_waited_for(tmp_path: Path) -> None:
+    # The plugin comes with this version alone.
+    with local_stack.MysqlServer(tmp_path / "semi-sync", version="9") as server:
+        wait_for_an_unfinished_commit(source_of(server))
+
+
+def wait_for_an_unfinished_commit(own_mysql: Source) -> None:
+    own_mysql.execute(
+        "CREATE DATABASE d",
+        "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'",
+        "SET GLOBAL rpl_semi_sync_source_timeout = 600000",
+        "SET GLOBAL rpl_semi_sync_source_enabled = ON",
+    )
+    before = latest(own_mysql)
+    # It is in the log and sent; that it is committed, some replica has to acknowledge first.
+    waiting = threading.Thread(target=own_mysql.execute, args=("CREATE DATABASE e",))
+    waiting.start()
+    try:
+        sizes = "SHOW BINARY LOGS"
+        wait_until(
+            lambda: own_mysql.execute(sizes)[-1][1] > before.position, lambda: "nothing is logged"
+        )
+        position = own_mysql.execute(sizes)[-1][1]
+        assert isinstance(before.gtid_set, GtidSet)
+        last = list(before.gtid_set)[-1]
+        sent = Gtid(last.uuid, last.gno + 1)
+        gtids = before.gtid_set.copy()
+        gtids.add(sent)
+        point = replace(before, gtid_set=gtids, position=position)
+        assert hesitation(own_mysql, point) == (
+            f"{own_mysql.place}: the server is still committing transactions that it has sent: "
+            f"{sent}. They are waited for; if that lasts, look for sessions that wait for the "
+            "acknowledgement of a semi-synchronous replica"
+        )
+    finally:
+        own_mysql.execute("SET GLOBAL rpl_semi_sync_source_enabled = OFF")
+        waiting.join()
+    assert validated(own_mysql, point) == point
+
+
+def test_a_domain_that_was_deleted_is_left_out_where_its_end_was_read(
+    own_mariadb: Source,
+) -> None:
+    own_mariadb.execute("SET SESSION gtid_domain_id = 7", "CREATE DATABASE d")
+    own_mariadb.execute("CREATE DATABASE e", "FLUSH LOGS")
+    purge = "PURGE BINARY LOGS TO 'binlog.000002'"
+    # The server drops a file once nothing in it has to be recovered.
+    wait_until(
+        lambda: own_mariadb.execute(purge, "SHOW BINARY LOGS")[0][0] == "binlog.000002",
+        lambda: "the first log is still there",
+    )
+    point = latest(own_mariadb)
+    assert str(point.gtid_set).endswith(",7-1-1")
+    kept = str(point.gtid_set).removesuffix(",7-1-1")
+    own_mariadb.execute("FLUSH BINARY LOGS DELETE_DOMAIN_ID = (7)")
+    assert validated(own_mariadb, point).gtid_set == MariadbGtidSet.parse(kept)
+    # Without the file that was read last, nobody knows where the domain ended.
+    assert refusal(
+        own_mariadb, replace(point, file="", gtid_set=MariadbGtidSet.parse(f"{kept},7-9-1"))
+    ) == (
+        f"{own_mariadb.place}: the server does not have transactions that were already read: 7-9-1."
+        " It is no replica, so it will not receive them: it belongs to another topology, its logs "
+        "were reset, or they were lost when it took over; point the pipeline at a server that has "
+        f"them, or {START_OVER}"
+    )
+
+
+def test_a_mariadb_is_asked_for_each_domain(own_mariadb: Source) -> None:
+    own_mariadb.execute("SET SESSION gtid_domain_id = 7", "CREATE DATABASE d")
+    own_mariadb.execute("CREATE DATABASE e")
+    point = latest(own_mariadb)
+    assert validated(own_mariadb, point) == point
+    some = str(point.gtid_set).removesuffix(",7-1-1")
+    # One that is new to us is read from its start.
+    assert validated(
+        own_mariadb, replace(point, gtid_set=MariadbGtidSet.parse(some))
+    ).gtid_set == MariadbGtidSet.parse(some)
+
+
+def test_a_mariadb_made_from_a_backup_is_read_from_the_place_of_the_backup(
+    own_mariadb: Source,
+) -> None:
+    point = latest(own_mariadb)
+    own_mariadb.execute(f"SET GLOBAL gtid_slave_pos = '{point.gtid_set},7-9-5'")
+    own_mariadb.execute("SET SESSION gtid_domain_id = 7", "CREATE DATABASE d")
+    read = replace(point, file="", gtid_set=MariadbGtidSet.parse(f"{point.gtid_set},7-9-5"))
+    assert validated(own_mariadb, read) == read
+    decoder = EventDecoder(mariadb=True)
+    with open_stream(own_mariadb.settings(), read, replica_name="p", stop_at_end=True) as stream:
+        events = [decoder.decode(data) for data in iter(lambda: stream.receive(10.0), None)]
+    gtids = [event.body.gtid for event in events if isinstance(event.body, MariadbGtidEvent)]
+    assert list(map(str, gtids)) == ["7-1-6"]
+
+
+@pytest.fixture
+def own_mysql_without_gtids(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
+    """A MySQL of this test alone, without GTIDs."""
+    settings = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
+    directory = tmp_path_factory.mktemp("own-without-gtids")
+    with local_stack.MysqlServer(directory, settings=settings) as server:
+        yield source_of(server)

@@ -1,0 +1,388 @@
+"""`check` says what `run` says, word for word and with its exit code, and leaves no trace."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+
+from connector.errors import kafka_limits, kafka_network, kafka_records
+from connector.errors.message import Message
+from local_stack import connect
+from local_stack.managed_server import HOST, free_port
+from tests.errors.texts import shown
+from tests.integration.database_stream import new_stream
+from tests.integration.harness import failure_of
+from tests.integration.start.kafka_doors import PASSWORD, USER, open_doors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from connector.errors.code import ErrorCode
+    from local_stack import MysqlServer
+    from tests.integration.database_stream import Stream
+    from tests.integration.start.kafka_doors import Doors
+
+pytestmark = [pytest.mark.server, pytest.mark.kafka]
+
+PATIENCE_SECONDS = 120.0
+ONCE: dict[str, object] = {"retry__attempts_max": 1}
+LOGIN: dict[str, object] = {
+    "kafka__security_protocol": "SASL_PLAINTEXT",
+    "kafka__sasl_mechanism": "PLAIN",
+    "kafka__sasl_username": USER,
+    "kafka__sasl_password": PASSWORD,
+}
+TLS: dict[str, object] = {"kafka__security_protocol": "SSL"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command has ended."""
+
+    code: int
+    shown: list[str]  # on standard output
+    said: str  # on standard error
+
+    @property
+    def error(self) -> str:
+        """The last error; a run says it as JSON, with its code as a field."""
+        if self.said.startswith("{"):
+            code = json.loads(self.said.splitlines()[-1])["code"]
+            return f"[{code}] {failure_of(self.said)}"
+        return self.said.rpartition("error: ")[2].strip()
+
+
+@pytest.fixture(scope="module")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    """A broker with a listener of each kind."""
+    with open_doors(tmp_path_factory.mktemp("doors")) as doors:
+        yield doors
+
+
+@pytest.fixture
+def stream(mysql_server: MysqlServer, doors: Doors, tmp_path: Path) -> Iterator[Stream]:
+    """Follow a new database, into that broker."""
+    stream = new_stream(mysql_server.endpoint, doors.broker.endpoint, tmp_path)
+    yield stream
+    stream.execute(f"DROP DATABASE {stream.database}")
+
+
+def ended(config: Path, *names: str) -> list[Ended]:
+    """Run commands beside each other to their end; each word CONFIG is the configuration."""
+    commands = [name.replace("CONFIG", str(config)).split() for name in names]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "connector", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for command in commands
+    ]
+    found = []
+    for process in processes:
+        shown, said = process.communicate(timeout=PATIENCE_SECONDS)
+        found.append(Ended(process.returncode, shown.splitlines(), said))
+    return found
+
+
+def of_both(stream: Stream, **changed: object) -> Ended:
+    """Return how `check` ended, which `run` has to do alike."""
+    config = stream.config(**ONCE, **changed)
+    check, run = ended(config, "check CONFIG", "run CONFIG")
+    assert check.error == run.error, (check, run)
+    assert check.code == run.code, (check, run)
+    assert check.shown[-1] == "not ready"
+    return check
+
+
+def kept_out(servers: str, code: ErrorCode, **facts: object) -> str:
+    """Return what a program says that no broker of `servers` lets in."""
+    return shown(kafka_network.WAY, servers=servers, why=Message(code, facts))
+
+
+def unreached(address: str) -> Message:
+    """Return what is said of an address that a broker gave."""
+    why = Message(kafka_network.NO_CONNECTION, {"why": "Connection refused"})
+    return Message(kafka_network.AT_ADVERTISED, {"address": address, "why": why})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way to be kept out of Kafka."""
+
+    door: str
+    changed: Callable[[Doors], dict[str, object]]
+    why: ErrorCode
+    code: int = 3
+    values: Callable[[Doors], dict[str, Any]] = lambda _: {}
+
+
+CASES = {
+    "TLS to a plaintext listener": Case(
+        "PLAINTEXT",
+        lambda _: TLS,
+        kafka_network.NO_TLS,
+        values=lambda _: {"protocol": "SSL", "right": "PLAINTEXT"},
+    ),
+    "TLS to a plaintext listener with a login": Case(
+        "LOGIN",
+        lambda _: TLS,
+        kafka_network.NO_TLS,
+        values=lambda _: {"protocol": "SSL", "right": "SASL_PLAINTEXT"},
+    ),
+    "plaintext to a TLS listener": Case(
+        "TLS",
+        lambda _: {},
+        kafka_network.TLS_ALONE,
+        values=lambda _: {"protocol": "PLAINTEXT", "right": "SSL"},
+    ),
+    "plaintext to a TLS listener with a login": Case(
+        "TLS_LOGIN",
+        lambda _: LOGIN,
+        kafka_network.TLS_ALONE,
+        values=lambda _: {"protocol": "SASL_PLAINTEXT", "right": "SASL_SSL"},
+    ),
+    "a certificate that nobody trusts": Case(
+        "TLS",
+        lambda _: TLS,
+        kafka_network.CERTIFICATE,
+        values=lambda _: {"why": "unable to get local issuer certificate"},
+    ),
+    "a certificate of another name": Case(
+        "OTHER_NAME",
+        lambda doors: TLS | {"kafka__ssl_ca": str(doors.authority)},
+        kafka_network.CERTIFICATE,
+        values=lambda _: {
+            "why": f"IP address mismatch, certificate is not valid for '{HOST}'",
+        },
+    ),
+    "no certificate of the client": Case(
+        "MUTUAL",
+        lambda doors: TLS | {"kafka__ssl_ca": str(doors.authority)},
+        kafka_network.CLIENT_CERTIFICATE,
+    ),
+    "a login that is not configured": Case(
+        "LOGIN",
+        lambda _: {},
+        kafka_network.WANTS_LOGIN,
+        values=lambda _: {
+            "offered": "PLAIN",
+            "protocol": "PLAINTEXT",
+            "right": "SASL_PLAINTEXT",
+        },
+    ),
+    "a login that is not offered": Case(
+        "PLAINTEXT",
+        lambda _: LOGIN,
+        kafka_network.TAKES_NO_LOGIN,
+        values=lambda _: {"protocol": "SASL_PLAINTEXT", "right": "PLAINTEXT"},
+    ),
+    "a mechanism that is not offered": Case(
+        "LOGIN",
+        lambda _: LOGIN | {"kafka__sasl_mechanism": "SCRAM-SHA-256"},
+        kafka_network.OTHER_MECHANISM,
+        values=lambda _: {"offered": "PLAIN", "mechanism": "SCRAM-SHA-256"},
+    ),
+    "a wrong password": Case(
+        "LOGIN", lambda _: LOGIN | {"kafka__sasl_password": "wrong"}, kafka_network.LOGIN_REFUSED
+    ),
+    "an advertised address where nobody listens": Case(
+        "LOST",
+        lambda _: {},
+        kafka_network.ADVERTISED,
+        1,
+        lambda doors: {"addresses": [unreached(doors.lost)]},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_listener_that_does_not_let_us_in(stream: Stream, doors: Doors, case: Case) -> None:
+    address = doors.address(case.door)
+    found = of_both(stream, kafka__bootstrap_servers=[address], **case.changed(doors))
+    assert found.code == case.code
+    assert found.error == kept_out(address, case.why, **case.values(doors))
+
+
+def test_nobody_listens(stream: Stream) -> None:
+    address = f"{HOST}:{free_port()}"
+    config = stream.config(**ONCE, kafka__bootstrap_servers=[address])
+    expected = kept_out(address, kafka_network.NO_CONNECTION, why="Connection refused")
+    for found in ended(
+        config,
+        "check CONFIG",
+        "run CONFIG",
+        f"snapshot CONFIG {stream.database}.*",
+        "quarantine list CONFIG",
+    ):
+        assert found.error == expected
+        assert found.code == 1
+
+
+def test_a_name_that_does_not_resolve(stream: Stream) -> None:
+    found = of_both(stream, kafka__bootstrap_servers=["no-such-broker.invalid:9092"])
+    servers = "no-such-broker.invalid:9092"
+    # Without a name server, nobody knows.
+    expected = {3: kept_out(servers, kafka_network.NO_NAME)}
+    expected[1] = kept_out(servers, kafka_network.NO_NAME_NOW)
+    assert found.error == expected[found.code]
+
+
+def test_each_of_several_addresses_has_its_cause(stream: Stream, doors: Doors) -> None:
+    addresses = [doors.address("TLS"), f"{HOST}:{free_port()}"]
+    found = of_both(stream, kafka__bootstrap_servers=addresses)
+    assert found.code == 1
+    tls = Message(kafka_network.TLS_ALONE, {"protocol": "PLAINTEXT", "right": "SSL"})
+    gone = Message(kafka_network.NO_CONNECTION, {"why": "Connection refused"})
+    problems = [
+        Message(kafka_network.AT_ADDRESS, {"address": address, "why": why})
+        for address, why in sorted(zip(addresses, (tls, gone), strict=True), key=itemgetter(0))
+    ]
+    assert found.error == kept_out(",".join(addresses), kafka_network.SEVERAL, problems=problems)
+
+
+def test_what_is_being_asked_is_told(stream: Stream, doors: Doors) -> None:
+    door = doors.address("TLS_LOGIN")
+    (found,) = ended(
+        stream.config(
+            kafka__bootstrap_servers=[door],
+            **LOGIN | {"kafka__security_protocol": "SASL_SSL"},
+            kafka__ssl_ca=str(doors.authority),
+        ),
+        "check CONFIG",
+    )
+    assert found.code == 0, found
+    assert found.shown[0] == f"Kafka {door}: pipeline {stream.prefix} begins"
+    assert found.shown[-1] == "ready"
+    assert found.said.splitlines() == [
+        f"asking Kafka {door} what it takes …",
+        f"reading from Kafka what pipeline {stream.prefix} has committed …",
+        f"asking source {stream.source.host}:{stream.source.port} …",
+        "reading the states of copies and fences …",
+    ]
+
+
+def test_more_replicas_than_brokers(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    expected = shown(kafka_limits.REPLICAS, servers=stream.broker.bootstrap, factor=3, brokers=1)
+    found = of_both(stream, kafka__replication_factor=3)
+    assert (found.code, found.error) == (3, expected)
+    # Nor does a run begin that has its topics.
+    with stream.connector() as connector:
+        stream.wait_for_changes(1, connector)
+        assert connector.terminate() == 0
+    found = of_both(stream, kafka__replication_factor=3)
+    assert (found.code, found.error) == (3, expected)
+
+
+def test_a_position_that_was_purged(stream: Stream, mysql_server: MysqlServer) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    with stream.connector() as connector:
+        stream.wait_for_changes(1, connector)
+        assert connector.terminate() == 0
+    stream.execute("INSERT INTO t VALUES (2)", "FLUSH BINARY LOGS")
+    with connect(mysql_server.endpoint) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        last = cursor.fetchall()[-1][0]
+        cursor.execute(f"PURGE BINARY LOGS TO '{last}'")
+    found = of_both(stream)
+    assert found.code == 3
+    assert re.sub(r"[0-9a-f-]{36}:\d+(-\d+)?", "GTIDS", found.error) == (
+        f"[S421] source {stream.source.host}:{stream.source.port}: the server has purged "
+        "transactions that were not read: GTIDS; to go on without them is to lose changes: give "
+        "the pipeline a new name and start over, or point it at a replica that still has them; "
+        "keep logs longer with binlog_expire_logs_seconds"
+    )
+
+
+def test_a_progress_record_that_cannot_be_read(stream: Stream) -> None:
+    with stream.connector() as connector:
+        connector.wait_for('"event": "streaming"')
+        assert connector.terminate() == 0
+    producer = KafkaProducer(bootstrap_servers=stream.broker.bootstrap)
+    topic = f"{stream.prefix}.progress"
+    sent = producer.send(topic, b"{}", key=stream.prefix.encode(), partition=0).get(10)
+    producer.close()
+    found = of_both(stream)
+    assert found.code == 3
+    why = re.search(r"version \((.*)\)", found.error)
+    assert why is not None
+    place = f"{topic}[0]@{sent.offset}"
+    assert found.error == shown(kafka_records.PROGRESS, place=place, why=why[1])
+
+
+def test_a_source_that_is_down(stream: Stream) -> None:
+    port = free_port()
+    found = of_both(stream, source__port=port)
+    assert found.code == 1
+    assert found.error == (
+        f"[S101] source 127.0.0.1:{port}: cannot connect: Connection refused; check that the "
+        "server runs, source.host, source.port and firewalls"
+    )
+
+
+def test_a_wrong_password_of_the_source(stream: Stream) -> None:
+    found = of_both(stream, source__password="wrong")
+    assert found.code == 3
+    assert found.error == (
+        f"[S223] source {stream.source.host}:{stream.source.port}: error 1045: Access denied for "
+        "user 'root'@'127.0.0.1' (using password: YES); check source.user and source.password, and "
+        "that the account may log in from this host"
+    )
+
+
+def test_missing_grants(stream: Stream) -> None:
+    stream.execute("CREATE USER IF NOT EXISTS nobody@'%' IDENTIFIED BY 'right'")
+    found = of_both(stream, source__user="nobody", source__password="right")
+    assert found.code == 3
+    assert found.error == (
+        f"[S601] source {stream.source.host}:{stream.source.port}: the server cannot be followed "
+        "as it is set up:\n"
+        "  [S631] grant REPLICATION SLAVE is missing, wanted granted; "
+        "GRANT REPLICATION SLAVE ON *.* TO 'nobody'@'%'\n"
+        "  [S631] grant REPLICATION CLIENT is missing, wanted granted; "
+        "GRANT REPLICATION CLIENT ON *.* TO 'nobody'@'%'"
+    )
+
+
+def test_the_worst_of_several_problems_decides(stream: Stream) -> None:
+    gone = f"{HOST}:{free_port()}"
+    config = stream.config(kafka__bootstrap_servers=[gone], source__password="wrong")
+    (found,) = ended(config, "check CONFIG")
+    assert found.code == 3
+    _, first, second = found.said.split("error: ", 2)
+    assert first.strip() == kept_out(gone, kafka_network.NO_CONNECTION, why="Connection refused")
+    assert second.startswith("[S223] source ")
+
+
+def test_nothing_is_created_and_nobody_is_fenced(stream: Stream) -> None:
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    config = stream.config()
+    (before,) = ended(config, "check CONFIG")
+    assert before.code == 0, before
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    try:
+        assert [name for name in admin.list_topics() if stream.prefix in name] == []
+    finally:
+        admin.close()
+    with stream.connector() as connector:
+        stream.wait_for_changes(1, connector)
+        (meanwhile,) = ended(config, "check CONFIG")
+        assert meanwhile.code == 0, meanwhile
+        goes_on = f"Kafka {stream.broker.bootstrap}: pipeline {stream.prefix} goes on at "
+        assert meanwhile.shown[0].startswith(goes_on)
+        assert re.fullmatch(r"binlog\.\d+:\d+", meanwhile.shown[0].removeprefix(goes_on))
+        stream.execute("INSERT INTO t VALUES (2)")
+        stream.wait_for_changes(2, connector)
+        assert connector.terminate() == 0
+        assert "interrupted" not in connector.output()

@@ -1,0 +1,104 @@
+"""`python -m stream_jobs CONFIG` in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from local_stack import java_runtime, spark_jars
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+# Short runs: the second JIT compiler and the parallel collector cost more than they give.
+SPARK_SETTINGS = {
+    # With one compiler the cache for its code is 48 MB by default: Spark fills it, and what is
+    # compiled after that stays interpreted.
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+    ),
+    "spark.driver.memory": "768m",
+    # Batches of a few rows: compiling a plan takes longer than running it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+class Command:
+    """A running `python -m stream_jobs`."""
+
+    def __init__(self, config: Path, java_home: Path | None = None) -> None:
+        self._log = config.parent / "stderr.log"
+        self._errors = self._log.open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "stream_jobs", str(config)],
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=os.environ | {"JAVA_HOME": str(java_home or java_runtime().parents[1])},
+            text=True,
+        )
+
+    def line(self, event: str) -> dict[str, Any]:
+        """The next line that tells of `event`; every line before it is whole JSON, too."""
+        assert self.process.stdout is not None
+        for text in self.process.stdout:
+            line: dict[str, Any] = json.loads(text)
+            if line["event"] == event:
+                return line
+        pytest.fail(f"the job ended without a line {event}")
+
+    def applied(self, table: str) -> dict[str, Any]:
+        """What the next batch that has changes of `table` says of it."""
+        while True:
+            # A batch may hold nothing but the end of a transaction.
+            tables: dict[str, dict[str, Any]] = self.line("batch_applied")["tables"]
+            if table in tables:
+                return tables[table]
+
+    def end(self) -> int:
+        return self.process.wait()
+
+    def errors(self) -> str:
+        """Standard error so far."""
+        return self._log.read_text(encoding="utf-8")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self._errors.close()
+
+
+def write_config(folder: Path, bootstrap: str, prefix: str, trigger: str) -> Path:
+    config = folder / "job.toml"
+    jars = json.dumps([str(jar) for jar in spark_jars()])
+    settings = "\n".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in SPARK_SETTINGS.items())
+    config.write_text(
+        f"""
+name = "command"
+[kafka]
+bootstrap_servers = ["{bootstrap}"]
+topic_prefix = "{prefix}"
+[mirror]
+path = "{folder}/mirror"
+checkpoint = "{folder}/checkpoint"
+[trigger]
+{trigger}
+[spark]
+jars = {jars}
+[spark.settings]
+{settings}
+""",
+        encoding="utf-8",
+    )
+    return config
