@@ -98,11 +98,11 @@ class HeldRows:
         ASCII, the server's collation decides which names are equal.
         """
         found: i64 = _NONE
-        for place, savepoint in enumerate(self._savepoints):
+        for index, savepoint in enumerate(self._savepoints):
             if not savepoint.name.isascii():
                 return False
             if savepoint.name.lower() == name.lower():
-                found = place
+                found = index
         if found == _NONE:
             return False
         meant = self._savepoints[found]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ROWS_OF_A_NUMBER: Final = 10**SEQ_ROW_DIGITS
 
 
-class BetweenPlace(NamedTuple):
+class BetweenSequence(NamedTuple):
     """The place of the first of the requested records; `number` is higher for the others."""
 
     epoch: int
@@ -52,17 +52,17 @@ class BetweenOrder:
         self._position = position
         self._count = count
 
-    def take(self, file: str, position: int, count: int) -> BetweenPlace:
+    def take(self, file: str, position: int, count: int) -> BetweenSequence:
         """Return the place of `count` records that are written at `position` of `file`.
 
         Raises UnsupportedChange if the count exceeds what a sequence holds.
         """
         if (file, position) != (self._file, self._position):
             self._file, self._position, self._count = file, position, 0
-        epoch, number, place = self._order.between(file, position)
+        epoch, number, last_byte = self._order.between(file, position)
         first = self._count
         self._count += count
-        return BetweenPlace(epoch, number, place, first)
+        return BetweenSequence(epoch, number, last_byte, first)
 
     def count_at(self, file: str, position: int) -> int:
         """Return how many records were written at `position` of `file`, the current place."""

@@ -37,7 +37,7 @@ class TransactionOrder:
         self._number = 0  # of `_file`
         self._last = (file_number(file), position) if file and same_server else (0, 0)
 
-    def place(self, file: str, position: int) -> tuple[int, int, int]:
+    def of_transaction(self, file: str, position: int) -> tuple[int, int, int]:
         """Return (epoch, file number, position) of the transaction that starts at this position."""
         number = self._enter(file, position)
         self._last = (number, position + 1)
@@ -64,7 +64,7 @@ class TransactionOrder:
             self.epoch += 1
         if self.epoch >= _EPOCHS_MAX or number >= _FILES_MAX or position >= _POSITIONS_MAX:
             raise UnsupportedChange(
-                table_rows.SEQUENCE_END, place=f"{file}:{position}", epoch=self.epoch
+                table_rows.SEQUENCE_END, log_position=f"{file}:{position}", epoch=self.epoch
             )
         return number
 

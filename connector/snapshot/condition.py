@@ -102,14 +102,14 @@ def _checked_tokens(text: str) -> list[Token]:
         refuse(conditions.EMPTY)
     end = 0
     depth = _Depth()
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if text[end : token.start].strip() or token.comments:
             refuse(conditions.COMMENT)
         end = token.end + 1
         written = text[token.start : end]
-        following = tokens[place + 1].start if place + 1 < len(tokens) else len(text)
+        following = tokens[index + 1].start if index + 1 < len(tokens) else len(text)
         called = text[end : following + 1].strip() == "("
-        tokens[place] = _checked_token(token, written, called=called)
+        tokens[index] = _checked_token(token, written, called=called)
         depth.take(written.upper())
     if text[end:].strip():
         refuse(conditions.COMMENT)

@@ -80,9 +80,9 @@ class StateWatch:
                 enable_auto_commit=False,
                 group_id=None,
             )
-            place = TopicPartition(self._topic, 0)
-            self._consumer.assign([place])
-            self._consumer.seek(place, self._consumer.end_offsets([place])[place])
+            partition = TopicPartition(self._topic, 0)
+            self._consumer.assign([partition])
+            self._consumer.seek(partition, self._consumer.end_offsets([partition])[partition])
         except (KafkaError, OSError) as error:
             raise self._error(error) from error
 
@@ -180,7 +180,7 @@ def _matching(
                 wanted.follows(*name) for name in followed_tables(session, TableFilter([pattern]))
             ):
                 raise ConfigError(copies.NOT_FOLLOWED, pattern=pattern)
-            raise ConfigError(copies.NO_TABLE, pattern=pattern, place=session.place)
+            raise ConfigError(copies.NO_TABLE, pattern=pattern, server=session.name)
         found |= dict.fromkeys(matching)
     return list(found)
 
@@ -194,7 +194,7 @@ def _require_readable(session: SelectSession, database: str, table: str, where: 
         if error.number not in (1142, 1143):  # SELECT denied on a table, on a column
             raise
         raise SourceRefused(
-            copies.MAY_NOT_READ, place=session.place, table=f"{database}.{table}", grant=name
+            copies.MAY_NOT_READ, server=session.name, table=f"{database}.{table}", grant=name
         ) from error
     if not where:
         return

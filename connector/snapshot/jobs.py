@@ -90,7 +90,7 @@ class PassOpened:
     """The rows that follow are those of this place."""
 
     job: PassJob
-    place: LogPosition
+    position: LogPosition
     read_us: int
 
 

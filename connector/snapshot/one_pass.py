@@ -52,16 +52,16 @@ def read_at_once(
         if not _lock(session, job):
             yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.table.name))
             return
-        place = log_end(session)
+        position = log_end(session)
     elif mariadb:
-        place = open_snapshot(session, log_end(session), closing)
+        position = open_snapshot(session, log_end(session), closing)
     else:
         with open_session() as locking:
             if not _lock(locking, job):
                 yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.table.name))
                 return
-            place = _snapshot_at(session, locking)
-    yield PassOpened(job, place, read_us)
+            position = _snapshot_at(session, locking)
+    yield PassOpened(job, position, read_us)
     writer = job.table.writer()
     for chunk, is_last in session.read_chunks(
         select_rows(job.table, (), job.where), writer, job.bytes_max

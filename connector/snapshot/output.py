@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
-    from connector.progress.between import BetweenPlace
+    from connector.progress.between import BetweenSequence
     from connector.progress.stream_position import StreamPosition
     from connector.quarantine.core.copied_rows import CopiedRows
     from connector.records.record import RecordTarget
@@ -113,15 +113,15 @@ class CopyOutput:
         left_out = touched | self._copied_rows.fenced_keys(schema)
         # Refuses a topic that another table has.
         self._encoder.tables.topic(schema.database, schema.table)
-        place = self._standing.between(chunk.count)
-        self._announce(schema, place, read_us)
-        copy_place = CopyPlace(
-            place.epoch, self._standing.file, place.file, place.position + 1, place.number, read_us
+        first = self._standing.between(chunk.count)
+        self._announce(schema, first, read_us)
+        copy_sequence = CopyPlace(
+            first.epoch, self._standing.file, first.file, first.position + 1, first.number, read_us
         )
         now_us = self.now_us
-        rows = chunk.publish(self._target, self._options, copy_place, left_out, now_us)
+        rows = chunk.publish(self._target, self._options, copy_sequence, left_out, now_us)
         refused = [row for row in chunk.refused if row.key not in left_out]
-        self._copied_rows.keep(schema, refused, copy_place, _sequence(place), now_us)
+        self._copied_rows.keep(schema, refused, copy_sequence, _sequence(first), now_us)
         return rows, len(refused)
 
     def put_rows_gone(self, database: str, table: str, schema: TableSchema | None = None) -> None:
@@ -129,9 +129,9 @@ class CopyOutput:
 
         With a `schema` it is written in any case, behind that.
         """
-        place = self._standing.between(1)
+        first = self._standing.between(1)
         if schema is not None:
-            self._announce(schema, place, self.now_us)
+            self._announce(schema, first, self.now_us)
         schema_id = self._encoder.schemas.newest_id(f"{database}.{table}")
         if not schema_id:
             return
@@ -143,7 +143,7 @@ class CopyOutput:
             table,
             schema_id,
             self._standing.file,
-            place,
+            first,
             self.now_us,
         )
 
@@ -160,8 +160,8 @@ class CopyOutput:
         topic = snapshot_topic(self._options.prefix)
         self._target.take(topic, key, value, NO_HEADERS, self.now_ms)
 
-    def _announce(self, schema: TableSchema, place: BetweenPlace, time_us: int) -> None:
-        self._encoder.schemas.write(schema, _sequence(place), time_us // _US_PER_MS)
+    def _announce(self, schema: TableSchema, first: BetweenSequence, time_us: int) -> None:
+        self._encoder.schemas.write(schema, _sequence(first), time_us // _US_PER_MS)
 
     def _log_position(self, file: str, position: int) -> LogPosition | None:
         if not file:
@@ -173,5 +173,5 @@ class CopyOutput:
         return LogPosition(number, position)
 
 
-def _sequence(place: BetweenPlace) -> Sequence:
-    return Sequence(place.epoch, place.file, place.position, place.event, place.row)
+def _sequence(first: BetweenSequence) -> Sequence:
+    return Sequence(first.epoch, first.file, first.position, first.event, first.row)

@@ -99,7 +99,7 @@ class ReaderPool:
         if session.identity.server_uuid != self._identity.server_uuid:
             # A proxy or a moved address led this login elsewhere than the stream's.
             session.close()
-            raise another_answered(session.place)
+            raise another_answered(session.name)
         with self._lock:
             self._sessions.add(session)
             ended = self._closing.is_set()

@@ -106,9 +106,9 @@ def open_copies(
 
 def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[TableState]:
     """Return the states of copies that were `recovered`; raises DecodeError for other versions."""
-    place = snapshot_topic(settings.kafka.topic_prefix)
+    topic = snapshot_topic(settings.kafka.topic_prefix)
     return [
-        TableState.decode(value, f"{place}, key {settings.name}/{key},")
+        TableState.decode(value, f"{topic}, key {settings.name}/{key},")
         for key, value in recovered.items()
     ]
 

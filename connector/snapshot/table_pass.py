@@ -28,7 +28,7 @@ class TablePass:
         self._readers = readers
         self._changes = copy.watched.changes
         self._stage: Literal["asked", "opening", "approaching", "writing"] = "asked"
-        self._place: LogPosition | None = None
+        self._position: LogPosition | None = None
         self._read_us = 0
         self._chunks: list[PassChunk] = []
         readers.submit(copy.pass_job())
@@ -50,7 +50,7 @@ class TablePass:
             self._readers.go_on()
         elif isinstance(result, PassOpened):
             self._stage = "approaching"
-            self._place = result.place
+            self._position = result.position
             self._read_us = result.read_us
         else:
             self._chunks.append(result)
@@ -70,12 +70,12 @@ class TablePass:
         copy, output = self.copy, self._output
         if self._stage == "approaching":
             position = output.position
-            if position is None or self._place is None or position < self._place:
+            if position is None or self._position is None or position < self._position:
                 return "going on"
             if copy.watched.changes != self._changes:
                 return "in vain"
             delivered = output.transaction_end
-            if delivered is not None and delivered > self._place:
+            if delivered is not None and delivered > self._position:
                 # The place is the beginning of a file, which is no transaction's end.
                 return "in vain"
             self._stage = "writing"

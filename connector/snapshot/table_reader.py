@@ -143,7 +143,7 @@ class TableReader:
                 rights = ["SELECT", "LOCK TABLES"] if isinstance(job, PassJob) else ["SELECT"]
                 raise SourceRefused(
                     copies.COPY_DENIED,
-                    place=session.place,
+                    server=session.name,
                     table=f"{database}.{name}",
                     rights=rights,
                     database=database,

@@ -72,8 +72,8 @@ class TableState:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
-    def decode(cls, value: bytes, place: str) -> TableState:
-        """Read the value of a record; `place` names it in errors.
+    def decode(cls, value: bytes, record_name: str) -> TableState:
+        """Read the value of a record; `record_name` names it in errors.
 
         Raises DecodeError when it is not one that this version wrote.
         """
@@ -81,7 +81,7 @@ class TableState:
             state = cls(**json.loads(value))
             state.ranges = [KeyRange(**part) for part in state.ranges]  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.COPY, place=place, why=str(error)) from error
+            raise DecodeError(kafka_records.COPY, place=record_name, why=str(error)) from error
         return state
 
 

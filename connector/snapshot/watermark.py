@@ -94,7 +94,7 @@ def log_end(session: SelectSession) -> LogPosition:
     """
     rows = session.query(status_query(session.identity))
     if not rows:
-        raise SourceRefused(source_start.LOG_OFF, place=session.place)
+        raise SourceRefused(source_start.LOG_OFF, server=session.name)
     return LogPosition(file_number(rows[0]["File"] or ""), int(rows[0]["Position"] or 0))
 
 

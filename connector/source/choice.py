@@ -1,4 +1,4 @@
-"""Settings and progress become a server that was checked, and the place where its stream begins.
+"""Settings and progress become a server that was checked, and the position where its stream begins.
 
 The servers of `source.host` and `source.failover_hosts` are asked in turn, the one that was read
 last before all others, and the first that has everything behind the committed progress is read. One
@@ -47,11 +47,11 @@ class CheckedSource:
     """A server that has what the stream needs, and everything behind `point`."""
 
     settings: SourceSettings  # `host` and `port` are those of the server that was chosen
-    place: str  # "source HOST:PORT", the beginning of error messages
+    name: str  # "source HOST:PORT", the beginning of error messages
     identity: ServerIdentity
     point: StartPoint  # where the stream stands
     lower_case_names: bool
-    # An earlier place, where something is read again.
+    # An earlier position: what follows it is read again.
     reads_from: StartPoint | None = field(default=None, kw_only=True)
 
     @property
@@ -75,7 +75,7 @@ class CheckedSource:
         if stream.identity.server_uuid != self.identity.server_uuid:
             # A proxy or a moved address led the second login elsewhere than the checks.
             stream.close()
-            raise another_answered(self.place)
+            raise another_answered(self.name)
         return stream
 
 
@@ -126,28 +126,30 @@ def check_server(
     Raises SourceUnavailable or SourceRefused.
     """
     with MysqlServer.connect(settings) as server:
-        place, identity = server.place, server.identity
+        server_name, identity = server.name, server.identity
         findings = check_source(server, settings)
         if show is not None:
             show(server, settings, findings)
-        require(findings, place)
+        require(findings, server_name)
         if last is None:
             point = resolve_start(server, settings.start)
             _tell_of_prepared(server)
         else:
-            point = start_point(last, identity, place)
+            point = start_point(last, identity, server_name)
         point = validate_start(server, point)
         earlier = reads_from(point, last) if last is not None else None
         if earlier is not None and last is not None:
             _validate_prepared(server, earlier, last)
         lower_case_names = server.variable("lower_case_table_names") == "1"
-    return CheckedSource(settings, place, identity, point, lower_case_names, reads_from=earlier)
+    return CheckedSource(
+        settings, server_name, identity, point, lower_case_names, reads_from=earlier
+    )
 
 
 def _tell_of_prepared(server: MysqlServer) -> None:
     prepared = prepared_transactions(server)
     if prepared:
-        facts = {"place": server.place, "xids": prepared}
+        facts = {"server": server.name, "xids": prepared}
         message = Message(source_failover.PREPARED_BEFORE, facts)
         structlog.get_logger().warning("XA transactions wait", **fields(message))
 
@@ -159,7 +161,7 @@ def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress)
     except SourceRefused as error:
         names = [record["xid"] for record in held_records(last.prepared)]
         raise SourceRefused(
-            source_failover.PREPARED_GONE, place=server.place, xids=names, why=error
+            source_failover.PREPARED_GONE, server=server.name, xids=names, why=error
         ) from error
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
-from connector.errors import SourceRefused, SourceUnavailable, stream_places
+from connector.errors import SourceRefused, SourceUnavailable, stream_positions
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.progress_record import Progress
 from connector.progress.server_identity import ServerIdentity
@@ -81,8 +81,8 @@ def test_a_position_means_nothing_on_another_server() -> None:
     assert refusal(progress(gtid_set=None), identity(server_uuid="second")) == (
         "source db:3306: the stream stands at binlog.000002:900 of server first, but this is "
         "server second, and positions mean nothing on another server; go back to the first, or "
-        'give the pipeline a new name and set source.start = "snapshot"; only with gtid_mode = ON '
-        "from its start on can a stream change the server"
+        'give the pipeline a new name and set source.start = "snapshot"; a stream can '
+        "change the server only if gtid_mode was ON from its start"
     )
 
 
@@ -118,7 +118,7 @@ def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
     with pytest.raises(SourceUnavailable) as caught:
         stream.opened_behind("binlog.000001", GtidSet())
     assert caught.value.text == text_of(
-        stream_places.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
+        stream_positions.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
     )
 
 

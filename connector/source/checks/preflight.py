@@ -49,15 +49,15 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
     ]
 
 
-def require(findings: list[Finding], place: str = "source") -> None:
+def require(findings: list[Finding], server_name: str = "source") -> None:
     """Let a source pass whose findings hold no error.
 
-    Raises SourceRefused with one line for each error; `place` begins the text.
+    Raises SourceRefused with one line for each error; `server_name` begins the text.
     """
     errors = [f for f in findings if not f.ok and f.severity is Severity.ERROR]
     if errors:
         problems = [finding.problem for finding in errors]
-        raise SourceRefused(source_setup.NOT_SET_UP, place=place, problems=problems)
+        raise SourceRefused(source_setup.NOT_SET_UP, server=server_name, problems=problems)
 
 
 def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:

@@ -105,6 +105,6 @@ def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]
         position = int(str(rows[-1]["End_log_pos"]))
 
 
-def no_event(place: str, file: str, position: int) -> SourceRefused:
-    """Return the refusal of a position where no event starts, on the server at `place`."""
-    return SourceRefused(source_start.NO_EVENT, place=place, file=file, position=position)
+def no_event(server_name: str, file: str, position: int) -> SourceRefused:
+    """Return the refusal of a position where no event starts, on the server at `server_name`."""
+    return SourceRefused(source_start.NO_EVENT, server=server_name, file=file, position=position)

@@ -25,9 +25,9 @@ _NAMESPACE = UUID("8f0a5a3e-6f0e-5b0e-9d3c-2f4d1c9b7a60")
 _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?")
 
 
-def another_answered(place: str) -> SourceUnavailable:
+def another_answered(server_name: str) -> SourceUnavailable:
     """Return what to raise if two sessions with one address are on two servers."""
-    return SourceUnavailable(source_login.ANOTHER_ANSWERED, place=place, answered=True)
+    return SourceUnavailable(source_login.ANOTHER_ANSWERED, server=server_name, answered=True)
 
 
 class _Session(Protocol):

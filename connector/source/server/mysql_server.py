@@ -90,7 +90,7 @@ class MysqlServer:
     def __init__(self, settings: SourceSettings, connection: _Connection) -> None:
         """Take over a logged-in connection; see `connect`."""
         self.settings = settings
-        self.place = place_of(settings)  # the beginning of error messages
+        self.name = name_of(settings)  # the beginning of error messages
         self._connection = connection
         self.identity = read_identity(self)
 
@@ -100,7 +100,7 @@ class MysqlServer:
 
         Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
         """
-        place = place_of(settings)
+        server_name = name_of(settings)
         password = settings.read_password().encode("utf-8")
         context = context_of(settings.tls)
         try:
@@ -123,7 +123,7 @@ class MysqlServer:
             )
         except (pymysql.err.MySQLError, RuntimeError) as error:
             # It raises a RuntimeError where a login takes a package that is not installed.
-            _raise(place, error, logged_in=False)
+            _raise(server_name, error, logged_in=False)
         try:
             return cls(settings, connection)
         except BaseException:
@@ -137,7 +137,7 @@ class MysqlServer:
                 cursor.execute(sql, tuple(args) or None)
                 return list(cursor.fetchall())
         except pymysql.err.MySQLError as error:
-            _raise(self.place, error)
+            _raise(self.name, error)
 
     def ping(self, timeout_seconds: float) -> None:
         """See whether the server answers; the session is of no more use where it does not."""
@@ -165,7 +165,7 @@ class MysqlServer:
         except pymysql.err.MySQLError as error:
             if error.args[0] == UNKNOWN_SYSTEM_VARIABLE:
                 return None
-            _raise(self.place, error)
+            _raise(self.name, error)
         return None if row is None or row["value"] is None else str(row["value"])
 
     def execute(self, command: Command) -> None:
@@ -174,7 +174,7 @@ class MysqlServer:
             self._connection.send(command)
             self._connection.receive_ok()
         except pymysql.err.MySQLError as error:
-            _raise(self.place, error)
+            _raise(self.name, error)
 
     def start_dump(self, command: Command) -> socket.socket:
         """Send a command that the server answers with events, and hand the socket over.
@@ -184,7 +184,7 @@ class MysqlServer:
         try:
             self._connection.send(command)
         except pymysql.err.MySQLError as error:
-            _raise(self.place, error)
+            _raise(self.name, error)
         return self._connection.detach()
 
     def detach(self) -> socket.socket:
@@ -203,39 +203,41 @@ class MysqlServer:
         self.close()
 
 
-def place_of(settings: SourceSettings) -> str:
+def name_of(settings: SourceSettings) -> str:
     """Return "source HOST:PORT"."""
     return f"source {settings.host}:{settings.port}"
 
 
 def _raise(
-    place: str, error: pymysql.err.MySQLError | RuntimeError, *, logged_in: bool = True
+    server_name: str, error: pymysql.err.MySQLError | RuntimeError, *, logged_in: bool = True
 ) -> NoReturn:
     number = error.args[0] if error.args else None
     original = getattr(error, "original_exception", None)
     if isinstance(original, OSError):
-        raise _connect_error(place, original) from error
+        raise _connect_error(server_name, original) from error
     if not isinstance(number, int):
         # PyMySQL's own refusals of a login have a text alone.
-        raise SourceRefused(source_login.LOGIN_METHOD, place=place, why=str(error)) from error
+        raise SourceRefused(
+            source_login.LOGIN_METHOD, server=server_name, why=str(error)
+        ) from error
     if number == 0:
-        raise SourceUnavailable(source_stream.CLOSED, place=place) from error
+        raise SourceUnavailable(source_stream.CLOSED, server=server_name) from error
     text = str(error.args[1]) if len(error.args) > 1 else ""
     if number == CR.CR_SSL_CONNECTION_ERROR:
-        raise SourceRefused(source_login.NO_TLS, place=place) from error
-    raise server_error(place, number, text, logged_in=logged_in) from error
+        raise SourceRefused(source_login.NO_TLS, server=server_name) from error
+    raise server_error(server_name, number, text, logged_in=logged_in) from error
 
 
-def _connect_error(place: str, error: OSError) -> SourceRefused | SourceUnavailable:
+def _connect_error(server_name: str, error: OSError) -> SourceRefused | SourceUnavailable:
     if isinstance(error, ssl.SSLCertVerificationError):
         verdict = error.verify_message.rstrip(".")
-        return SourceRefused(source_login.CERTIFICATE_REFUSED, place=place, why=verdict)
+        return SourceRefused(source_login.CERTIFICATE_REFUSED, server=server_name, why=verdict)
     if isinstance(error, socket.gaierror):
         if error.errno == socket.EAI_AGAIN:
-            return SourceUnavailable(source_login.NAME_LATER, place=place)
-        return SourceRefused(source_login.NAME_UNKNOWN, place=place)
+            return SourceUnavailable(source_login.NAME_LATER, server=server_name)
+        return SourceRefused(source_login.NAME_UNKNOWN, server=server_name)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-        return SourceRefused(source_login.NO_TLS_SESSION, place=place, why=error.reason)
+        return SourceRefused(source_login.NO_TLS_SESSION, server=server_name, why=error.reason)
     return SourceUnavailable(
-        source_login.UNREACHABLE, place=place, why=error.strerror or str(error)
+        source_login.UNREACHABLE, server=server_name, why=error.strerror or str(error)
     )

@@ -59,7 +59,7 @@ class SelectSession:
         """
         server = MysqlServer.connect(settings)
         self.identity: ServerIdentity = server.identity
-        self.place = server.place
+        self.name = server.name
         self._socket = SharedSocket(server.detach())
         self._timeout_seconds = settings.read_timeout_seconds + statement_seconds
         try:
@@ -92,7 +92,7 @@ class SelectSession:
         `Chunk.refused` has the rows with a value that the envelope has no form for. The server
         waits while nobody asks for the next chunk; if it is not wanted, close the session.
         """
-        result = ResultSet(self.place, writer)
+        result = ResultSet(self.name, writer)
         try:
             self._ask(sql)
             while not result.ended:
@@ -100,7 +100,7 @@ class SelectSession:
                 if writer.size >= bytes_max and not result.ended:
                     yield writer.take_chunk(), False
             if result.error is not None:
-                raise server_error(self.place, result.error.code, result.error.message)
+                raise server_error(self.name, result.error.code, result.error.message)
             yield writer.take_chunk(), True
         finally:
             writer.discard()
@@ -118,7 +118,7 @@ class SelectSession:
         self.close()
 
     def _run(self, sql: str, taker: RowTaker) -> list[str]:
-        result = ResultSet(self.place, taker)
+        result = ResultSet(self.name, taker)
         try:
             self._exchange(sql, result)
         except BaseException:
@@ -126,7 +126,7 @@ class SelectSession:
             self.close()
             raise
         if result.error is not None:
-            raise server_error(self.place, result.error.code, result.error.message)
+            raise server_error(self.name, result.error.code, result.error.message)
         return result.column_names
 
     def _exchange(self, sql: str, result: ResultSet) -> None:
@@ -152,20 +152,20 @@ class SelectSession:
     def _ended(self) -> SourceUnavailable:
         if self._socket.closed:
             return self._closed_here()
-        return SourceUnavailable(source_stream.SERVER_CLOSED, place=self.place)
+        return SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
 
     def _broken(self, error: OSError) -> SourceUnavailable:
         if self._socket.closed:
             return self._closed_here()
         if isinstance(error, TimeoutError):
             return SourceUnavailable(
-                source_stream.NO_ANSWER, place=self.place, seconds=self._timeout_seconds
+                source_stream.NO_ANSWER, server=self.name, seconds=self._timeout_seconds
             )
         why = error.strerror or str(error)
-        return SourceUnavailable(source_stream.BROKE, place=self.place, why=why)
+        return SourceUnavailable(source_stream.BROKE, server=self.name, why=why)
 
     def _closed_here(self) -> SourceUnavailable:
-        return SourceUnavailable(source_stream.SESSION_CLOSED_HERE, place=self.place)
+        return SourceUnavailable(source_stream.SESSION_CLOSED_HERE, server=self.name)
 
 
 def _query_packet(sql: str) -> bytes:

@@ -55,7 +55,7 @@ _DEFINITE = {
     1130: source_server.HOST_NOT_ALLOWED,  # ER_HOST_NOT_PRIVILEGED
     1142: source_server.NO_SELECT,  # ER_TABLEACCESS_DENIED_ERROR
     1143: source_server.NO_SELECT,  # ER_COLUMNACCESS_DENIED_ERROR
-    1220: source_server.NO_SUCH_PLACE,  # ER_ERROR_WHEN_EXECUTING_COMMAND
+    1220: source_server.NO_SUCH_POSITION,  # ER_ERROR_WHEN_EXECUTING_COMMAND
     1227: source_server.NO_REPLICATION,  # ER_SPECIFIC_ACCESS_DENIED_ERROR
     1251: source_server.LOGIN_PLUGIN,  # ER_NOT_SUPPORTED_AUTH_MODE
     1381: source_server.NO_BINARY_LOG,  # ER_NO_BINARY_LOGGING
@@ -91,21 +91,24 @@ _DUMP_FAILURES = (
 
 
 def server_error(
-    place: str, number: int, message: str, *, logged_in: bool = True
+    server_name: str, number: int, message: str, *, logged_in: bool = True
 ) -> SourceUnavailable | SourceRefused:
-    """Return the error to raise for what the server at `place` said.
+    """Return the error to raise for what the server at `server_name` said.
 
-    `place` is `source HOST:PORT`; the server's own text is quoted, for it names accounts and files.
+    `server_name` is `source HOST:PORT`. The error quotes the server's own text, because that names
+    accounts and files.
     Once `logged_in`, "access denied" is about grants: the servers answer a replication command
     without REPLICATION SLAVE with the number of a wrong password.
     """
     said = message.strip().rstrip(".")
     if number in _TRANSIENT:
-        return SourceUnavailable(_TRANSIENT[number], place=place, number=number, said=said)
+        return SourceUnavailable(_TRANSIENT[number], server=server_name, number=number, said=said)
     if number == ACCESS_DENIED and logged_in:
-        return SourceRefused(source_server.NO_REPLICATION, place=place, number=number, said=said)
+        return SourceRefused(
+            source_server.NO_REPLICATION, server=server_name, number=number, said=said
+        )
     code = _refusal(number, message)
-    return SourceRefused(code, place=place, number=number, said=said)
+    return SourceRefused(code, server=server_name, number=number, said=said)
 
 
 def _refusal(number: int, message: str) -> ErrorCode:

@@ -49,8 +49,8 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
             return _latest(server)
         case ["gtid", text]:
             return _behind_gtids(server, text)
-        case ["position", place]:
-            file, _, position = place.rpartition(":")
+        case ["position", position_text]:
+            file, _, position = position_text.rpartition(":")
             return _at_position(server, file, int(position))
         case ["timestamp", text]:
             return find_time(server, text)
@@ -70,7 +70,7 @@ def _earliest(server: MysqlServer) -> StartPoint:
 def _latest(server: MysqlServer) -> StartPoint:
     status = binary_log_status(server)
     if status is None:
-        raise SourceRefused(source_start.LOG_OFF, place=server.place)
+        raise SourceRefused(source_start.LOG_OFF, server=server.name)
     file, position = str(status["File"]), int(str(status["Position"]))
     if server.identity.flavour == "mariadb":
         return mariadb_point(server, file, position)
@@ -90,7 +90,7 @@ def _behind_gtids(server: MysqlServer, text: str) -> StartPoint:
     except DecodeError as error:
         raise SourceRefused(source_start.GTIDS, why=error) from error
     raise SourceRefused(
-        source_start.NO_GTIDS, place=server.place, mode=server.variable("gtid_mode")
+        source_start.NO_GTIDS, server=server.name, mode=server.variable("gtid_mode")
     )
 
 
@@ -100,12 +100,12 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     events = server.query(f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT 1", (file,))
     found = int(str(events[0]["Pos"])) if events else file_bytes
     if found != position:
-        raise no_event(server.place, file, position)
+        raise no_event(server.name, file, position)
     event_type = str(events[0]["Event_type"]) if events else ""
     if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):
         raise SourceRefused(
             source_start.INSIDE_TRANSACTION,
-            place=server.place,
+            server=server.name,
             file=file,
             position=position,
             event=event_type,

@@ -43,7 +43,7 @@ def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
     SourceUnavailable where the server lags, SourceRefused where it will never have what it lacks.
     """
     logs = binary_logs(server)
-    same_files = _is_place_known(server, point, logs)
+    same_files = _is_position_known(server, point, logs)
     gtids = point.gtid_set
     if isinstance(gtids, GtidSet):
         _validate_gtids(server, gtids, same_files=same_files)
@@ -65,7 +65,7 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
     if file not in logs:
         raise SourceRefused(
             source_start.NO_FILE,
-            place=server.place,
+            server=server.name,
             file=file,
             first=next(iter(logs)),
             last=next(reversed(logs)),
@@ -73,7 +73,7 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
     if position > logs[file]:
         raise SourceRefused(
             source_start.AFTER_END,
-            place=server.place,
+            server=server.name,
             file=file,
             end=logs[file],
             position=position,
@@ -88,11 +88,11 @@ def mariadb_point(server: MysqlServer, file: str, position: int) -> StartPoint:
     """
     (row,) = server.query(f"SELECT BINLOG_GTID_POS(%s, {position}) AS gtids", (file,))
     if row["gtids"] is None:
-        raise no_event(server.place, file, position)
+        raise no_event(server.name, file, position)
     return StartPoint("mariadb", MariadbGtidSet.parse(str(row["gtids"])), file, position)
 
 
-def _is_place_known(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> bool:
+def _is_position_known(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> bool:
     """Return whether the server still has the very file that the point is in.
 
     Raises SourceRefused where its files show that its history began anew.
@@ -129,7 +129,7 @@ def _reset(
     return SourceRefused(
         code,
         reset_server=server.identity.server_uuid,
-        place=server.place,
+        server=server.name,
         file=point.file,
         position=point.position,
         **facts,
@@ -139,7 +139,7 @@ def _reset(
 def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) -> None:
     purged = GtidSet.parse(server.global_value("gtid_purged") or "")
     if missing := purged - gtids:
-        raise SourceRefused(source_failover.PURGED, place=server.place, gtids=shown(missing))
+        raise SourceRefused(source_failover.PURGED, server=server.name, gtids=shown(missing))
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     if ahead := gtids - executed:
         if ahead.has_server(UUID(server.identity.server_uuid)):
@@ -157,11 +157,11 @@ def _validate_mariadb_gtids(
     if not purged <= gtids:
         if not gtids:
             raise SourceRefused(
-                source_failover.PURGED_ALL_MARIADB, place=server.place, purged=shown(purged)
+                source_failover.PURGED_ALL_MARIADB, server=server.name, purged=shown(purged)
             )
         raise SourceRefused(
             source_failover.PURGED_MARIADB,
-            place=server.place,
+            server=server.name,
             purged=shown(purged),
             read=shown(gtids),
         )
@@ -219,12 +219,12 @@ def _lacks_its_own(
         # A commit is in the log, and sent, before it counts as executed: with semi-synchronous
         # replication, for as long as the server waits for a replica.
         return SourceUnavailable(
-            source_failover.COMMITTING, answered=True, place=server.place, gtids=shown(ahead)
+            source_failover.COMMITTING, answered=True, server=server.name, gtids=shown(ahead)
         )
     return SourceRefused(
         source_failover.RESET,
         reset_server=server.identity.server_uuid,
-        place=server.place,
+        server=server.name,
         gtids=shown(ahead),
     )
 
@@ -233,7 +233,7 @@ def _lost(server: MysqlServer, gone: GtidSet | MariadbGtidSet) -> SourceRefused:
     return SourceRefused(
         source_failover.LOST,
         reset_server=server.identity.server_uuid,
-        place=server.place,
+        server=server.name,
         gtids=shown(gone),
     )
 
@@ -256,23 +256,23 @@ def _lacks(
     ahead: GtidSet | MariadbGtidSet,
     awaits: frozenset[str] = frozenset(),
 ) -> SourceRefused | SourceUnavailable:
-    place, gtids = server.place, shown(ahead)
+    server_name, gtids = server.name, shown(ahead)
     if replicates(server):
         return SourceUnavailable(
             source_failover.LAGS,
             awaits=awaits,
-            otherwise=SourceRefused(source_failover.SOURCES_RESET, place=place, gtids=gtids),
+            otherwise=SourceRefused(source_failover.SOURCES_RESET, server=server_name, gtids=gtids),
             answered=True,
-            place=place,
+            server=server_name,
             gtids=gtids,
         )
-    return SourceRefused(source_failover.LACKS, place=place, gtids=gtids)
+    return SourceRefused(source_failover.LACKS, server=server_name, gtids=gtids)
 
 
 def _diverged(server: MysqlServer, gtid: MariadbGtid, last: MariadbGtid) -> SourceRefused:
     return SourceRefused(
         source_failover.DIVERGED,
-        place=server.place,
+        server=server.name,
         gtid=gtid,
         domain=gtid.domain_id,
         last=last,

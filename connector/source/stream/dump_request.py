@@ -79,7 +79,7 @@ def open_stream(
     dumping.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return ReplicationStream(
         dumping,
-        server.place,
+        server.name,
         server.identity,
         settings.read_timeout_seconds,
         stop_at_end=stop_at_end,
@@ -95,7 +95,7 @@ def _introduce(server: MysqlServer, server_id: int, replica_name: str) -> None:
 
 def _ask_for_semi_sync(server: MysqlServer) -> None:
     if "ON" not in {server.variable(name) for name in _SEMI_SYNC_SWITCHES}:
-        raise SourceRefused(source_stream.NO_SEMI_SYNC, place=server.place)
+        raise SourceRefused(source_stream.NO_SEMI_SYNC, server=server.name)
     server.query("SET @rpl_semi_sync_slave = 1, @rpl_semi_sync_replica = 1")
 
 
@@ -138,7 +138,7 @@ def _dump_command(
     if point.position > ComBinlogDump.POSITION_MAX:
         raise SourceRefused(
             source_start.ABOVE_4_GIB,
-            place=server.place,
+            server=server.name,
             file=point.file,
             position=point.position,
         )

@@ -87,7 +87,7 @@ def find_time(server: MysqlServer, text: str) -> StartPoint:
     (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
     now = int(str(row["now"]))
     if time_us >= (now + 1) * _US:
-        raise SourceRefused(source_start.FUTURE, place=server.place, time=text, now=_iso(now))
+        raise SourceRefused(source_start.FUTURE, server=server.name, time=text, now=_iso(now))
     files = list(binary_logs(server))
     first = _last_begun_before(server, files, time_us)
     if first is None:
@@ -95,7 +95,7 @@ def find_time(server: MysqlServer, text: str) -> StartPoint:
         if time_us < created * _US:
             raise SourceRefused(
                 source_start.BEFORE_LOGS,
-                place=server.place,
+                server=server.name,
                 time=text,
                 file=files[0],
                 begins=_iso(created),
@@ -189,7 +189,7 @@ def _dump(server: MysqlServer, file: str) -> Iterator[Iterator[Event]]:
                 else:
                     raise SourceUnavailable(
                         source_stream.DUMP_HANGS,
-                        place=server.place,
+                        server=server.name,
                         file=file,
                         seconds=settings.read_timeout_seconds,
                     )

@@ -46,7 +46,7 @@ class ReplicationStream:
     def __init__(
         self,
         dumping: socket.socket,
-        place: str,
+        server_name: str,
         identity: ServerIdentity,
         read_timeout_seconds: float,
         *,
@@ -62,11 +62,11 @@ class ReplicationStream:
         self.ack_wanted = False
         self._stop_at_end = stop_at_end
         self._semi_sync = semi_sync
-        self._place = place
+        self._server_name = server_name
         self._socket = SharedSocket(dumping)
         self._read_timeout_seconds = read_timeout_seconds
         # What was received, for whoever takes the events in another way than by `receive`.
-        self.events = EventStream(place)
+        self.events = EventStream(server_name)
         self._ahead: bytes | None = None  # the next event, where `buffered` had to look for it
         self._last_heard = self._monotonic()
         # Whether the server was idle before: a server that looks for the place sends nothing.
@@ -126,7 +126,9 @@ class ReplicationStream:
         try:
             event, self.ack_wanted = split_header(data)
         except ProtocolError as error:
-            raise ProtocolError(source_stream.BROKEN_RULES, place=self._place, why=error) from error
+            raise ProtocolError(
+                source_stream.BROKEN_RULES, server=self._server_name, why=error
+            ) from error
         if self.ack_wanted:
             self.events.restart_numbers()
         return event
@@ -163,7 +165,7 @@ class ReplicationStream:
         if not data:
             if self._socket.closed:
                 raise self._closed_here()
-            raise SourceUnavailable(source_stream.SERVER_CLOSED, place=self._place)
+            raise SourceUnavailable(source_stream.SERVER_CLOSED, server=self._server_name)
         self.events.feed(data)
         now = self._monotonic()
         self._has_idled = self._has_idled or now - self._last_heard >= _IDLE_SECONDS
@@ -175,7 +177,7 @@ class ReplicationStream:
         if silence_seconds > self._read_timeout_seconds:
             raise SourceUnavailable(
                 source_stream.SILENT,
-                place=self._place,
+                server=self._server_name,
                 seconds=silence_seconds,
                 times=HEARTBEATS_PER_READ_TIMEOUT,
                 limit=self._read_timeout_seconds,
@@ -185,12 +187,12 @@ class ReplicationStream:
         if self._socket.closed:
             return self._closed_here()
         why = error.strerror or str(error)
-        return SourceUnavailable(source_stream.BROKE, place=self._place, why=why)
+        return SourceUnavailable(source_stream.BROKE, server=self._server_name, why=why)
 
     def _closed_here(self) -> SourceUnavailable:
-        return SourceUnavailable(source_stream.STREAM_CLOSED_HERE, place=self._place)
+        return SourceUnavailable(source_stream.STREAM_CLOSED_HERE, server=self._server_name)
 
     def _end(self, said: ErrPacket | EofPacket) -> Exception:
         if isinstance(said, EofPacket):
-            return SourceUnavailable(source_stream.DUMP_ENDED, place=self._place)
-        return server_error(self._place, said.code, said.message)
+            return SourceUnavailable(source_stream.DUMP_ENDED, server=self._server_name)
+        return server_error(self._server_name, said.code, said.message)

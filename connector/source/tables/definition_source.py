@@ -22,7 +22,7 @@ from connector.errors import SourceRefused, UnsupportedChange, table_definitions
 from connector.progress.order import file_number
 from connector.progress.start_point import StartPoint
 from connector.source.server.identity import another_answered
-from connector.source.server.mysql_server import place_of
+from connector.source.server.mysql_server import name_of
 from connector.source.server.select_session import SelectSession
 from connector.source.stream.dump_request import open_stream
 from connector.source.tables.table_definition import read_definition
@@ -42,7 +42,7 @@ _NO_SUCH_DATABASE, _NO_SUCH_TABLE = 1049, 1146
 _QUERIES = frozenset({EventType.QUERY_EVENT, EventType.QUERY_COMPRESSED_EVENT})
 
 # Number of the file, position.
-_Place = tuple[int, int]
+_Position = tuple[int, int]
 
 
 class TableDefinitions(DefinitionSource):
@@ -57,9 +57,9 @@ class TableDefinitions(DefinitionSource):
         self._lower_case_names = lower_case_names
         # What has been read of the log: from where to where, and the last statement in it on each
         # table, or database where the table is "".
-        self._read_from: _Place | None = None
+        self._read_from: _Position | None = None
         self._read_to = "", 0
-        self._statements: dict[tuple[str, str], _Place] = {}
+        self._statements: dict[tuple[str, str], _Position] = {}
 
     def define(self, database: str, table: str, change: RowsChange) -> Definition:
         """Return what the table is now; see `DefinitionSource`."""
@@ -80,7 +80,7 @@ class TableDefinitions(DefinitionSource):
         if columns is None and not changed:
             raise UnsupportedChange(
                 table_definitions.ROWS_WITHOUT_TABLE,
-                place=place_of(self._settings),
+                server=name_of(self._settings),
                 name=f"{database}.{table}",
                 file=event.file,
                 position=event.position,
@@ -93,7 +93,7 @@ class TableDefinitions(DefinitionSource):
         """Return the columns of a table, None where there is no such table."""
         with SelectSession(self._settings) as session:
             if session.identity.server_uuid != self._identity.server_uuid:
-                raise another_answered(session.place)
+                raise another_answered(session.name)
             if not _exists(session, database, table):
                 return None
             columns = list(read_definition(session, database, table).schema_columns())
@@ -101,7 +101,7 @@ class TableDefinitions(DefinitionSource):
             if has_uncertain_labels(column):
                 raise UnsupportedChange(
                     table_definitions.LABELS_UNCERTAIN,
-                    place=session.place,
+                    server=session.name,
                     name=f"{database}.{table}",
                     column=column["name"],
                 )
@@ -136,13 +136,13 @@ class TableDefinitions(DefinitionSource):
                     assert isinstance(body, QueryEvent)
                     self._take(body, (file_number(event.file), event.position))
 
-    def _take(self, body: QueryEvent, place: _Place) -> None:
+    def _take(self, body: QueryEvent, position: _Position) -> None:
         statement = classify(body.query)
         if not statement.kind.changes_columns:
             return
         statement.resolve(body.schema, lower_case=self._lower_case_names)
         for name in statement.tables:
-            self._statements[name] = place
+            self._statements[name] = position
 
 
 def _exists(session: SelectSession, database: str, table: str) -> bool:

@@ -92,8 +92,8 @@ class SelectedTable:
             ", ".join(map(_expression, columns, definition.columns)),
             quoted_name(database, table),
             tuple(
-                _key_column(columns[place], definition.columns[place], definition)
-                for place in schema.key_indexes
+                _key_column(columns[index], definition.columns[index], definition)
+                for index in schema.key_indexes
             ),
         )
 

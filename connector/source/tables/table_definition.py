@@ -40,7 +40,7 @@ class TableDefinition:
     """The columns of a table, in the order of the log, and its key."""
 
     columns: list[Row]  # see _COLUMNS
-    key: dict[str, int]  # the 1-based place of each column of the key
+    key: dict[str, int]  # the 1-based number of each column of the key
     prefixed: frozenset[str | None]  # columns of which the key has the beginning alone
     collations: dict[str, int]  # the numbers of those of the columns, by name
     mariadb: bool
@@ -104,10 +104,10 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
     columns = session.query(_COLUMNS.format(where=where))
     if not kinds or not columns:
         raise TableMissing(
-            source_tables.TABLE_MISSING, place=session.place, table=name, database=database
+            source_tables.TABLE_MISSING, server=session.name, table=name, database=database
         )
     if "VIEW" in (kinds[0]["type"] or ""):
-        raise SourceRefused(source_tables.VIEW, place=session.place, table=name)
+        raise SourceRefused(source_tables.VIEW, server=session.name, table=name)
     indexes = [
         row
         for row in session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")
@@ -203,7 +203,7 @@ def _number(row: Row, name: str) -> int:
 
 
 def _key(columns: list[Row], indexes: list[Row]) -> dict[str, int]:
-    """Return the 1-based place of each column of the key.
+    """Return the 1-based number of each column of the key.
 
     The server takes the first unique key of whole columns that cannot be NULL for a primary key
     where there is none, and says so of the columns.
@@ -213,7 +213,7 @@ def _key(columns: list[Row], indexes: list[Row]) -> dict[str, int]:
     for part in indexes:
         keys.setdefault(part["Key_name"], []).append(part["Column_name"] or "")
     found = (names for names in keys.values() if set(names) == keyed)
-    return {name: place for place, name in enumerate(next(found, []), start=1)}
+    return {name: number for number, name in enumerate(next(found, []), start=1)}
 
 
 _FULL_NAMES = """
