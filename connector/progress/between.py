@@ -5,9 +5,9 @@ and before everything that follows. With `position` as the first byte after the 
 
     (epoch, file number, position - 1, n // 10^8, n % 10^8)
 
-where n counts the records written at this place. No transaction starts at the last byte of another,
-so no transaction has these sequences. The progress record holds the count, so it continues after a
-restart at the same place.
+Here n counts the records written at this position. No transaction starts at the last byte of
+another, so no transaction has these sequences. The progress record holds the count, so it continues
+after a restart at the same position.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROWS_OF_A_NUMBER: Final = 10**SEQ_ROW_DIGITS
 
 
 class BetweenSequence(NamedTuple):
-    """The place of the first of the requested records; `number` is higher for the others."""
+    """The sequence of the first of the requested records; `number` is higher for the others."""
 
     epoch: int
     file: int
@@ -53,7 +53,7 @@ class BetweenOrder:
         self._count = count
 
     def take(self, file: str, position: int, count: int) -> BetweenSequence:
-        """Return the place of `count` records that are written at `position` of `file`.
+        """Return the sequences of `count` records that are written at `position` of `file`.
 
         Raises UnsupportedChange if the count exceeds what a sequence holds.
         """
@@ -65,5 +65,5 @@ class BetweenOrder:
         return BetweenSequence(epoch, number, last_byte, first)
 
     def count_at(self, file: str, position: int) -> int:
-        """Return how many records were written at `position` of `file`, the current place."""
+        """Return how many records were written at `position` of `file`, the current position."""
         return self._count if (file, position) == (self._file, self._position) else 0

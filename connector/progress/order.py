@@ -1,4 +1,4 @@
-"""Positions of transactions become their places in the total order of changes.
+"""Positions of transactions become the first three parts of sequences.
 
 The order is that of the source's commits, the same on every read. Within one server, (file number,
 position of the transaction's first event) gives it. A failover or RESET BINARY LOGS starts the
@@ -44,9 +44,10 @@ class TransactionOrder:
         return self.epoch, number, position
 
     def between(self, file: str, position: int) -> tuple[int, int, int]:
-        """Return the place of records that follow the transaction that ends at `position`.
+        """Return the first three parts of the sequence of records after the transaction.
 
-        That is the transaction's last byte; no other transaction starts there.
+        `position` is the transaction's end. The sequence has its last byte; no other transaction
+        starts there.
         """
         number = self._enter(file, position)
         self._last = (number, position)

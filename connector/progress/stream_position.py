@@ -111,7 +111,7 @@ class StreamPosition:
         return self._gtid_set
 
     def between(self, count: int) -> BetweenSequence:
-        """Return the place of `count` records that are written here, between two transactions.
+        """Return the sequences of `count` records that are written here, between two transactions.
 
         Raises UnsupportedChange if a sequence cannot count that far.
         """

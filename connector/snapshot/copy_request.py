@@ -1,4 +1,4 @@
-"""Tables that a user names become a request to the running pipeline, and how far it is."""
+"""Tables that a user names become a request to the running pipeline, whose progress is shown."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _POLL_MS = 500
 
 @dataclass(frozen=True, slots=True)
 class CopyRequest:
-    """A request that was made."""
+    """A request that was sent."""
 
     offset: int
     tables: list[tuple[str, str]]
     where: str
 
     def forgotten(self, key_part: str) -> list[TableState]:
-        """Return how a copy of the request ended whose state, of that key, is forgotten."""
+        """Return the failed state of a copy of this request whose state, of that key, is deleted."""
         error = str(SourceRefused(copies.ENDED))
         return [
             state
@@ -62,10 +62,10 @@ class CopyRequest:
 
 
 class StateWatch:
-    """Follows the states of the copies that were asked for; a context manager closes it."""
+    """Follows the states of the requested copies; a context manager closes it."""
 
     def __init__(self, settings: Settings) -> None:
-        """Follow what is written from now on.
+        """Follow the states that are written from now on.
 
         Raises SinkUnavailable or SinkRefused.
         """
@@ -87,7 +87,7 @@ class StateWatch:
             raise self._error(error) from error
 
     def changed(self, asked: CopyRequest) -> list[TableState]:
-        """Return states of the request that were committed since; waits for half a second at most.
+        """Return the states of the request that were committed since; waits at most half a second.
 
         Raises SinkUnavailable or SinkRefused, and DecodeError for states of another version.
         """
@@ -111,7 +111,7 @@ class StateWatch:
         return [state for state in found if state.request >= asked.offset]
 
     def close(self) -> None:
-        """Follow no more."""
+        """Close the consumer."""
         self._consumer.close()
 
     def __enter__(self) -> Self:
@@ -125,11 +125,11 @@ class StateWatch:
 
 
 def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
-    """Ask the pipeline to copy the tables that match `patterns`, rows that meet `where` alone.
+    """Ask the pipeline to copy the rows that meet `where`, of tables that match `patterns`.
 
-    Raises ConfigError for a pattern that matches nothing and for what is no condition,
-    SourceRefused for a table that may not be read and a condition that the server does not take,
-    and what connecting raises.
+    Raises ConfigError for a pattern that matches nothing and for a text that is no condition,
+    SourceRefused for a table that the account may not read and a condition that the server refuses,
+    and the errors of connecting.
     """
     with _session(settings) as session:
         found = _matching(session, settings, patterns)
@@ -146,7 +146,7 @@ def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
 
 
 def require_condition(where: str) -> None:
-    """Raise ConfigError for what is no condition, whatever the table is."""
+    """Raise ConfigError for a text that is no condition for any table."""
     try:
         Condition.parse(where)
     except ConfigError as error:

@@ -1,10 +1,10 @@
-"""Where to start: the words of the configuration to a place in the source's log.
+"""`source.start` to a position in the source's log.
 
-A start point that has a GTID set is complete: it names everything that is not to be read, also what
-the server has purged since. So a set that is stored later is never partial, and another server of
-the same topology can take over with it.
+The GTID set of a start point is complete: it names all transactions that are not to be read, also
+those that the server has purged. So the set in the progress record is never partial, and another
+server of the same topology can continue with it.
 
-Whether the server has everything behind the place is `start_validation`'s to ask.
+`start_validation` checks whether the server has everything after the position.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from connector.source.server.mysql_server import MysqlServer
 
 _GTID_NEXT = re.compile(r"GTID_NEXT= '([^']+)'")
-# Event types between transactions, beside those that begin with "Gtid".
+# Event types between transactions; those that begin with "Gtid" are not listed.
 _BETWEEN_TRANSACTIONS = frozenset(
     {"Anonymous_Gtid", "Binlog_checkpoint", "Format_desc", "Previous_gtids", "Rotate", "Stop"}
 )
 
 
 def resolve_start(server: MysqlServer, start: str) -> StartPoint:
-    """Return the place that `start` of the configuration names.
+    """Return the position that `start` of the configuration names.
 
-    "snapshot" (the tables are copied as they are now, so the stream begins here), "earliest",
-    "latest", "gtid:SET", "position:FILE:POS" or "timestamp:TIME". Raises SourceRefused when the
-    server has no such place, SourceUnavailable when the connection breaks.
+    `start` is "snapshot" (the tables are copied as they are now, so the stream begins here),
+    "earliest", "latest", "gtid:SET", "position:FILE:POS" or "timestamp:TIME". Raises SourceRefused
+    if the server has no such position, SourceUnavailable if the connection breaks.
     """
     match start.split(":", 1):
         case ["earliest"]:
@@ -76,7 +76,7 @@ def _latest(server: MysqlServer) -> StartPoint:
         return mariadb_point(server, file, position)
     gtids = None
     if server.identity.gtid:
-        # Of the same row, so of the same moment, as file and position.
+        # From the same row, so from the same moment as file and position.
         gtids = GtidSet.parse(str(status["Executed_Gtid_Set"]))
     return StartPoint("mysql", gtids, file, position)
 
@@ -96,7 +96,7 @@ def _behind_gtids(server: MysqlServer, text: str) -> StartPoint:
 
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     file_bytes = require_position(server, file, position)
-    # Of a position between two events, MySQL shows the second; MariaDB answers with error 1220.
+    # For a position inside an event, MySQL shows the next event; MariaDB answers with error 1220.
     events = server.query(f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT 1", (file,))
     found = int(str(events[0]["Pos"])) if events else file_bytes
     if found != position:
@@ -117,7 +117,7 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
 
 
 def _gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet:
-    """Return every transaction before a position of MySQL's log, by reading that file's events."""
+    """Return every transaction before a position of MySQL's log, from the events of that file."""
     gtids = GtidSet()
     for row in listed_events(server, file):
         if int(str(row["Pos"])) >= position:
