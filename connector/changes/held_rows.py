@@ -126,11 +126,11 @@ class HeldRows:
         try:
             for change in self._memory:
                 spool.add(change)
-            behind = self._spool
-            if behind is not None:
+            later = self._spool
+            if later is not None:
                 transaction = self._memory[0].transaction
-                behind.rewind()
-                while (spooled := behind.read(transaction)) is not None:
+                later.rewind()
+                while (spooled := later.read(transaction)) is not None:
                     spool.add(spooled)
         except TransientError:
             spool.close()

@@ -1,4 +1,4 @@
-"""S300: the places that `source.start` names."""
+"""S300: the start point that `source.start` names."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Positions of transactions become the first three parts of sequences.
+"""Positions of transactions become the first three parts of their sequences.
 
-The order is that of the source's commits, the same on every read. Within one server, (file number,
-position of the transaction's first event) gives it. A failover or RESET BINARY LOGS starts the
-numbers again; then `epoch` rises, and the new epoch sorts after the old one. The progress record
-holds the epoch and is committed in the same Kafka transaction as the first row with that epoch, so
-the epoch is durable before a consumer can see it.
+Sequences have the order of the source's commits, the same on every read. Within one server, (file
+number, position of the transaction's first event) gives it. A failover or RESET BINARY LOGS starts
+the numbers again; then `epoch` rises, and the new epoch sorts after the old one. The progress
+record holds the epoch and is committed in the same Kafka transaction as the first row with that
+epoch, so the epoch is durable before a consumer can see it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,9 @@ class TransactionOrder:
         return self.epoch, number, position
 
     def between(self, file: str, position: int) -> tuple[int, int, int]:
-        """Return the first three parts of the sequence of records after the transaction.
+        """Return (epoch, file number, position) of records after the transaction that ends here.
 
-        `position` is the transaction's end. The sequence has its last byte; no other transaction
-        starts there.
+        The returned position is the last byte of that transaction; no transaction starts there.
         """
         number = self._enter(file, position)
         self._last = (number, position)

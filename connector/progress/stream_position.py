@@ -78,7 +78,7 @@ class StreamPosition:
         # XA transactions are read again, so was a part of earlier files. MariaDB does not say
         # what was before the first file.
         self._reads_again = self.reread() is not None
-        self._at_start = identity.flavour == "mariadb" and not self._reads_again
+        self._is_at_file = identity.flavour == "mariadb" and not self._reads_again
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
             TransactionOrder(epoch=first_epoch)
@@ -125,14 +125,14 @@ class StreamPosition:
         """Note that the stream has come to a file that was begun at `created`, in seconds."""
         self._opened_created = created
 
-    def opened_behind(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
+    def opened_after(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
         """Note which transactions the server says were before the file that the stream has come to.
 
         Raises SourceUnavailable if transactions that were read are not among them: the next run
         checks whether the logs were reset.
         """
-        if not self._at_start:
-            self._at_start = not self._reads_again or file == self._file
+        if not self._is_at_file:
+            self._is_at_file = not self._reads_again or file == self._file
             return
         missing = self._history.missing(self._gtid_set, before)
         if missing:
@@ -145,7 +145,7 @@ class StreamPosition:
 
     def advance(self, committed: Committed) -> None:
         """Move past a transaction that is complete."""
-        self._at_start = True
+        self._is_at_file = True
         gtid = committed.transaction.gtid
         gtid_set = self._gtid_set
         if committed.prepared is not None or committed.outcome:

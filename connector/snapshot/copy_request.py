@@ -47,7 +47,7 @@ class CopyRequest:
     where: str
 
     def forgotten(self, key_part: str) -> list[TableState]:
-        """Return the failed state of a copy of this request whose state, of that key, is deleted."""
+        """Return a failed state for the copy of this request whose state, of that key, is gone."""
         error = str(SourceRefused(copies.ENDED))
         return [
             state

@@ -23,13 +23,13 @@ def can_be_paged(table: SelectedTable) -> bool:
     return bool(table.key_columns) and all(column.ordered for column in table.key_columns)
 
 
-def behind(columns: Sequence[KeyColumn], key: Sequence[bytes]) -> str:
+def after_key(columns: Sequence[KeyColumn], key: Sequence[bytes]) -> str:
     """Return the condition for rows whose key is after `key`, which has at least one column."""
     column, value = columns[0], columns[0].literal(key[0])
     greater = f"{column.expression} > {value}"
     if len(columns) == 1:
         return greater
-    rest = behind(columns[1:], key[1:])
+    rest = after_key(columns[1:], key[1:])
     return f"({greater} OR ({column.expression} = {value} AND {rest}))"
 
 
@@ -48,7 +48,7 @@ def select_chunk(
     first = table.key_columns[0].expression
     conditions = []
     if after:
-        conditions.append(behind(table.key_columns, after))
+        conditions.append(after_key(table.key_columns, after))
     elif part.low:
         conditions.append(f"{first} >= {part.low}")
     if part.high:

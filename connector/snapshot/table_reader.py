@@ -30,7 +30,7 @@ from connector.snapshot.keyset import select_chunk
 from connector.snapshot.one_pass import read_at_once
 from connector.snapshot.plan import plan, table_exists
 from connector.snapshot.throttle import Throttle
-from connector.snapshot.watermark import log_end, read_behind
+from connector.snapshot.watermark import log_end, read_after_delivered
 from connector.source.tables.selected_table import SelectedTable
 from connector.source.tables.table_definition import TableMissing
 
@@ -164,7 +164,7 @@ class TableReader:
         while True:
             read_us = time.time_ns() // _NS_PER_US
             try:
-                (chunk, is_whole), end = read_behind(
+                (chunk, is_whole), end = read_after_delivered(
                     session,
                     job.delivered,
                     partial(self._select, session, job, writer, limit),

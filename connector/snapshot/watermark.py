@@ -2,9 +2,9 @@
 
 A server sends events before its engine has committed them. So a SELECT may not yet see what the
 stream has delivered. And the server commits while a chunk is read. So a SELECT may see what the
-stream has not yet delivered. `read_behind` handles both: it reads after everything is visible that
-was delivered when the chunk's window opened. It also returns the position that the stream must
-reach before the rows may be written.
+stream has not yet delivered. `read_after_delivered` handles both: it reads after everything is
+visible that was delivered when the chunk's window opened. It also returns the position that the
+stream must reach before the rows may be written.
 
 *MySQL with GTIDs.* A GTID joins gtid_executed when its transaction is visible. *MySQL without.* A
 transaction that is in the log and not yet visible holds the locks on its rows, so a locking read
@@ -54,7 +54,7 @@ class Delivered:
     position: LogPosition | None  # None before the first event of this server
 
 
-def read_behind(
+def read_after_delivered(
     session: SelectSession,
     delivered: Delivered,
     read: Callable[[str], _Read],

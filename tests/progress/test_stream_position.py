@@ -113,10 +113,10 @@ def standing(**facts: Any) -> StreamPosition:
 
 def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
     stream = standing()
-    stream.opened_behind("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
-    stream.opened_behind("binlog.000003", GtidSet.parse(GTIDS))
+    stream.opened_after("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    stream.opened_after("binlog.000003", GtidSet.parse(GTIDS))
     with pytest.raises(SourceUnavailable) as caught:
-        stream.opened_behind("binlog.000001", GtidSet())
+        stream.opened_after("binlog.000001", GtidSet())
     assert caught.value.text == text_of(
         stream_positions.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
     )
@@ -133,10 +133,10 @@ def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() ->
         "other_tables": [],
     }
     stream = standing(prepared=[waiting])
-    stream.opened_behind("binlog.000001", GtidSet())
-    stream.opened_behind("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    stream.opened_after("binlog.000001", GtidSet())
+    stream.opened_after("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
     with pytest.raises(SourceUnavailable):
-        stream.opened_behind("binlog.000003", GtidSet.parse(f"{GTIDS[:-1]}4"))
+        stream.opened_after("binlog.000003", GtidSet.parse(f"{GTIDS[:-1]}4"))
 
 
 def test_added_columns_are_remembered() -> None:

@@ -48,7 +48,7 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
         case ["latest" | "snapshot"]:
             return _latest(server)
         case ["gtid", text]:
-            return _behind_gtids(server, text)
+            return _after_gtids(server, text)
         case ["position", position_text]:
             file, _, position = position_text.rpartition(":")
             return _at_position(server, file, int(position))
@@ -81,7 +81,7 @@ def _latest(server: MysqlServer) -> StartPoint:
     return StartPoint("mysql", gtids, file, position)
 
 
-def _behind_gtids(server: MysqlServer, text: str) -> StartPoint:
+def _after_gtids(server: MysqlServer, text: str) -> StartPoint:
     try:
         if server.identity.flavour == "mariadb":
             return StartPoint("mariadb", MariadbGtidSet.parse(text), "", FIRST_POSITION)
