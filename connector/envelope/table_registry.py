@@ -80,5 +80,5 @@ class PublishedTables:
 def placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
     """Return an error that says in which event, and of which table, it is."""
     return UnsupportedChange(
-        table_rows.IN_EVENT, place=f"{event.file}:{event.position}", table=table, why=error
+        table_rows.IN_EVENT, log_position=f"{event.file}:{event.position}", table=table, why=error
     )

@@ -3,21 +3,21 @@
 A code is a letter for who said no, and a number. It never changes its meaning, and is not given
 again.
 
-=== ===========================================================
+=== ==============================================================
  C  the configuration, or the arguments of a command
  S  the source: its network, login, settings, logs and GTIDs
  L  the bytes of a log, of a payload or of a conversation
- T  tables: their schemas, and changes that cannot be carried
+ T  tables: their schemas, and changes that cannot be published
  K  Kafka
  R  requests of `snapshot` and `quarantine` to a running pipeline
  M  the mirror: the Spark job
  P  private servers of the local stack
-=== ===========================================================
+=== ==============================================================
 
-In a template a name in braces is a fact, which the call site gives: `{place}`. A name with a dot is
-a setting: `{source.user}`. A reader that was given a URL has no settings, so `words.py` says it in
-the words of a URL. `{problems:lines}` puts each member of a fact on its own line; other facts of
-many members are joined by commas.
+In a template, a name in braces is a fact, which the call site gives: `{server}`. A name with a dot
+is a setting: `{source.user}`. A reader that was given a URL has no settings, so `words.py` says it
+in the words of a URL. `{problems:lines}` puts each member of a fact on its own line; other facts
+of many members are joined by commas.
 
 A frame says where another error happened: `table erp.orders, {why}`. The code that is shown is that
 of `why`, the error inside of the frame. `{why:what}` leaves out the advice of that error.

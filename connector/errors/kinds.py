@@ -14,7 +14,7 @@
         ├── SinkRefused                Kafka said no: credentials, rights, sizes
         │   └── RecordTooLarge         a record is above the limit; it was not sent
         ├── Superseded                 another instance with the same name took over
-        ├── UnsupportedChange          a change that this version cannot carry without loss
+        ├── UnsupportedChange          a change that this version cannot publish without loss
         ├── RequestRefused             a request to a running pipeline is not as it should be
         ├── LocalStackError            a private server cannot be fetched or started
         ├── MirrorError                the Spark job cannot keep the mirror equal to the source
@@ -208,7 +208,7 @@ class Superseded(DefiniteError):
 
 
 class UnsupportedChange(DefiniteError):
-    """The source changed something that this version cannot carry without loss.
+    """The source changed something that this version cannot publish without loss.
 
     `database` and `table` say what was changed if that is known, `table` None if more than one;
     `event` has the bytes of the event that did it.

@@ -2,7 +2,7 @@
 
 Python's codec of the character set is used if both agree on every character. Single-byte sets that
 differ have tables. In multi-byte sets, a few characters that differ are replaced afterwards, and
-those that the codec lacks are added at the place where it stops.
+those that the codec lacks are added where it stops.
 
 A well-formed code without a character becomes `?`, or U+FFFD for a few codes. A SELECT gives the
 same.
@@ -120,8 +120,8 @@ def character_decoder(charset: str, *, exact: bool = False) -> Callable[[bytes],
             raise _not_of(charset, data, error.start) from None
         if charset == "cp932" and _CP932_FOREIGN.search(text):
             raise _not_of(charset, data, 0)
-        if exact and charset == "big5" and (place := text.find(_UNKNOWN)) >= 0:
-            raise _not_of(charset, data, len(text[:place].encode("big5", "replace")))
+        if exact and charset == "big5" and (index := text.find(_UNKNOWN)) >= 0:
+            raise _not_of(charset, data, len(text[:index].encode("big5", "replace")))
         return text
 
     return decode
