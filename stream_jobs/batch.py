@@ -29,7 +29,7 @@ from connector.errors import mirror_records
 from connector.errors.message import Message
 from stream_jobs.latest_changes import (
     OP,
-    PLACE,
+    POSITION,
     PROBLEM,
     SOURCE_TS_MS,
     SUPERSEDED,
@@ -38,7 +38,7 @@ from stream_jobs.latest_changes import (
 )
 from stream_jobs.mirrors import TableRows
 from stream_jobs.problems import Problems
-from stream_jobs.records import Place, summarize, typed_records
+from stream_jobs.records import RecordPosition, summarize, typed_records
 from stream_jobs.sequence import HI, LO, PackedSequence
 
 if TYPE_CHECKING:
@@ -188,19 +188,19 @@ class BatchApplier:
             F.count(F.when(F.col(OP) == OP_DELETE, 1)).alias("deletes"),
             F.sum(SUPERSEDED).alias("applied"),
             F.max(SOURCE_TS_MS).alias("source_ts_ms"),
-            F.min(F.when(F.col(PROBLEM).isNotNull(), F.struct(PLACE, HI, LO, PROBLEM))).alias(
+            F.min(F.when(F.col(PROBLEM).isNotNull(), F.struct(POSITION, HI, LO, PROBLEM))).alias(
                 "problem"
             ),
         ).collect()[0]
         problem = totals["problem"]
         if problem is not None:
-            place = Place(
+            position = RecordPosition(
                 topic,
-                problem[PLACE]["partition"],
-                problem[PLACE]["offset"],
+                problem[POSITION]["partition"],
+                problem[POSITION]["offset"],
                 PackedSequence(problem[HI], problem[LO]),
             )
-            raise place.corrupt(problems[problem[PROBLEM]])
+            raise position.corrupt(problems[problem[PROBLEM]])
         applied = totals["applied"] or 0
         if applied:
             table.mirror.merge(winners, table.schema)

@@ -13,7 +13,7 @@ mirror has::
     _cdc_op               c, u or d
     _cdc_superseded       changes of the key in this batch, this one included
     _cdc_source_ts_ms     when the source committed it
-    _cdc_place            partition and offset
+    _cdc_position         partition and offset
     _cdc_problem          the number of what is wrong with the change, see `Problems`, or NULL
 """
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 OP = "_cdc_op"
 SUPERSEDED = "_cdc_superseded"
 SOURCE_TS_MS = "_cdc_source_ts_ms"
-PLACE = "_cdc_place"
+POSITION = "_cdc_position"
 PROBLEM = "_cdc_problem"
 
 _JSON = "_cdc_json"
@@ -169,7 +169,7 @@ def _parsed(
             F.col("op").alias(OP),
             SUPERSEDED,
             F.col(f"{_JSON}.source.ts_ms").alias(SOURCE_TS_MS),
-            F.struct("partition", "offset").alias(PLACE),
+            F.struct("partition", "offset").alias(POSITION),
             F.coalesce(*found).alias(PROBLEM),
         )
     )

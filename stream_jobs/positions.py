@@ -135,10 +135,10 @@ class Positions:
     def advance(self, session: SparkSession, batch: Iterable[PartitionSummary]) -> None:
         """Store that `batch` has been applied."""
         for part in batch:
-            place = (part.topic, part.partition)
+            partition = (part.topic, part.partition)
             if part.highest is not None:
-                self._high_water[place] = max(
-                    part.highest, self._high_water.get(place, part.highest)
+                self._high_water[partition] = max(
+                    part.highest, self._high_water.get(partition, part.highest)
                 )
         self.store(session)
 

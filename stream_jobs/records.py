@@ -91,8 +91,8 @@ def typed_records(kafka: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a record lies."""
+class RecordPosition:
+    """The topic, partition and offset of a record."""
 
     topic: str
     partition: int
@@ -134,7 +134,7 @@ class PartitionSummary:
     highest: PackedSequence | None
     highest_row: PackedSequence | None  # of the changes to one row
     truncated: PackedSequence | None  # of the latest `t`
-    keyless: Place | None  # the first row without a key
+    keyless: RecordPosition | None  # the first row without a key
 
 
 def summarize(records: DataFrame) -> list[PartitionSummary]:
@@ -142,7 +142,7 @@ def summarize(records: DataFrame) -> list[PartitionSummary]:
 
     Raises MirrorError for the first record, by topic, partition and offset, with a problem.
     """
-    place = F.struct("offset", "hi", "lo", "problem")
+    position = F.struct("offset", "hi", "lo", "problem")
     seq = F.struct("hi", "lo")
     is_row = F.col("op").isin(*ROW_OPS)
     rows = (
@@ -155,15 +155,15 @@ def summarize(records: DataFrame) -> list[PartitionSummary]:
             F.max(F.when(F.col("op").isNotNull(), seq)).alias("highest"),
             F.max(F.when(is_row, seq)).alias("highest_row"),
             F.max(F.when(F.col("op") == OP_TRUNCATE, seq)).alias("truncated"),
-            F.min(F.when(is_row & F.col("key").isNull(), place)).alias("keyless"),
-            F.min(F.when(F.col("problem").isNotNull(), place)).alias("corrupt"),
+            F.min(F.when(is_row & F.col("key").isNull(), position)).alias("keyless"),
+            F.min(F.when(F.col("problem").isNotNull(), position)).alias("corrupt"),
         )
         .collect()
     )
     corrupt = [row for row in rows if row["corrupt"] is not None]
     if corrupt:
         first = min(corrupt, key=lambda row: (row["topic"], row["partition"], row["corrupt"][0]))
-        raise _place(first, "corrupt").corrupt(_PROBLEMS[first["corrupt"]["problem"]])
+        raise _position(first, "corrupt").corrupt(_PROBLEMS[first["corrupt"]["problem"]])
     return [
         PartitionSummary(
             topic=row["topic"],
@@ -176,18 +176,18 @@ def summarize(records: DataFrame) -> list[PartitionSummary]:
             highest=_packed(row["highest"]),
             highest_row=_packed(row["highest_row"]),
             truncated=_packed(row["truncated"]),
-            keyless=None if row["keyless"] is None else _place(row, "keyless"),
+            keyless=None if row["keyless"] is None else _position(row, "keyless"),
         )
         for row in rows
     ]
 
 
-def _header(name: str, place: int) -> Column:
+def _header(name: str, index: int) -> Column:
     """Return the text of the header with that name, NULL where there is none.
 
-    It is looked for at `place` first, where the connector writes it: ten times as fast as a search.
+    The connector writes it at `index`. To look there first is ten times as fast as a search.
     """
-    expected = F.get("headers", F.lit(place))
+    expected = F.get("headers", F.lit(index))
     matching = F.filter("headers", lambda header: header["key"] == name)
     value = F.when(expected["key"] == name, expected["value"])
     return value.otherwise(F.get(matching, F.lit(0))["value"]).cast("string")
@@ -199,6 +199,6 @@ def _packed(row: Row | None) -> PackedSequence | None:
     return PackedSequence(row["hi"], row["lo"])
 
 
-def _place(row: Row, column: str) -> Place:
+def _position(row: Row, column: str) -> RecordPosition:
     found = row[column]
-    return Place(row["topic"], row["partition"], found["offset"], _packed(found))
+    return RecordPosition(row["topic"], row["partition"], found["offset"], _packed(found))

@@ -82,7 +82,7 @@ class SchemaRegistry:
         return added
 
     def _missing(self, needed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-        return [place for place in needed if place[1] not in self._schemas.get(place[0], {})]
+        return [each for each in needed if each[1] not in self._schemas.get(each[0], {})]
 
     def _read(self, session: SparkSession) -> None:
         for value in read_schema_values(session, self._kafka):

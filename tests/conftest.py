@@ -16,6 +16,7 @@ import pytest
 from connector import compiled
 from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
 from tests import selection
+from tests.stale_build import newer_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_sessionstart() -> None:
-    newer = compiled.newer_sources()
+    newer = newer_sources()
     if newer:
         names = ", ".join(path.relative_to(PROJECT).as_posix() for path in newer)
         reason = f"compiled before its last change: {names}; run `make setup`, or use `make test`"

@@ -83,7 +83,7 @@ class LogRecovery:
             try:
                 data = self._event_data(position)
                 event = decoder.decode(data)
-                self._check_place(event)
+                self._check_end(event)
             except LogTruncated as error:
                 following = self._search.first_behind(position)
                 if following == self._search.end or position == FIRST_POSITION:
@@ -109,7 +109,7 @@ class LogRecovery:
                     decoder = self._decoder_at(following)
             position = following
 
-    def _check_place(self, event: Event) -> None:
+    def _check_end(self, event: Event) -> None:
         """Refuse an event without checksum that does not end where its header says."""
         if not self._ends_are_known or isinstance(event.body, FormatDescriptionEvent):
             # The format description of a relay log is followed by that of the source.
@@ -129,8 +129,8 @@ class LogRecovery:
         checksums = body.checksum_algorithm is ChecksumAlgorithm.CRC32
         self._search.checksums = checksums
         # Not in a relay log, whose headers refer to other files.
-        placed = event.header.log_pos == event.next_position
-        self._ends_are_known = placed and not checksums
+        agrees = event.header.log_pos == event.next_position
+        self._ends_are_known = agrees and not checksums
 
     def _decoder_behind_gap(self, position: int) -> EventDecoder:
         if self._search.size_at(position) is None:

@@ -48,7 +48,7 @@ class PublishedTables:
             try:
                 table = PublishedTable(table_map, schema, topic, watched)
             except UnsupportedChange as error:
-                raise placed(event, schema.name, error) from error
+                raise in_event(event, schema.name, error) from error
             self._tables[id(table_map)] = table
             self._watch.published.add((schema.database, schema.table))
         self._last = table
@@ -77,7 +77,7 @@ class PublishedTables:
         return topic
 
 
-def placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
+def in_event(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
     """Return an error that says in which event, and of which table, it is."""
     return UnsupportedChange(
         table_rows.IN_EVENT, place=f"{event.file}:{event.position}", table=table, why=error

@@ -15,11 +15,11 @@ _RULES = "The packets of a server follow rules, and this one breaks them."
 def _garbled(code: str, what: str, **example: object) -> ErrorCode:
     return ErrorCode(
         code,
-        f"{{place}}: {what}",
+        f"{{server}}: {what}",
         _LOOK,
         url_fix=_URL_LOOK,
         cause=_RULES,
-        example={"place": "db1:3306", **example},
+        example={"server": "db1:3306", **example},
     )
 
 

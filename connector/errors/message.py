@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from connector.errors.words import Words, setting
+from connector.errors.words import Words, second, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,13 +63,17 @@ class Message:
 
     def _filled(self, template: str) -> str:
         parts = []
+        first = ""
         for literal, name, form, conversion in _FORMATTER.parse(template):
             parts.append(literal)
             if name is None:
                 continue
             if "." in name:
-                parts.append(setting(name, self.words))
+                shown = setting(name, self.words)
+                parts.append(second(shown, first, literal))
+                first = shown
             else:
+                first = ""
                 parts.append(self._shown(self.facts[name], form or "", conversion))
         return "".join(parts)
 

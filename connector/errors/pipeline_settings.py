@@ -40,9 +40,9 @@ TABLE_PATTERN = ErrorCode(
 )
 PAUSE_QUERY = ErrorCode(
     "C605",
-    "{place}: {snapshot.pause_query}: its first column is not a number",
+    "{server}: {snapshot.pause_query}: its first column is not a number",
     "write a query that returns 0 while reading may go on",
     end=_END,
     cause="Copies pause while the first column of the query is above 0.",
-    example={"place": "source db1:3306"},
+    example={"server": "source db1:3306"},
 )

@@ -29,6 +29,20 @@ URL_WORDS = {
 }
 
 
+# The owner of two parts is named once: "the URL's user and password".
+_OWNER = "the URL's "
+_BETWEEN_TWO = frozenset({" and ", " or "})
+
+
 def setting(name: str, words: Words) -> str:
     """Return what `words` call the setting `name`; its own name if a URL has no such part."""
     return URL_WORDS.get(name, name) if words is Words.URL else name
+
+
+def second(shown: str, first: str, between: str) -> str:
+    """Return a setting without its owner, if the setting `first` just before it names the owner.
+
+    `between` is the text between the two; `first` is empty if there is no such setting.
+    """
+    same_owner = between in _BETWEEN_TWO and first.startswith(_OWNER)
+    return shown.removeprefix(_OWNER) if same_owner else shown

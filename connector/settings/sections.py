@@ -21,7 +21,7 @@ from connector.settings.values import (
     PipelineName,
     Port,
     ServerAddress,
-    StartPlace,
+    StartSetting,
     TablePattern,
     TopicPrefix,
 )
@@ -63,7 +63,7 @@ class SourceSettings(Section):
     server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
     tables: list[TablePattern] = ["*.*"]
     exclude_tables: list[TablePattern] = []
-    start: StartPlace = "snapshot"
+    start: StartSetting = "snapshot"
     tls: TlsSettings = TlsSettings()
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
     # Silence longer than this is a dead peer; heartbeats come three times as often.

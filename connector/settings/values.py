@@ -68,7 +68,7 @@ _START = (
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
-StartPlace = Annotated[str, AfterValidator(_as_start)]
+StartSetting = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,
     _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?", codes.ADDRESS),

@@ -114,7 +114,7 @@ class CommandListener:
                 self._closing.wait(_RETRY_SECONDS)
 
     def _listen_until_it_breaks(self) -> None:
-        place = TopicPartition(self._topic, 0)
+        partition = TopicPartition(self._topic, 0)
         consumer = KafkaConsumer(
             **client_settings(self._settings),
             isolation_level="read_committed",
@@ -127,10 +127,10 @@ class CommandListener:
             ),
         )
         try:
-            consumer.assign([place])
-            consumer.seek(place, self._offset)
+            consumer.assign([partition])
+            consumer.seek(partition, self._offset)
             while not self._closing.is_set():
-                for record in consumer.poll(timeout_ms=_POLL_MS).get(place, ()):
+                for record in consumer.poll(timeout_ms=_POLL_MS).get(partition, ()):
                     self._offset = record.offset + 1
                     if record.key == self._key:
                         self._take(record.offset, record.value)

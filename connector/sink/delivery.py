@@ -112,17 +112,17 @@ class BatchDelivery:
 
     def deliver(self, batch: RecordBatch) -> None:
         """Put a batch into the accumulator; the sender's thread is not woken."""
-        place = TopicPartition(batch.topic, batch.partition)
-        self._manager.maybe_add_partition_to_transaction(place)
-        queued = self._producer_batch(place, self._filled(batch))
+        partition = TopicPartition(batch.topic, batch.partition)
+        self._manager.maybe_add_partition_to_transaction(partition)
+        queued = self._producer_batch(partition, self._filled(batch))
         with self._lock:
             self.in_flight_bytes += len(batch.data)
         queued.produce_future.add_both(self._done, len(batch.data))
         accumulator = self._accumulator
         accumulator._appends_in_progress.increment()
         try:
-            with accumulator._tp_lock(place):
-                accumulator._batches[place].append(queued)
+            with accumulator._tp_lock(partition):
+                accumulator._batches[partition].append(queued)
                 accumulator._incomplete.add(queued)
         finally:
             accumulator._appends_in_progress.decrement()
@@ -157,15 +157,15 @@ class BatchDelivery:
 
     def _check_names(self) -> None:
         accumulator, manager = self._accumulator, self._manager
-        place = TopicPartition("", 0)
-        with accumulator._tp_lock(place):
+        partition = TopicPartition("", 0)
+        with accumulator._tp_lock(partition):
             # Not by an entry: the sender's thread would ask for its leader.
             _ = accumulator._batches.default_factory().append
         accumulator._appends_in_progress.increment()
         accumulator._appends_in_progress.decrement()
         _ = accumulator._incomplete.add, accumulator.has_incomplete
         _ = manager.maybe_add_partition_to_transaction, manager.has_error()
-        _ = self._producer_batch(place, self._builder()).produce_future.add_both
+        _ = self._producer_batch(partition, self._builder()).produce_future.add_both
 
     def _check_encoding(self) -> None:
         """Compare the bytes of a batch with the client's."""

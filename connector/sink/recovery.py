@@ -2,7 +2,7 @@
 
 Pipelines with one `topic_prefix` share these topics. A transaction that one of them has open hides
 what others have committed behind its first record. Whoever goes on from what it finds has to wait
-until that transaction has ended, or it would go on from too early a place.
+until that transaction has ended, or it would go on from too early a position.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.contract import Sequence
-from connector.envelope.copied.selected_chunk import CopyPlace
+from connector.envelope.copied.selected_chunk import CopyPosition
 from connector.envelope.rows_gone import put_rows_gone
 from connector.gtid import GtidSet
 from connector.progress.order import file_number
@@ -115,7 +115,7 @@ class CopyOutput:
         self._encoder.tables.topic(schema.database, schema.table)
         place = self._standing.between(chunk.count)
         self._announce(schema, place, read_us)
-        copy_place = CopyPlace(
+        copy_place = CopyPosition(
             place.epoch, self._standing.file, place.file, place.position + 1, place.number, read_us
         )
         now_us = self.now_us

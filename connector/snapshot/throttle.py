@@ -59,4 +59,4 @@ def _first_value(session: SelectSession, query: str) -> float:
     try:
         return float(value or 0)
     except ValueError as error:
-        raise ConfigError(pipeline_settings.PAUSE_QUERY, place=session.place) from error
+        raise ConfigError(pipeline_settings.PAUSE_QUERY, server=session.place) from error

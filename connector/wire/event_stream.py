@@ -198,4 +198,4 @@ class EventStream(EventSource):
         raise self._refusal(conversations.STREAM_FIRST_BYTE, length=length, first=leading_byte)
 
     def _refusal(self, code: ErrorCode, **facts: object) -> ProtocolError:
-        return ProtocolError(code, place=self._place, **facts)
+        return ProtocolError(code, server=self._place, **facts)

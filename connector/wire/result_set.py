@@ -218,7 +218,7 @@ class ResultSet:
         self._refuse(conversations.ANSWER_NUMBER, number=number, needed=self._next_number)
 
     def _refuse(self, code: ErrorCode, **facts: object) -> NoReturn:
-        raise ProtocolError(code, place=self._place, **facts)
+        raise ProtocolError(code, server=self._place, **facts)
 
 
 def _is_eof(first: i64, length: i64) -> bool:

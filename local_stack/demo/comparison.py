@@ -72,7 +72,7 @@ class TableComparison:
 @dataclass(frozen=True, slots=True)
 class _Column:
     name: str
-    key: int  # 1-based place in the primary key, 0 outside it
+    key: int  # 1-based index in the primary key, 0 outside it
     family: Family
 
 
@@ -115,10 +115,10 @@ def compare_rows(
     source: Sequence[Row], mirror: Sequence[Row], columns: Sequence[str], key: Sequence[str]
 ) -> list[Difference]:
     """Return where two sets of rows with the same `columns` differ, by the columns of `key`."""
-    places = [columns.index(name) for name in key]
+    indexes = [columns.index(name) for name in key]
 
     def key_of(row: Row) -> Key:
-        return tuple(row[place] for place in places)
+        return tuple(row[index] for index in indexes)
 
     wanted = {key_of(row): row for row in source}
     found = {key_of(row): row for row in mirror}

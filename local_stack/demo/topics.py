@@ -127,14 +127,16 @@ class TopicReader:
         self._rows.assign([partition])
         self._rows.seek_to_beginning(partition)
         for record in self._read(self._rows, partition):
-            place = f"[{partition.partition}]@{record.offset}"
+            record_name = f"[{partition.partition}]@{record.offset}"
             sequence = dict(record.headers).get(HEADER_SEQ)
             if sequence is None:
-                check.add_problem(f"{place} has no header {HEADER_SEQ}")
+                check.add_problem(f"{record_name} has no header {HEADER_SEQ}")
                 continue
             if record.value is None:
                 if sequence != last:
-                    check.add_problem(f"{place} is a tombstone that does not follow its delete")
+                    check.add_problem(
+                        f"{record_name} is a tombstone that does not follow its delete"
+                    )
                 continue
             op = dict(record.headers).get(HEADER_OP, b"").decode()
             if op == OP_READ:
@@ -142,9 +144,9 @@ class TopicReader:
             elif op != OP_TRUNCATE:
                 check.records += 1
             if sequence in seen:
-                check.add_problem(f"{place} has a sequence that was there before")
+                check.add_problem(f"{record_name} has a sequence that was there before")
             elif sequence < last:
-                check.add_problem(f"{place} has a lower sequence than the record before it")
+                check.add_problem(f"{record_name} has a lower sequence than the record before it")
             seen.add(sequence)
             last = sequence
 

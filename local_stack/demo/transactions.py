@@ -152,7 +152,7 @@ class Shop:
     # Primary key changes: a row goes from one key to another, and perhaps to another partition.
 
     def renumber_lines(self) -> None:
-        """Move all lines of an order to other places of a composite key."""
+        """Move all lines of an order to other line numbers of a composite key."""
         if not self._orders:
             return
         self._change(

@@ -41,7 +41,7 @@ def gaps_of(found: list[Event | Gap]) -> list[tuple[int, int]]:
     return [(each.start, each.end) for each in found if isinstance(each, Gap)]
 
 
-def places_of(found: list[Event | Gap]) -> list[int]:
+def positions_of(found: list[Event | Gap]) -> list[int]:
     return [each.position for each in found if not isinstance(each, Gap)]
 
 
@@ -81,16 +81,16 @@ def test_a_log_without_damage_has_no_gaps(checksum: bool) -> None:
 @pytest.mark.parametrize("checksum", [True, False])
 def test_a_size_that_lies_is_a_gap_up_to_the_next_event(checksum: bool) -> None:
     data = log_of(*TEXTS, checksum=checksum)
-    first, second, third = places_of(recovered(data))[1:]
+    first, second, third = positions_of(recovered(data))[1:]
     for size in (0, 18, 40, third - second + 1, 2**31, 2**32 - 1):
         damaged = changed(data, second + 9, size.to_bytes(4, "little"))
         found = recovered(damaged)
-        assert (places_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
+        assert (positions_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
 
 
 def test_a_gap_says_where_it_is_and_why() -> None:
     data = log_of(*TEXTS)
-    _, second, third = places_of(recovered(data))[1:]
+    _, second, third = positions_of(recovered(data))[1:]
     (gap,) = (e for e in recovered(changed(data, second + 9, bytes(4))) if isinstance(e, Gap))
     assert gap.error.text == (
         f"{NAME}: nothing could be read from {second} to {third} ({third - second} bytes): "
@@ -103,14 +103,14 @@ def test_a_gap_says_where_it_is_and_why() -> None:
 
 def test_the_last_event_of_a_damaged_log_may_be_the_gap() -> None:
     data = log_of(*TEXTS)
-    third = places_of(recovered(data))[-1]
+    third = positions_of(recovered(data))[-1]
     found = recovered(changed(data, len(data) - 1, bytes((data[-1] ^ 1,))))
     assert gaps_of(found) == [(third, len(data))]
 
 
 def test_a_log_that_only_ends_too_soon_is_truncated() -> None:
     data = log_of(*TEXTS)
-    third = places_of(recovered(data))[-1]
+    third = positions_of(recovered(data))[-1]
     for length in range(third + 1, len(data)):
         with pytest.raises(LogTruncated) as caught:
             recovered(data[:length])
@@ -120,21 +120,21 @@ def test_a_log_that_only_ends_too_soon_is_truncated() -> None:
 @pytest.mark.parametrize("checksum", [True, False])
 def test_events_are_found_behind_bytes_that_are_lost_or_added(checksum: bool) -> None:
     data = log_of(*TEXTS, b"fourth", checksum=checksum)
-    first, second, third, fourth = places_of(recovered(data))[1:]
+    first, second, third, fourth = positions_of(recovered(data))[1:]
     lost = recovered(data[: second + 6] + data[third - 6 :])
     shift = third - second - 12
-    assert places_of(lost)[1:] == [first, third - shift, fourth - shift]
+    assert positions_of(lost)[1:] == [first, third - shift, fourth - shift]
     added = recovered(data[:second] + b"\xff" * 40 + data[second:])
-    assert places_of(added)[1:] == [first, second + 40, third + 40, fourth + 40]
+    assert positions_of(added)[1:] == [first, second + 40, third + 40, fourth + 40]
     assert gaps_of(added) == [(second, second + 40)]
 
 
 def test_an_event_that_a_value_holds_is_not_taken_for_one_of_the_log() -> None:
     inner = statement(b"not of this log", 4711)
     data = log_of(b"first", inner, b"third")
-    first, second, third = places_of(recovered(data))[1:]
+    first, second, third = positions_of(recovered(data))[1:]
     found = recovered(changed(data, second + 9, bytes(4)))
-    assert (places_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
+    assert (positions_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
 
 
 def test_an_event_whose_body_is_unknown_is_a_gap_of_its_own() -> None:
@@ -144,7 +144,7 @@ def test_an_event_whose_body_is_unknown_is_a_gap_of_its_own() -> None:
     after = statement(b"after", end + len(statement(b"after", 0)))
     found = recovered(data + unknown + after)
     assert gaps_of(found) == [(len(data), end)]
-    assert places_of(found)[-1] == end
+    assert positions_of(found)[-1] == end
 
 
 def test_a_log_of_format_v1_is_read_behind_damage() -> None:
@@ -155,7 +155,7 @@ def test_a_log_of_format_v1_is_read_behind_damage() -> None:
     place = 4 + len(start) + len(first)
     found = recovered(changed(data, place + 9, bytes(4)))
     assert gaps_of(found) == [(place, place + len(others[0]))]
-    assert len(places_of(found)) == 3
+    assert len(positions_of(found)) == 3
 
 
 @pytest.mark.parametrize("place", [8, 16, 60])
@@ -187,14 +187,14 @@ def test_recorded_logs_lose_what_is_damaged_alone(shared_binlogs: Path, name: st
     data = (shared_binlogs / name).read_bytes()
     events = recovered(data)
     assert gaps_of(events) == []
-    places = places_of(events)
+    places = positions_of(events)
     # The size of each event in turn, but of the first, without which nothing can be read.
     for place, end in pairwise(places[1:]):
         found = recovered(changed(data, place + 9, b"\xff\xff\xff\x7f"))
         (first, *others) = gaps_of(found)
         assert first == (place, end)
         # Rows whose table map is lost are told as well, and nothing else.
-        assert set(places_of(found)) | {start for start, _ in others} == set(places) - {place}
+        assert set(positions_of(found)) | {start for start, _ in others} == set(places) - {place}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

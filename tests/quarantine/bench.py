@@ -24,7 +24,7 @@ from connector.progress.stream_position import Instance, StreamPosition, awaited
 from connector.quarantine.core.copied_rows import CopiedRows
 from connector.quarantine.core.fences import Fences
 from connector.quarantine.core.guard import Guard
-from connector.quarantine.core.record import ChangeReader, RecordParts, places_of
+from connector.quarantine.core.record import ChangeReader, RecordParts, quarantined_rows
 from connector.quarantine.core.replay import Replay
 from connector.quarantine.core.store import QuarantineStore
 from connector.records.record_batch import BatchingTarget, BatchReceiver
@@ -321,7 +321,7 @@ def kept_rows(kafka: Kafka) -> list[tuple[str, int, int]]:
             assert b64decode(record["format_description"]) == FORMAT_DESCRIPTION
             found += [
                 (change.transaction.id, change.event_number, kept["row"])
-                for kept in places_of(record, change.rows.count())
+                for kept in quarantined_rows(record, change.rows.count())
             ]
     return found
 

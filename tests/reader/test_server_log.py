@@ -201,7 +201,7 @@ def test_a_login_that_is_refused_says_so_without_the_password(mysql_server: Mysq
     # In the words of what was given, which is no configuration.
     _, _, advice = raised.value.text.partition("; ")
     assert advice == (
-        "check the URL's user and the URL's password, and that the account may log in from this host"
+        "check the URL's user and password, and that the account may log in from this host"
     )
 
 

@@ -66,7 +66,7 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
 def test_a_pause_query_that_returns_no_number(source: Source, table: str) -> None:
     error = failed_plan(source, table, pause_query="SELECT 'busy'")
     assert isinstance(error, ConfigError)
-    assert error.text == text_of(pipeline_settings.PAUSE_QUERY, place=source.place)
+    assert error.text == text_of(pipeline_settings.PAUSE_QUERY, server=source.place)
 
 
 def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) -> None:

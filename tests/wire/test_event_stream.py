@@ -125,7 +125,7 @@ def test_a_packet_number_out_of_turn_is_refused(number: int) -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"\x00a") + packet(number, b"\x00b"))
     assert caught.value.text == text_of(
-        conversations.STREAM_NUMBER, place="db:3306", number=number, needed=2
+        conversations.STREAM_NUMBER, server="db:3306", number=number, needed=2
     )
 
 
@@ -152,14 +152,14 @@ def test_a_first_byte_that_no_dump_has_is_refused(payload: bytes) -> None:
 def test_an_empty_packet_where_an_event_begins_is_refused() -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"") + packet(2, b"\x00event"))
-    assert caught.value.text == text_of(conversations.STREAM_EMPTY_PACKET, place="db:3306")
+    assert caught.value.text == text_of(conversations.STREAM_EMPTY_PACKET, server="db:3306")
 
 
 def test_an_error_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(ProtocolError) as caught:
         read(packet(1, b"\xff\xd4"))
     why = TruncatedPayload(2, 0, 1)
-    assert caught.value.text == text_of(conversations.STREAM_UNREADABLE, place="db:3306", why=why)
+    assert caught.value.text == text_of(conversations.STREAM_UNREADABLE, server="db:3306", why=why)
 
 
 def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered() -> None:
@@ -171,7 +171,7 @@ def test_an_event_larger_than_any_server_allows_is_refused_before_it_is_gathered
     with pytest.raises(ProtocolError) as caught:
         list(feed(stream, packet(1, b"more"), [], 64))
     assert caught.value.text == text_of(
-        conversations.STREAM_EVENT_SIZE, place="db:3306", limit=EVENT_BYTES_MAX
+        conversations.STREAM_EVENT_SIZE, server="db:3306", limit=EVENT_BYTES_MAX
     )
 
 

@@ -165,7 +165,7 @@ def test_bytes_that_are_no_answer_are_refused(
 ) -> None:
     with pytest.raises(ProtocolError) as caught:
         read(sent)
-    assert caught.value.text == text_of(code, place="db:3306", **facts)
+    assert caught.value.text == text_of(code, server="db:3306", **facts)
 
 
 def test_a_row_larger_than_any_server_allows_is_refused_before_it_is_gathered() -> None:
@@ -176,7 +176,7 @@ def test_a_row_larger_than_any_server_allows_is_refused_before_it_is_gathered() 
     with pytest.raises(ProtocolError) as caught:
         result.feed(packet(1, b"more"))
     assert caught.value.text == text_of(
-        conversations.ANSWER_ROW_SIZE, place="db:3306", limit=ROW_BYTES_MAX
+        conversations.ANSWER_ROW_SIZE, server="db:3306", limit=ROW_BYTES_MAX
     )
 
 

@@ -33,8 +33,8 @@ class TableSchema:
     key_indexes: tuple[int, ...]  # of the primary key's columns, in key order
 
     @classmethod
-    def from_table_map(cls, table_map: TableMapEvent, place: str) -> TableSchema:
-        """Read the schema out of TABLE_MAP's optional metadata; `place` is `file:position`.
+    def from_table_map(cls, table_map: TableMapEvent, position: str) -> TableSchema:
+        """Read the schema out of TABLE_MAP's optional metadata; `position` is `file:position`.
 
         Raises UnsupportedChange if the metadata has no column names.
         """
@@ -45,7 +45,7 @@ class TableSchema:
             if column.name is not None
         )
         if len(columns) < len(table_map.columns):
-            raise UnsupportedChange(table_schemas.NO_COLUMN_NAMES, place=place, table=name)
+            raise UnsupportedChange(table_schemas.NO_COLUMN_NAMES, place=position, table=name)
         return cls.of_columns(table_map.schema, table_map.table, columns)
 
     @classmethod

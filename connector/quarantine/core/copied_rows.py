@@ -18,7 +18,7 @@ from connector.quarantine.core.guard import FENCE_KEY, STOP
 
 if TYPE_CHECKING:
     from connector.contract import Sequence
-    from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.quarantine.core.fences import Fences
     from connector.quarantine.core.store import QuarantineStore
@@ -58,27 +58,27 @@ class CopiedRows:
         self,
         schema: TableSchema,
         refused: list[RefusedRow],
-        place: CopyPlace,
+        read_at: CopyPosition,
         sequence: Sequence,
         now_us: int,
     ) -> None:
-        """Keep back rows, which stand at `place`.
+        """Keep back rows, which were read at `read_at`.
 
         Raises UnsupportedChange or RecordTooLarge where the policy is to stop, TableFenced behind
         the last one where the whole table is fenced now, and what writing raises.
         """
-        # As a replay numbers what is kept; the others of this place are not in the quarantine.
+        # As a replay numbers what is kept; the others of this position are not in the quarantine.
         seq = str(sequence)[:-SEQ_ROW_DIGITS] + "0" * SEQ_ROW_DIGITS
-        origin = OriginOfCopy(place, seq)
+        origin = OriginOfCopy(read_at, seq)
         for row in refused:
             if self._policy == STOP:
                 raise row.error
             reason = str(row.error)
             if row.key is not None and self._fencing.can_fence_keys(schema):
-                self._store.copied(schema, row, row.key.decode(), place, seq, now_us)
+                self._store.copied(schema, row, row.key.decode(), read_at, seq, now_us)
                 self._fencing.keys(origin, schema, [row.key], reason, now_us)
             else:
-                self._store.copied(schema, row, None, place, seq, now_us)
+                self._store.copied(schema, row, None, read_at, seq, now_us)
                 self._fencing.table(origin, schema.database, schema.table, reason, now_us)
         self._fences.flush(now_us // US_PER_MS)
         fenced = self._fences.of(schema.database, schema.table)

@@ -12,7 +12,7 @@ from connector.binlog.columns.row_plan import describe
 from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
 from connector.errors import DecodeError, UnsupportedChange
-from connector.quarantine.core.record import COPIED, ROWS, ChangeReader, places_of
+from connector.quarantine.core.record import COPIED, ROWS, ChangeReader, quarantined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def explain(record: QuarantineRecord, event: bytes) -> Iterator[str]:
         yield f"  rows         cannot be told apart: {error}"
         yield from _hexdump(event, 0, min(len(event), _COLUMN_BYTES))
         return
-    for shown, kept in enumerate(places_of(record, len(rows))):
+    for shown, kept in enumerate(quarantined_rows(record, len(rows))):
         if shown == _ROWS_SHOWN:
             yield "  … and more rows"
             break
@@ -74,21 +74,21 @@ def _row(row: RowsEvent) -> Iterator[str]:
 
 
 def _image(
-    row: RowsEvent, image: PayloadReader, places: list[int], readers: list[ColumnReader]
+    row: RowsEvent, image: PayloadReader, indexes: list[int], readers: list[ColumnReader]
 ) -> Iterator[str]:
-    nulls = image.take(bitmap_length(len(places)))
-    for number, place in enumerate(places):
-        column = row.table_map.columns[place]
-        name = describe(column, place)
+    nulls = image.take(bitmap_length(len(indexes)))
+    for number, index in enumerate(indexes):
+        column = row.table_map.columns[index]
+        name = describe(column, index)
         if is_set(image.data, nulls, number):
             yield f"      {name}: NULL"
             continue
         start = image.offset
-        readers[place].skip(image)
+        readers[index].skip(image)
         end = image.offset
         image.offset = start
         try:
-            value: Any = readers[place].read(image)
+            value: Any = readers[index].read(image)
             text = str(value)
             if column.name is not None:
                 text = value_encoder(schema_column(column.name, column))(value)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.transaction import RowsChange, StatementChange
-    from connector.envelope.copied.selected_chunk import CopyPlace
+    from connector.envelope.copied.selected_chunk import CopyPosition
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.quarantine.core.fences import Fences
@@ -28,8 +28,8 @@ KEYS_MAX: Final = 10_000
 class Origin:
     """Where in the order stands what is kept back."""
 
-    def place(self) -> str:
-        """Return the place in the log, as `file:position`."""
+    def position(self) -> str:
+        """Return the position in the log, as `file:position`."""
         raise NotImplementedError
 
     def sequence(self) -> str:
@@ -39,7 +39,7 @@ class Origin:
 
 @final
 class OriginOfChange(Origin):
-    """The place of row `number` of a change, or of a statement."""
+    """Position and sequence of row `number` of a change, or of a statement."""
 
     def __init__(
         self, encoder: RecordEncoder, change: RowsChange | StatementChange, number: i64
@@ -49,8 +49,8 @@ class OriginOfChange(Origin):
         self._change = change
         self._number: i64 = number
 
-    def place(self) -> str:
-        """Return the place of the event."""
+    def position(self) -> str:
+        """Return the position of the event."""
         event = self._change.event
         return f"{event.file}:{event.position}"
 
@@ -62,16 +62,16 @@ class OriginOfChange(Origin):
 
 @final
 class OriginOfCopy(Origin):
-    """The place at which the rows of a copy stand."""
+    """Position and sequence of the rows of a copy."""
 
-    def __init__(self, place: CopyPlace, sequence: str) -> None:
+    def __init__(self, read_at: CopyPosition, sequence: str) -> None:
         """State both."""
-        self._place = place
+        self._read_at = read_at
         self._sequence = sequence
 
-    def place(self) -> str:
-        """Return the place between two transactions."""
-        return f"{self._place.file}:{self._place.position}"
+    def position(self) -> str:
+        """Return the position between two transactions."""
+        return f"{self._read_at.file}:{self._read_at.position}"
 
     def sequence(self) -> str:
         """Return the sequence."""
@@ -155,7 +155,7 @@ class FenceSetter:
     ) -> Fence:
         now_ms = now_us // US_PER_MS
         fence = Fence(
-            database, table, key, columns, origin.place(), origin.sequence(), now_ms, reason
+            database, table, key, columns, origin.position(), origin.sequence(), now_ms, reason
         )
         self._fences.set(fence, now_ms)
         return fence

@@ -49,12 +49,12 @@ class Fence:
         return f"{self.database}.{self.table}"
 
     @classmethod
-    def decode(cls, value: bytes, place: str) -> Fence:
+    def decode(cls, value: bytes, record: str) -> Fence:
         """Read the value of a record; raises DecodeError for one of another version."""
         try:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.FENCE, place=place, why=str(error)) from error
+            raise DecodeError(kafka_records.FENCE, record=record, why=str(error)) from error
 
 
 @final

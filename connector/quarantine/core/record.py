@@ -73,7 +73,7 @@ def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterato
     if room < _BASE64_BYTES or later_room < _BASE64_BYTES:
         raise RecordTooLarge(
             kafka_records.QUARANTINE_ROOM,
-            place=f"{record['file']}:{record['position']}",
+            position=f"{record['file']}:{record['position']}",
             table=f"{record['database']}.{record['table']}",
         )
     first = room // _BASE64_BYTES * _BASE64_OF
@@ -81,8 +81,8 @@ def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterato
     slices = [event[:first]]
     slices += [event[at : at + later] for at in range(first, len(event), later)]
     for number, data in enumerate(slices, 1):
-        place = {"seq": record["seq"], "part": number, "parts": len(slices)}
-        part = {**record, **place} if number == 1 else place
+        piece = {"seq": record["seq"], "part": number, "parts": len(slices)}
+        part = {**record, **piece} if number == 1 else piece
         yield json.dumps({**part, "event": encoded(data)}, separators=(",", ":")).encode()
 
 
@@ -134,7 +134,7 @@ class ChangeReader:
         if not isinstance(rows, RowsEvent):
             raise DecodeError(
                 kafka_records.NO_ROWS,
-                place=f"{record['file']}:{record['position']}",
+                position=f"{record['file']}:{record['position']}",
                 event_name=opened.name,
             )
         return RowsChange(_transaction(record), record["event_number"], opened, rows)
@@ -165,7 +165,7 @@ class ChangeReader:
         return log
 
 
-def places_of(record: QuarantineRecord, count: int) -> Iterable[QuarantinedRow]:
+def quarantined_rows(record: QuarantineRecord, count: int) -> Iterable[QuarantinedRow]:
     """Return the rows that are kept, of an event that has `count`."""
     yield from record["rows"]
     rest = record["rest"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from connector.envelope.event_encoder import HALVES, US_PER_MS
 from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange, quarantine
 from connector.quarantine.core.advice import reason_of
-from connector.quarantine.core.record import COPIED, GONE, ROWS, ChangeReader, places_of
+from connector.quarantine.core.record import COPIED, GONE, ROWS, ChangeReader, quarantined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +123,7 @@ class Replay:
         try:
             change = self._changes.rows(record, event)
             count = change.rows.count()
-            wanted = {each["row"]: each for each in places_of(record, count)}
+            wanted = {each["row"]: each for each in quarantined_rows(record, count)}
             number = -1
             for row in change.rows.split():
                 number += 1
@@ -131,9 +131,9 @@ class Replay:
                 fences = [] if kept is None else self._pending(record, kept)
                 if not fences:
                     continue
-                place = self._standing.between(HALVES)
+                sequence = self._standing.between(HALVES)
                 try:
-                    self._encoder.repeat(change, row, number, place, now_us)
+                    self._encoder.repeat(change, row, number, sequence, now_us)
                 except (UnsupportedChange, EventError, RecordTooLarge) as error:
                     self._fail(fences, reason_of(error, self._database, self._table))
                     continue

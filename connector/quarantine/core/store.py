@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from connector.contract import QuarantinedRow, QuarantineRecord
-    from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
@@ -108,11 +108,11 @@ class QuarantineStore:
         schema: TableSchema,
         row: RefusedRow,
         key: str | None,
-        place: CopyPlace,
+        read_at: CopyPosition,
         seq: str,
         now_us: int,
     ) -> None:
-        """Write a row that a copy has read, and that stands at `place`.
+        """Write a row that a copy has read, at the position `read_at`.
 
         It is kept for its `key`, or for the whole table. Raises as `rows` does.
         """
@@ -128,15 +128,15 @@ class QuarantineStore:
             rows=kept,
             rest=None if kept else 0,
             error=str(row.error),
-            file=place.file,
-            position=place.position,
+            file=read_at.file,
+            position=read_at.position,
             event_number=0,
             flavour=self._flavour,
-            transaction=f"{place.file}:{place.position}",
-            transaction_file=place.file,
-            transaction_position=place.position,
+            transaction=f"{read_at.file}:{read_at.position}",
+            transaction_file=read_at.file,
+            transaction_position=read_at.position,
             gtid=None,
-            committed_us=place.read_us,
+            committed_us=read_at.read_us,
             server_id=0,
             thread_id=None,
             schema_id=schema.schema_id,

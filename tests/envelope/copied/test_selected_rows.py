@@ -9,7 +9,7 @@ import pytest
 
 from connector.codec.payload import encode_lenenc
 from connector.contract import Sequence
-from connector.envelope.copied.selected_chunk import Chunk, CopyPlace
+from connector.envelope.copied.selected_chunk import Chunk, CopyPosition
 from connector.envelope.copied.selected_rows import SelectedRowWriter
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.schemas.table_schema import TableSchema
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from connector.records.record import Record
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1.2.3")
-PLACE = CopyPlace(
+PLACE = CopyPosition(
     epoch=2, file="binlog.000042", file_number=42, position=1000, first_row=0, read_us=5_000_001
 )
 NOW_US = 6_000_000
@@ -52,7 +52,7 @@ def chunk_of(schema: TableSchema, rows: Iterable[bytes]) -> Chunk:
     return writer.take_chunk()
 
 
-def published(chunk: Chunk, place: CopyPlace = PLACE, *touched: bytes) -> list[Record]:
+def published(chunk: Chunk, place: CopyPosition = PLACE, *touched: bytes) -> list[Record]:
     target = Collected()
     written = chunk.publish(target, OPTIONS, place, set(touched), NOW_US)
     assert written == len(target.records)
@@ -94,7 +94,7 @@ def test_a_row_becomes_a_record_of_the_copy() -> None:
 
 def test_rows_rise_in_the_order_and_go_on_where_the_last_copy_ended() -> None:
     chunk = chunk_of(KEYED, [row(b"%d" % n, None) for n in range(3)])
-    place = CopyPlace(2, "binlog.000042", 42, 1000, 10**8 - 2, 0)
+    place = CopyPosition(2, "binlog.000042", 42, 1000, 10**8 - 2, 0)
     assert sequences(published(chunk, place)) == [
         Sequence(2, 42, 999, 0, 10**8 - 2),
         Sequence(2, 42, 999, 0, 10**8 - 1),

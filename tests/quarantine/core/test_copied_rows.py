@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.contract import Sequence
-from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import RecordTooLarge, UnsupportedChange, copies, quarantine, table_rows
 from connector.errors import kafka as kafka_codes
@@ -19,7 +19,7 @@ from tests.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantine
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
 
-PLACE = CopyPlace(1, "binlog.000001", 1, 500, 3, NOW_US)
+PLACE = CopyPosition(1, "binlog.000001", 1, 500, 3, NOW_US)
 SEQUENCE = Sequence(1, 1, 499, 0, 3)
 
 

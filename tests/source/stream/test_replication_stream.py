@@ -396,7 +396,7 @@ def test_bytes_that_are_no_dump_are_refused_with_the_place(
     with pytest.raises(ProtocolError) as caught:
         stream.receive(5.0)
     assert caught.value.text == text_of(
-        conversations.STREAM_FIRST_BYTE, place="source db:3306", length=3, first=0x4A
+        conversations.STREAM_FIRST_BYTE, server="source db:3306", length=3, first=0x4A
     )
 
 
