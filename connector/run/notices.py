@@ -1,4 +1,4 @@
-"""What a stream meets besides rows becomes lines of the log, and tables to be copied anew."""
+"""Facts about the stream become log lines, and requests to copy tables again."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TABLES_SHOWN_MAX = 3
 
 
 class Notices(StreamListener):
-    """Writes a line for each, and has tables copied anew."""
+    """Writes a log line for each fact, and requests copies."""
 
     def __init__(self, wanted: WantedCopies) -> None:
-        """Tell `wanted` which tables are to be copied."""
+        """Request copies from `wanted`."""
         self._log = structlog.get_logger()
         self._wanted = wanted
 
