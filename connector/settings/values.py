@@ -1,4 +1,4 @@
-"""Types of single settings, whose errors say in words what is wanted."""
+"""Types of single settings; their errors say in words what is allowed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _with_possible_port(address: str) -> str:
 
 
 def _matching(pattern: str, code: ErrorCode) -> AfterValidator:
-    """Return a check whose error is `code`, which says in words what the pattern wants."""
+    """Return a check that raises `code` if the value does not match the pattern."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):

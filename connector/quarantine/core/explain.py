@@ -1,6 +1,6 @@
-"""A record of the quarantine as lines for people: every row as far as it can be read.
+"""A record of the quarantine as text lines: every row, as far as it can be read.
 
-Where a column cannot be read or written, its bytes are shown with those around it.
+If a column cannot be read or written, the lines show its bytes and those around it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _ROWS_SHOWN = 20
 _TEXT_SHOWN = 400
 _LINE_BYTES = 16
-# Bytes of a column, and of its neighbours, that are shown.
+# How many bytes of a column, and of its neighbours, are shown.
 _COLUMN_BYTES = 256
 _AROUND_BYTES = 16
 
 
 def explain(record: QuarantineRecord, event: bytes) -> Iterator[str]:
-    """Yield the lines."""
+    """Yield the lines, without line ends."""
     yield f"{record['database']}.{record['table']} at {record['file']}:{record['position']}"
     yield f"  transaction  {record['transaction']}"
     yield f"  cdc.seq      {record['seq']}"
@@ -101,7 +101,7 @@ def _image(
 
 
 def _hexdump(data: bytes, start: int, end: int) -> Iterator[str]:
-    """Yield bytes with those around them; `>` marks the lines that hold the ones wanted."""
+    """Yield lines of bytes in hexadecimal; `>` marks the lines with the bytes from start to end."""
     first = max(0, start - _AROUND_BYTES) // _LINE_BYTES * _LINE_BYTES
     last = min(len(data), min(end, start + _COLUMN_BYTES) + _AROUND_BYTES)
     for at in range(first, last, _LINE_BYTES):

@@ -1,4 +1,4 @@
-"""What is kept back, on its way into `<prefix>.quarantine`."""
+"""Writes kept changes to `<prefix>.quarantine`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.records.record import RecordTarget
 
-# What Kafka adds to a record, beyond its key and value.
+# The most that Kafka adds to a record's key and value.
 _OVERHEAD_BYTES = 256
 
 
 @final
 class QuarantineStore:
-    """Writes records of the quarantine of one pipeline."""
+    """Writes the quarantine records of one pipeline."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class QuarantineStore:
         target: RecordTarget,
         record_bytes_max: int,
     ) -> None:
-        """Number records as `encoder` does; `decoder` knows the format of the log."""
+        """Take sequences from `encoder`; `decoder` knows the format of the log."""
         self._topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
         self._flavour = options.connector
         self._pipeline = pipeline
@@ -55,9 +55,9 @@ class QuarantineStore:
         schema_id: str,
         now_us: int,
     ) -> None:
-        """Write an event of rows: those in `kept`, and all from number `rest` on.
+        """Write a rows event: the rows in `kept`, and all from number `rest` on.
 
-        Raises RecordTooLarge where that is not possible, and what the target raises.
+        Raises RecordTooLarge if that is impossible, and the target's errors.
         """
         table_map = change.rows.table_map
         first = kept[0]["row"] if kept else rest or 0
@@ -82,7 +82,7 @@ class QuarantineStore:
         )
 
     def statement(self, change: StatementChange, kind: str, error: str, now_us: int) -> None:
-        """Write a statement. Raises as `rows` does."""
+        """Write a statement; raises as `rows` does."""
         event, checksummed = event_bytes(change.event, None)
         self._write(
             change.transaction,
@@ -112,9 +112,10 @@ class QuarantineStore:
         seq: str,
         now_us: int,
     ) -> None:
-        """Write a row that a copy has read, at the position `read_at`.
+        """Write a row that a copy has read at the position `read_at`.
 
-        It is kept for its `key`, or for the whole table. Raises as `rows` does.
+        It is kept because of its `key`, or without one because of the whole table. Raises as `rows`
+        does.
         """
         kept: list[QuarantinedRow] = []
         if key is not None:
