@@ -135,6 +135,6 @@ def install(
     carrier = carriers.get(version)
     if carrier is None:
         raise LocalStackError(
-            local_stack.NOT_CARRIED, product=product, version=version, versions=list(carriers)
+            local_stack.NOT_OFFERED, product=product, version=version, versions=list(carriers)
         )
     return carrier.install(f"{product.lower()}-{version}", cache)

@@ -104,7 +104,7 @@ class RecordPosition:
         topic, partition, offset = self.topic, self.partition, self.offset
         if self.seq is None:
             return MirrorError(
-                mirror_records.UNPLACED_RECORD,
+                mirror_records.RECORD_WITHOUT_SEQUENCE,
                 topic=topic,
                 partition=partition,
                 offset=offset,

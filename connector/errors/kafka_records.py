@@ -6,8 +6,8 @@ from connector.errors.code import ErrorCode
 
 _UNLIKE = "give the pipeline a new name, or remove the record"
 _CAUSE = (
-    "A newer version wrote the record, or another program did. What is not understood is never "
-    "passed over."
+    "A newer version wrote the record, or another program did. The connector never ignores "
+    "what it does not understand."
 )
 _WHY = {"why": "unexpected keyword argument 'new'"}
 
@@ -28,7 +28,7 @@ COPY = ErrorCode(
 FENCE = ErrorCode(
     "K503",
     "{record} is not a fence of this version ({why})",
-    "upgrade the connector, or remove the record and copy the table anew",
+    "upgrade the connector, or remove the record and copy the table again",
     cause=_CAUSE,
     example={"record": "shop.fences[0]@7", **_WHY},
 )
@@ -48,7 +48,7 @@ NO_ROWS = ErrorCode(
 )
 QUARANTINE_ROOM = ErrorCode(
     "K511",
-    "{position}: what {table} is described by does not fit into a record of the quarantine",
+    "{position}: the description of {table} does not fit into a record of the quarantine",
     "raise {kafka.record_bytes_max}, and max.message.bytes of the topic if it existed before",
     cause=(
         "A change that is kept back is stored with the description of its table. A table of very "

@@ -248,8 +248,8 @@ def test_a_gtid_that_the_log_does_not_have_is_an_error() -> None:
     ):
         list(log)
     assert raised.value.text == (
-        f"binlog.000007: the log has no transaction {SERVER}:9; look which logs have it: "
-        "`binlog-connector stat` shows their GTIDs"
+        f"binlog.000007: the log has no transaction {SERVER}:9; find the log that has it: "
+        "`binlog-connector stat` shows the GTIDs of a log"
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.errors import ConfigError, SourceRefused, SourceUnavailable, source_url
 from connector.reader import open_binlogs, open_server
 from local_stack import MariadbServer, MysqlServer, connect
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from connector.errors.code import ErrorCode
     from connector.reader import BinlogReader
 
 pytestmark = pytest.mark.server
@@ -183,12 +184,19 @@ POSITION_FORM = "position:FILE:POSITION; write it like position:binlog.000042:4"
 
 
 @pytest.mark.parametrize(
-    ("start", "forms"),
-    [("yesterday", FORMS), ("position:x", POSITION_FORM), ("position:x:y", POSITION_FORM)],
+    ("start", "code", "forms"),
+    [
+        ("yesterday", source_url.START, FORMS),
+        ("position:x", source_url.START_POSITION, POSITION_FORM),
+        ("position:x:y", source_url.START_POSITION, POSITION_FORM),
+    ],
 )
-def test_a_start_that_is_none_is_refused(mysql_server: MysqlServer, start: str, forms: str) -> None:
+def test_a_start_that_is_none_is_refused(
+    mysql_server: MysqlServer, start: str, code: ErrorCode, forms: str
+) -> None:
     with pytest.raises(ConfigError) as raised:
         Source(mysql_server).open(start=start)
+    assert raised.value.code is code
     assert raised.value.text == f"start {start!r} is not {forms}"
 
 

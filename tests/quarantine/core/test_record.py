@@ -120,7 +120,7 @@ def test_a_record_that_has_no_room_for_what_describes_it_is_refused() -> None:
     with pytest.raises(RecordTooLarge) as caught:
         run.deliver()
     assert caught.value.text == (
-        "binlog.000001:315: what shop.t is described by does not fit into a record of the "
+        "binlog.000001:315: the description of shop.t does not fit into a record of the "
         "quarantine; raise kafka.record_bytes_max, and max.message.bytes of the topic if it "
         "existed before"
     )
