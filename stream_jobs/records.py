@@ -4,9 +4,8 @@
       ▼
     topic  partition  offset  key  value  op  schema_id  hi  lo  problem
 
-`problem` is the index in `_PROBLEMS` of what is wrong with the headers; it is NULL for a record
-that follows the contract. A tombstone repeats the headers of its `d`; it is kept here with `op`
-NULL, and never applied.
+`problem` is the index in `_PROBLEMS` of what is wrong with the headers, or NULL. A tombstone
+repeats the headers of its `d`; here its `op` is NULL, and it is never applied.
 
 https://spark.apache.org/docs/latest/streaming/structured-streaming-kafka-integration.html
 """
@@ -35,7 +34,7 @@ from stream_jobs.sequence import PackedSequence, pack_columns
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
-# A row of a copy stands in the order of changes, and is applied as an update is.
+# Rows of copies have sequences like changes, and are applied like updates.
 ROW_OPS = (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ)
 
 _PROBLEMS = (
@@ -50,7 +49,7 @@ _PROBLEMS = (
 
 def typed_records(kafka: DataFrame) -> DataFrame:
     """Return one row for each record of `kafka`, with its headers as columns."""
-    # One projection a step: in a single one, each mention of a header would search it again.
+    # One projection for each step: in a single one, each use of a header would search it again.
     headers = kafka.select(
         "topic",
         "partition",
@@ -122,7 +121,7 @@ class RecordPosition:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSummary:
-    """What a batch holds of one partition under one schema id."""
+    """The content of a batch for one partition and one schema id."""
 
     topic: str
     partition: int

@@ -64,7 +64,7 @@ class EventSearch:
             return None
         return int(_TYPE_AND_SIZE.unpack_from(header)[1])
 
-    def first_behind(self, position: int) -> int:
+    def first_after(self, position: int) -> int:
         """Return the start of the first event after `position`; the file's end without one."""
         for placed in (True, False):
             for candidate, header in self._candidates(position + 1):

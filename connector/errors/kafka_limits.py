@@ -1,4 +1,4 @@
-"""K300: sizes, times and numbers of Kafka that do not fit the settings."""
+"""K300: limits of Kafka that the settings exceed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""K200: the way to the brokers."""
+"""K200: connections to the brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""K500: what earlier runs left in Kafka."""
+"""K500: records that earlier runs left in Kafka."""
 
 from __future__ import annotations
 

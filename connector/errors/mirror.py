@@ -1,4 +1,4 @@
-"""M100: Spark and Kafka; M300: schemas of a mirror; M400: what lies in Kafka and at its path."""
+"""M100: Spark and Kafka; M300: schemas of a mirror; M400: its topics and its folder."""
 
 from __future__ import annotations
 

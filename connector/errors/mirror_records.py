@@ -1,4 +1,4 @@
-"""M200: records that the mirror does not take."""
+"""M200: records that the job refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R400: what is kept back, and what a replay says of it."""
+"""R400: changes that are kept back, and the results of a replay."""
 
 from __future__ import annotations
 

@@ -155,12 +155,12 @@ class DeliveryStream(ChangeReceiver):
             if type_code == FORMAT_DESCRIPTION:
                 self._standing.opened(event.header.timestamp)
             elif type_code in (PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
-                self._opened_behind(event)
+                self._opened_after(event)
             assembler.receive(event)
             if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
                 return False
 
-    def _opened_behind(self, event: Event) -> None:
+    def _opened_after(self, event: Event) -> None:
         body = event.body
         if isinstance(body, PreviousGtidsEvent):
             self._standing.opened_behind(event.file, body.gtid_set)

@@ -90,7 +90,7 @@ class Notices(StreamListener):
     def fence_set(self, name: str, since: str, reason: str, *, of_key: bool) -> None:
         """Say from where on changes are kept back, and why."""
         self._log.warning(
-            "changes that cannot be carried are kept in quarantine",
+            "changes that cannot be published are kept in quarantine",
             table=name,
             fenced="a key" if of_key else "the table",
             since=since,

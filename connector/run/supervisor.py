@@ -116,7 +116,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 following.leave_out_rows(error.transaction_id)
             except TransientError as error:
                 _follow(error, following, pipeline, settings)
-                pause = runs.pause_behind(error)
+                pause = runs.pause_after(error)
                 _interrupted(figures, error, pause)
                 stop.sleep(pause)
             except SourceRefused as error:
@@ -186,7 +186,7 @@ class _Runs:
         """Note that a pipeline is open."""
         self._commits, self._began = self._figures.commits, self._clock.monotonic()
 
-    def pause_behind(self, error: TransientError) -> float:
+    def pause_after(self, error: TransientError) -> float:
         """Return how many seconds to wait after a run that `error` ended.
 
         Raises `error` after the last attempt.

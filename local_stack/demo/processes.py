@@ -73,7 +73,7 @@ class Connector(DemoProcess):
         self._lines.skip()
         self._start([sys.executable, "-m", "connector", "run", str(self._config)], {})
 
-    def resumed_behind(self) -> str | None:
+    def resumed_after(self) -> str | None:
         """Return the GTIDs behind which it streams since this start, None while it does not yet.
 
         To be asked until it answers: it tells once.

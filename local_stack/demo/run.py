@@ -148,7 +148,7 @@ class _Story:
             f"database {DATABASE}: {len(MIRRORED_TABLES)} tables with a primary key; "
             f"{KEYLESS_TABLE} has none: its changes go to Kafka, no mirror is kept"
         )
-        self._wait_until(lambda: stage.connector.resumed_behind() is not None, "connector")
+        self._wait_until(lambda: stage.connector.resumed_after() is not None, "connector")
         stage.connector_state = f"pid {stage.connector.pid}, streaming"
         self._wait_until(lambda: stage.stream_job.status().started, "Spark job")
         connector, job = stage.connector.pid, stage.stream_job.pid
@@ -207,7 +207,7 @@ class _Story:
 
         def streams_again() -> bool:
             nonlocal resumed
-            resumed = connector.resumed_behind()
+            resumed = connector.resumed_after()
             return resumed is not None
 
         self._trade_until(1.0, streams_again)

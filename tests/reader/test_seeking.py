@@ -90,7 +90,7 @@ def test_a_position_behind_the_end_is_an_error(compressed: bool) -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(data, name="binlog.000007", start_position=end + 1)
     assert raised.value.text == (
-        f"binlog.000007: start position {end + 1} lies after the end of the log, {end}; look "
+        f"binlog.000007: start position {end + 1} lies after the end of the log, {end}; check "
         "whether it belongs to another log"
     )
 

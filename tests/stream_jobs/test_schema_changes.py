@@ -118,8 +118,8 @@ def test_a_zero_date_as_the_default_of_an_added_column_stops_the_job(
     day = column("day", "date", added_default="0000-00-00")
     table.alter(ID, NAME, day).insert({"id": 2, "name": "new", "day": "2024-02-29"})
     assert job.error() == (
-        "shop.items: existing rows have a zero date in the added column day, and Spark's types cannot "
-        'hold it; set mirror.zero_dates = "null" to store NULL for such values'
+        "shop.items: existing rows have a zero date in the added column day, and Spark's types "
+        'cannot hold it; set mirror.zero_dates = "null" to store NULL for such values'
     )
 
 

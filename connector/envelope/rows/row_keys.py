@@ -63,7 +63,7 @@ class RowKeys:
                 readers = self._plan.readers
                 if row.partial:
                     readers = self._plan.partial_readers(image)
-                # What the image after leaves out is as before.
+                # The columns that the after image leaves out have not changed.
                 indexes = self._plan.indexes(row.after_columns_present)
                 self._plan.read_chosen(image, indexes, readers, self._keyed, values)
                 self._add(keys, values)

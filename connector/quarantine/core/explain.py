@@ -50,7 +50,7 @@ def explain(record: QuarantineRecord, event: bytes) -> Iterator[str]:
         change = ChangeReader().rows(record, event)
         rows = list(change.rows.split())
     except DecodeError as error:
-        yield f"  rows         cannot be told apart: {error}"
+        yield f"  rows         cannot be separated: {error}"
         yield from _hexdump(event, 0, min(len(event), _COLUMN_BYTES))
         return
     for shown, kept in enumerate(quarantined_rows(record, len(rows))):
