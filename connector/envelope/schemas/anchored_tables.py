@@ -98,8 +98,8 @@ class AnchoredTables:
     ) -> None:
         """Start with the schema records in `schemas`, by key, the newest last.
 
-        They are those of `pipeline`, which goes on from its progress; `changed` are tables that
-        were another since their record. `listener` hears of tables whose rows are dropped.
+        They are those of `pipeline`, which continues from its progress; `changed` are tables that
+        were altered since their record. `listener` gets the tables whose rows are dropped.
         """
         self._source = source
         self._pipeline = pipeline
