@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.settings.sections import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -30,6 +37,22 @@ ODD_WORDS = {
     r"where (?:there is|there are|there were|none|nothing|nobody)": "if",
     r"mend(?:s|ed|ing)?": "fix",
 }
+# More of them, for docstrings and comments of the rooms below.
+ODD_WORDS_OF_CODE = ODD_WORDS | {
+    r"behind": "after",
+    r"(?:a|the|one|which|no such) places?": "the server, position, index or sequence",
+    r"carried|carries|carry": "publish",
+    r"who (?:has|is|asks|reads|writes)": "a noun, such as: the caller, a session",
+}
+# Rooms of connector/ whose docstrings and comments are checked, too.
+ROOMS = (
+    "changes",
+    "gtid",
+    "progress",
+    "snapshot",
+    "source",
+    "wire",
+)
 SECTIONS = {
     name: field.annotation
     for name, field in Settings.model_fields.items()
@@ -90,13 +113,46 @@ def test_the_glossary_has_at_most_twenty_words() -> None:
 
 @pytest.mark.parametrize("written", WRITTEN, ids=lambda written: written.name)
 def test_documents_have_standard_words(written: Path) -> None:
-    text = " ".join(written.read_text("utf-8").split())
+    assert _odd(written.read_text("utf-8"), ODD_WORDS) == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_docstrings_and_comments_have_standard_words(room: str) -> None:
+    modules = sorted((ROOT / "connector" / room).rglob("*.py"))
+    assert modules
     found = {
-        match[0]: standard
-        for odd, standard in ODD_WORDS.items()
-        for match in re.finditer(rf"(?i)\b{odd}\b", text)
+        f"{module.relative_to(ROOT)}: {odd}": standard
+        for module in modules
+        for text in _explanations(module.read_text("utf-8"))
+        for odd, standard in _odd(text, ODD_WORDS_OF_CODE).items()
     }
     assert found == {}
+
+
+def _odd(text: str, words: dict[str, str]) -> dict[str, str]:
+    """Return the odd words in a text, each with the standard one."""
+    line = " ".join(text.split())
+    return {
+        match[0]: standard
+        for odd, standard in words.items()
+        for match in re.finditer(rf"(?i)\b(?:{odd})\b", line)
+    }
+
+
+def _explanations(source: str) -> Iterator[str]:
+    """Yield the docstrings of a module, and its comments; lines of one comment come as one text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            yield ast.get_docstring(node) or ""
+    comment, last_line = "", -1
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            if token.start[0] != last_line + 1:
+                yield comment
+                comment = ""
+            comment += token.string.lstrip("#")
+            last_line = token.start[0]
+    yield comment
 
 
 def _architecture() -> str:

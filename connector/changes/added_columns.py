@@ -81,13 +81,13 @@ def _first_clause(statement: Statement) -> int:
     """Return the index of the first token after `ALTER … TABLE [IF EXISTS] name[.name]`."""
     tokens = statement.tokens
     end = len(tokens)
-    place = next((n for n, token in enumerate(tokens, 1) if token.is_word("TABLE", "TABLES")), end)
-    while place < end and tokens[place].is_word("IF", "EXISTS"):
-        place += 1
-    place += 1
-    while place < end and tokens[place].text == ".":
-        place += 2
-    return place
+    index = next((n for n, token in enumerate(tokens, 1) if token.is_word("TABLE", "TABLES")), end)
+    while index < end and tokens[index].is_word("IF", "EXISTS"):
+        index += 1
+    index += 1
+    while index < end and tokens[index].text == ".":
+        index += 2
+    return index
 
 
 def _split(tokens: list[Token], start: int) -> Iterator[list[Token]]:
@@ -114,8 +114,8 @@ def _column(definition: list[Token], timestamp: int) -> AddedColumn:
         if token.is_word(*_COMPUTED_WORDS):
             return AddedColumn(name, DefaultKind.COMPUTED)
         if token.is_word("DEFAULT"):
-            place = next(n for n, t in enumerate(definition) if t is token)
-            return _default(name, definition[place + 1 :], timestamp)
+            index = next(n for n, t in enumerate(definition) if t is token)
+            return _default(name, definition[index + 1 :], timestamp)
         if token.is_word("NOT") and following is not None and following.is_word("NULL"):
             # DEFAULT may still follow.
             rest = flat[flat.index(token) + 2 :]

@@ -133,8 +133,8 @@ class TransactionAssembler:
         """Take the next event, and give the receiver the changes that it completes.
 
         For most events the type is enough, so their bodies are not decoded here.
-        Raises UnsupportedChange for a change that cannot be carried, ProtocolError for an order of
-        events that no server writes, EventError for an event that cannot be read.
+        Raises UnsupportedChange for a change that cannot be published, ProtocolError for an order
+        of events that no server writes, EventError for an event that cannot be read.
         """
         meaning: i64 = MEANING_OF_TYPE[event.header.type_code]
         if meaning == ROWS:
@@ -176,7 +176,7 @@ class TransactionAssembler:
         if opened is not None and self._state != _OUTSIDE:
             raise ProtocolError(
                 stream_order.NESTED_TRANSACTION,
-                place=f"{event.file}:{event.position}",
+                log_position=f"{event.file}:{event.position}",
                 file=opened.file,
                 position=opened.position,
             )
@@ -344,7 +344,7 @@ class TransactionAssembler:
         if transaction is None:
             raise ProtocolError(
                 stream_order.OUTSIDE_TRANSACTION,
-                place=f"{event.file}:{event.position}",
+                log_position=f"{event.file}:{event.position}",
                 event_name=event_name(event.header.type_code),
             )
         return transaction

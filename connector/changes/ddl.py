@@ -109,11 +109,11 @@ class _Effects:
     def _alter(self, statement: Statement, timestamp: int) -> None:
         added = added_columns(statement, timestamp)
         clause = statement.replaces_rows
-        for place, name in enumerate(statement.tables):
+        for index, name in enumerate(statement.tables):
             if any(name == new for _, new in statement.renames):
                 continue
             if not self._tables.follows(*name):
-                if place == 0:
+                if index == 0:
                     self._online.add_columns(name, added)
                     if any(token.is_word("UNIQUE", "PRIMARY") for token in statement.tokens):
                         self._online.add_key(name)

@@ -91,6 +91,6 @@ class EarlierRuns:
         if self.left_out and not self.delivered:
             raise TransientError(
                 table_statements.OTHER_OUTCOME,
-                place=f"{event.file}:{event.position}",
+                log_position=f"{event.file}:{event.position}",
                 transaction=transaction.id,
             )

@@ -98,11 +98,11 @@ class HeldRows:
         ASCII, the server's collation decides which names are equal.
         """
         found: i64 = _NONE
-        for place, savepoint in enumerate(self._savepoints):
+        for index, savepoint in enumerate(self._savepoints):
             if not savepoint.name.isascii():
                 return False
             if savepoint.name.lower() == name.lower():
-                found = place
+                found = index
         if found == _NONE:
             return False
         meant = self._savepoints[found]
@@ -126,11 +126,11 @@ class HeldRows:
         try:
             for change in self._memory:
                 spool.add(change)
-            behind = self._spool
-            if behind is not None:
+            later = self._spool
+            if later is not None:
                 transaction = self._memory[0].transaction
-                behind.rewind()
-                while (spooled := behind.read(transaction)) is not None:
+                later.rewind()
+                while (spooled := later.read(transaction)) is not None:
                     spool.add(spooled)
         except TransientError:
             spool.close()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def unsupported_event(
     event: Event, body: EventBody, tables: TableFilter, transaction: SourceTransaction | None
 ) -> UnsupportedChange | None:
-    """Return why an event that no other rule is about cannot be carried, None if it can."""
+    """Return why an event that no other rule is about cannot be published, None if it can."""
     if isinstance(body, IncidentEvent):
         if not body.message:
             return refused_change(table_statements.INCIDENT, transaction, event, incident=body.name)
@@ -51,11 +51,11 @@ def unsupported(
     transaction: SourceTransaction,
     event: Event,
 ) -> UnsupportedChange | None:
-    """Return why the statement cannot be carried, None if it can.
+    """Return why the statement cannot be published, None if it can.
 
     The text does not name all changed tables: triggers and functions may change others.
     """
-    # What CREATE TABLE … SELECT and other DDL do to followed tables is carried: see `ddl`.
+    # What CREATE TABLE … SELECT and other DDL do to followed tables is published: see `ddl`.
     if statement.kind is not StatementKind.DML or statement.tables:
         return None
     if body.status_variables.too_many_databases:
@@ -99,7 +99,7 @@ def refused_change(
     """
     return UnsupportedChange(
         code,
-        place=f"{event.file}:{event.position}",
+        log_position=f"{event.file}:{event.position}",
         transaction=transaction.id if transaction is not None else "none",
         database=database,
         table=table,

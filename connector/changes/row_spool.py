@@ -132,9 +132,9 @@ class RowSpool:
         with suppress(OSError):
             self._file.close()
 
-    def _seek(self, place: i64) -> None:
+    def _seek(self, offset: i64) -> None:
         try:
-            self._file.seek(place)
+            self._file.seek(offset)
         except OSError as error:
             raise _unusable(self._folder, error) from error
 

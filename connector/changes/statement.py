@@ -137,42 +137,42 @@ def _without_settings(tokens: list[Token]) -> list[Token]:
     """Return the statement after MariaDB's `SET STATEMENT variable = value, … FOR`."""
     if len(tokens) > 1 and tokens[0].is_word("SET") and tokens[1].is_word("STATEMENT"):
         depth = 0
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if token.kind == "mark":
                 depth += (token.text == "(") - (token.text == ")")
             elif depth == 0 and token.is_word("FOR"):
-                return tokens[place + 1 :]
+                return tokens[index + 1 :]
     return tokens
 
 
 def _classify_ddl(verb: str, tokens: list[Token]) -> Statement:
-    place = 1
-    while place < len(tokens) and tokens[place].is_word(*_MODIFIERS):
-        place += 1
-    words = [token.text.upper() for token in tokens[1:place]]
-    names_table = place < len(tokens) and tokens[place].is_word("TABLE", "TABLES")
+    index = 1
+    while index < len(tokens) and tokens[index].is_word(*_MODIFIERS):
+        index += 1
+    words = [token.text.upper() for token in tokens[1:index]]
+    names_table = index < len(tokens) and tokens[index].is_word("TABLE", "TABLES")
     if verb == "TRUNCATE":
-        names = _table_names(tokens, place + 1 if names_table else 1)
+        names = _table_names(tokens, index + 1 if names_table else 1)
         return Statement(StatementKind.TRUNCATE, verb, names[:1])
-    if place < len(tokens) and tokens[place].is_word("DATABASE", "SCHEMA"):
-        return _classify_database(verb, tokens[place + 1 :])
+    if index < len(tokens) and tokens[index].is_word("DATABASE", "SCHEMA"):
+        return _classify_database(verb, tokens[index + 1 :])
     # DROP TEMPORARY TABLE drops no followed table.
     if "TEMPORARY" in words:
         return Statement(StatementKind.OTHER, verb)
     if not names_table:
         return _classify_part(verb, tokens)
-    names = _table_names(tokens, place + 1)
+    names = _table_names(tokens, index + 1)
     if verb == "CREATE":
-        return _classify_create_table(words, names, tokens[place + 1 :])
+        return _classify_create_table(words, names, tokens[index + 1 :])
     if verb == "DROP":
         return Statement(StatementKind.DROP_TABLE, verb, names)
     if verb == "RENAME":
-        names = _table_names(_without_waiting(tokens), place + 1)
+        names = _table_names(_without_waiting(tokens), index + 1)
         renames = list(zip(names[::2], names[1::2], strict=False))
         return Statement(StatementKind.RENAME_TABLE, verb, names, renames=renames)
     if verb != "ALTER":
         return Statement(StatementKind.OTHER, verb)
-    return _classify_alter_table(words, names, tokens, place + 1)
+    return _classify_alter_table(words, names, tokens, index + 1)
 
 
 def _classify_database(verb: str, rest: list[Token]) -> Statement:
@@ -188,14 +188,14 @@ def _classify_part(verb: str, tokens: list[Token]) -> Statement:
     """Classify a statement that creates or drops a part of a table: an index or a trigger."""
     if verb not in ("CREATE", "DROP"):
         return Statement(StatementKind.OTHER, verb)
-    place = next((n for n, token in enumerate(tokens) if token.is_word(*_PARTS)), 0)
-    on = next((n for n, t in enumerate(tokens[place:], place + 1) if t.is_word("ON")), len(tokens))
+    index = next((n for n, token in enumerate(tokens) if token.is_word(*_PARTS)), 0)
+    on = next((n for n, t in enumerate(tokens[index:], index + 1) if t.is_word("ON")), len(tokens))
     table = _table_names(tokens, on)[:1]
-    if tokens[place].is_word("INDEX"):
+    if tokens[index].is_word("INDEX"):
         return Statement(StatementKind.INDEX, verb, table)
-    if not tokens[place].is_word("TRIGGER"):
+    if not tokens[index].is_word("TRIGGER"):
         return Statement(StatementKind.OTHER, verb)
-    name = _table_names(tokens, place + 1)[:1]
+    name = _table_names(tokens, index + 1)[:1]
     trigger = name[0][1] if name else ""
     if verb == "CREATE":
         return Statement(StatementKind.CREATE_TRIGGER, verb, table, trigger=trigger)
@@ -279,8 +279,8 @@ def _other_tables(tokens: list[Token], *, by_rename: bool = False) -> list[Table
     With `by_rename`, only new names.
     """
     names: list[TableName] = []
-    for place, (token, following) in enumerate(pairwise(tokens), 1):
-        start = place
+    for index, (token, following) in enumerate(pairwise(tokens), 1):
+        start = index
         if _renames(token, following):
             while start < len(tokens) and (
                 tokens[start].is_word("TO", "AS") or tokens[start].text == "="

@@ -129,7 +129,7 @@ class _Check:
         with MysqlServer.connect(settings) as server:
             findings = check_source(server, settings)
             self._show(server, settings, findings)
-            require(findings, server.place)
+            require(findings, server.name)
 
     def _asked(self, what: str, ask: Callable[[], _Answer]) -> _Answer | None:
         """Show the current step and run it; if it raises, keep the error and return None."""

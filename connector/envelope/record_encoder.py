@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.published_table import PublishedTable, TableParts
     from connector.envelope.schemas.anchored_tables import AnchoredTables
-    from connector.progress.between import BetweenPlace
+    from connector.progress.between import BetweenSequence
     from connector.progress.order import TransactionOrder
     from connector.records.record import RecordTarget
 
@@ -121,7 +121,12 @@ class RecordEncoder:
         self._events.row(row.kind, images, number)
 
     def repeat(
-        self, change: RowsChange, row: RowsEvent, number: i64, sequence: BetweenPlace, now_us: i64
+        self,
+        change: RowsChange,
+        row: RowsEvent,
+        number: i64,
+        sequence: BetweenSequence,
+        now_us: i64,
     ) -> None:
         """Write row `number` of an earlier event with `sequence`.
 
@@ -144,7 +149,7 @@ class RecordEncoder:
         )
         self.row(table, row, number)
 
-    def repeat_gone(self, change: StatementChange, sequence: BetweenPlace, now_us: i64) -> None:
+    def repeat_gone(self, change: StatementChange, sequence: BetweenSequence, now_us: i64) -> None:
         """Write with `sequence` that all earlier rows of a published table are gone."""
         newest = self.schemas.newest_id(f"{change.database}.{change.table}")
         if not newest:
@@ -204,7 +209,7 @@ class RecordEncoder:
     ) -> Sequence:
         """Return the sequence of a row of a transaction, by default in its first event."""
         if transaction is not self._transaction:
-            self._start = self._order.place(transaction.file, transaction.position)
+            self._start = self._order.of_transaction(transaction.file, transaction.position)
             self._transaction = transaction
         return Sequence(*self._start, event_number, row * HALVES)
 
@@ -213,11 +218,11 @@ class RecordEncoder:
         if number >= _EVENTS_MAX:
             raise UnsupportedChange(
                 table_rows.MANY_EVENTS,
-                place=f"{event.file}:{event.position}",
+                log_position=f"{event.file}:{event.position}",
                 limit=_EVENTS_MAX,
             )
         if transaction is not self._transaction:
-            self._start = self._order.place(transaction.file, transaction.position)
+            self._start = self._order.of_transaction(transaction.file, transaction.position)
             self._transaction = transaction
 
     def _put_gone(self, change: StatementChange, parts: TableParts, now_us: i64) -> None:

@@ -15,7 +15,7 @@ from connector.envelope.source_block import SourceBlock, SourceTable
 
 if TYPE_CHECKING:
     from connector.envelope.options import EnvelopeOptions
-    from connector.progress.between import BetweenPlace
+    from connector.progress.between import BetweenSequence
     from connector.records.record import RecordTarget
 
 _TRUNCATE: Final = ord(OP_TRUNCATE)
@@ -29,7 +29,7 @@ def put_rows_gone(
     table: str,
     schema_id: str,
     file: str,
-    sequence: BetweenPlace,
+    sequence: BetweenSequence,
     now_us: int,
 ) -> None:
     """Give `target` the record with `sequence`, in log file `file`.

@@ -80,5 +80,5 @@ class PublishedTables:
 def in_event(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
     """Return `error` with the position of its event and its table."""
     return UnsupportedChange(
-        table_rows.IN_EVENT, place=f"{event.file}:{event.position}", table=table, why=error
+        table_rows.IN_EVENT, log_position=f"{event.file}:{event.position}", table=table, why=error
     )

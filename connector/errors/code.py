@@ -3,16 +3,16 @@
 A code is a letter for the origin of the error, and a number. It never changes its meaning, and its
 number is never used again.
 
-=== ===========================================================
+=== ==============================================================
  C  the configuration, or the arguments of a command
  S  the source: its network, login, settings, logs and GTIDs
  L  the bytes of a log, of a payload or of a conversation
-T  tables: their schemas, and changes that cannot be published
+ T  tables: their schemas, and changes that cannot be published
  K  Kafka
  R  requests of `snapshot` and `quarantine` to a running pipeline
  M  the mirror: the Spark job
  P  private servers of the local stack
-=== ===========================================================
+=== ==============================================================
 
 In a template, a name in braces is a fact, which the call site gives: `{table}`. A name with a dot
 is a setting: `{source.user}`. A reader that was opened by a URL has no settings, so `words.py`

@@ -5,13 +5,13 @@ from __future__ import annotations
 from connector.errors.code import End, ErrorCode
 
 _TABLE = {"table": "erp.orders"}
-_PLACE = {"place": "source db1:3306"}
+_SERVER = {"server": "source db1:3306"}
 _ACCOUNT = "TO the account of {source.user}"
-_CHANGED = "A copy reads a table as it was planned. The table is another one now."
+_CHANGED = "A copy reads a table as it was planned. The table has changed since."
 
 NOT_FOLLOWED = ErrorCode(
     "R301",
-    "{pattern}: no table of it is followed",
+    "{pattern}: no followed table matches",
     "add it to {source.tables} (and look at {source.exclude_tables}), and restart the pipeline",
     end=End.CONFIGURATION,
     cause="Only tables that the stream follows can be copied: others would miss later changes.",
@@ -19,11 +19,11 @@ NOT_FOLLOWED = ErrorCode(
 )
 NO_TABLE = ErrorCode(
     "R302",
-    "{pattern}: {place} has no such table that the account may read",
+    "{pattern}: {server} has no such table that the account may read",
     f"check the name, or GRANT SELECT on it {_ACCOUNT}",
     end=End.CONFIGURATION,
     cause="A server does not show tables that an account may not read.",
-    example={"pattern": "erp.orders", **_PLACE},
+    example={"pattern": "erp.orders", **_SERVER},
 )
 NONE_FOLLOWED_YET = ErrorCode(
     "R300",
@@ -34,14 +34,14 @@ NONE_FOLLOWED_YET = ErrorCode(
 )
 MAY_NOT_READ = ErrorCode(
     "R303",
-    "{place}: table {table}: the account may not read it",
+    "{server}: table {table}: the account may not read it",
     f"GRANT SELECT ON {{grant}} {_ACCOUNT}",
     cause="The server refused a SELECT from the table.",
-    example={**_PLACE, **_TABLE, "grant": "`erp`.`orders`"},
+    example={**_SERVER, **_TABLE, "grant": "`erp`.`orders`"},
 )
 CONDITION_REFUSED = ErrorCode(
     "R304",
-    "{table}: --where is not taken by the server: {why:what}",
+    "{table}: the server refuses --where: {why:what}",
     "correct it",
     cause="The server was asked for a row that meets the condition, and answered with an error.",
     example={**_TABLE, "why": "error 3854: Cannot convert string to date"},
@@ -55,17 +55,17 @@ COPY_NOT_FOLLOWED = ErrorCode(
 )
 COPY_DENIED = ErrorCode(
     "R312",
-    "{place}: table {table} cannot be copied: the account may not read it",
+    "{server}: table {table} cannot be copied: the account may not read it",
     f"GRANT {{rights}} ON `{{database}}`.* {_ACCOUNT}",
     cause="The server refused a SELECT or LOCK TABLES.",
-    example={**_PLACE, **_TABLE, "rights": ["SELECT"], "database": "erp"},
+    example={**_SERVER, **_TABLE, "rights": ["SELECT"], "database": "erp"},
 )
 CHANGES = ErrorCode(
     "R313",
     "copy of table {table}: {why:what}",
     "run `binlog-connector snapshot` for it once it no longer changes",
     cause=(
-        "The table was another one each time that it was looked at. A tool may be changing it "
+        "The table was different each time that it was read. A tool may be changing it "
         "again and again."
     ),
     example={**_TABLE, "why": "it has other columns, or another key"},
@@ -75,7 +75,7 @@ OTHER_TABLE_NOW = ErrorCode(
 )
 NO_KEY = ErrorCode(
     "R315",
-    "copy of table {table}: without a key, nobody could tell which rows replace which",
+    "copy of table {table}: without a key, consumers cannot know which row replaces which",
     "copy all of it, without --where",
     cause="Rows that meet a condition are written over those that consumers have, by their key.",
     example=_TABLE,
@@ -102,22 +102,22 @@ ENDED = ErrorCode(
     "R318",
     "the copy ended, because the table was dropped or renamed meanwhile",
     "ask for it by the name that it has now",
-    cause="What is known of a copy is forgotten with the name of its table.",
+    cause="The state of a copy belongs to the name of its table, and is dropped with it.",
 )
 WHOLE_TABLE_FENCED = ErrorCode(
     "R319",
     "copy of table {table}: the whole table is kept back ({why})",
-    "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it anew and lifts "
-    "the fence",
-    cause="Nothing of a table may be written before what is kept back of it.",
+    "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it again and "
+    "lifts the fence",
+    cause="No row of a table may overtake the changes that are kept back.",
     example={**_TABLE, "why": "column price has type unknown"},
 )
 KEY_CHANGED = ErrorCode(
     "R320",
     "copy of table {table}: the whole table is kept back, because its key was changed while "
     "changes of some keys are kept back",
-    "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it anew and lifts "
-    "the fence",
+    "once the cause is gone, `binlog-connector snapshot CONFIG {table}` copies it again and "
+    "lifts the fence",
     cause="Keys that are kept back cannot be compared with keys of other columns.",
     example=_TABLE,
 )
@@ -126,8 +126,8 @@ NOT_LOCKED = ErrorCode(
     "table {table} could not be locked in time, because a transaction uses it",
     end=End.LOGGED,
     cause=(
-        "A table without a key is read at once, from one place of the log. It is locked for a "
-        "moment to find this place. The copy tries again."
+        "A table without a key is read at once, as it is at one position of the log. It is "
+        "locked for a moment to find this position. The copy tries again."
     ),
     example=_TABLE,
 )

@@ -131,7 +131,7 @@ GAP = ErrorCode(
     "L155",
     "{file}: nothing could be read from {start} to {end} ({size} bytes): {why}",
     frame=True,
-    cause="With --recover, what cannot be read is left out, and told.",
+    cause="With --recover, what cannot be read is left out and reported.",
     example={
         "file": "binlog.000042",
         "start": 1187,
@@ -144,7 +144,7 @@ GAP_EVENT = ErrorCode(
     "L156",
     "{event}: {why}",
     frame=True,
-    cause="With --recover, an event that cannot be read is left out, and told.",
+    cause="With --recover, an event that cannot be read is left out and reported.",
     example={"event": "XID_EVENT", "why": "its header says that it ends at 2048, not at 1251"},
 )
 GAP_TOO_SHORT = ErrorCode(

@@ -65,7 +65,7 @@ NOTHING_TO_CHANGE = ErrorCode(
     "it has changes of a document, but no document is before them",
     cause=f"{_DIFF} They belong to the row before, which has no document here.",
 )
-NO_PLACE = ErrorCode(
+NO_SUCH_PATH = ErrorCode(
     "L475",
     "the JSON document has no place to {operation} {path}",
     cause=f"{_DIFF} They do not fit the document of the row before, so bytes were changed.",

@@ -17,7 +17,9 @@ COLUMN = ErrorCode(
     "L302",
     "column {column} ({type}): {why}",
     frame=True,
-    cause="A value of the column cannot be read. A column without a name is told by its number.",
+    cause=(
+        "A value of the column cannot be read. A column without a name is identified by its number."
+    ),
     example={"column": "price", "type": "NEWDECIMAL", "why": "DECIMAL(70,2) does not exist"},
 )
 METADATA_LEFT = ErrorCode(

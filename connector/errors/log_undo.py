@@ -6,7 +6,7 @@ from connector.errors.code import ErrorCode
 
 _SELECT = "select changes after it alone (--start-position), or other tables"
 
-PLACE = ErrorCode(
+IN_EVENT = ErrorCode(
     "L621",
     "{file}:{position}: {why}",
     frame=True,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from connector.errors.code import ErrorCode
 
-_WHAT = "{place}: error {number}: {said}"
+_WHAT = "{server}: error {number}: {said}"
 _OVER = "give the pipeline a new name and start over"
-_URL_OVER = "start at a place that the server still has"
+_URL_OVER = "start at a position that the server still has"
 
 
 def _refused(
@@ -20,7 +20,7 @@ def _refused(
         _WHAT,
         fix,
         cause=cause,
-        example={"place": "source db1:3306", "number": number, "said": said},
+        example={"server": "source db1:3306", "number": number, "said": said},
         url_fix=url_fix,
     )
 
@@ -59,7 +59,7 @@ GTID_MODE = _refused(
     "The replication sender thread cannot start in AUTO_POSITION mode: this server has GTID_MODE = "
     "OFF instead of ON",
     f"SET GLOBAL gtid_mode back to ON, or {_OVER}",
-    "The stream is read by GTID, and the server does not find places by GTID any more.",
+    "The stream is read by GTID, and the server no longer finds positions by GTID.",
     url_fix=f"SET GLOBAL gtid_mode back to ON, or {_URL_OVER}",
 )
 POSITION = _refused(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from connector.errors.code import End, ErrorCode
 
-_PLACE = "source db1:3306"
+_SERVER = "source db1:3306"
 _GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:78-90"
 _OVER = "give the pipeline a new name and start over"
-_URL_OVER = "start at a place that the server still has"
-_LACKS = "{place}: the server does not have transactions that were already read: {gtids}"
+_URL_OVER = "start at a position that the server still has"
+_LACKS = "{server}: the server does not have transactions that were already read: {gtids}"
 _LOSES = (
-    f"to go on without them is to lose changes: {_OVER}, or point it at a replica that still has "
+    f"if the stream goes on without them, changes are lost: {_OVER}, or point it at a replica "
+    "that still has "
     "them; keep logs longer with "
 )
 _URL_LOSES = "read a replica that still has them; keep logs longer with "
-_UNTOLD = "what was written since cannot be told from what was read: "
+_UNTOLD = "new transactions cannot be distinguished from those that were read: "
 _POINT = f"point the pipeline at a server that has them, or {_OVER}"
 _URL_READ = "read a server that has them"
 _PROBLEMS = (
@@ -58,78 +59,79 @@ NONE = ErrorCode(
 )
 LAGS = ErrorCode(
     "S411",
-    f"{_LACKS}. It is a replica that lags, and is waited for",
+    f"{_LACKS}. It is a replica that lags; the connector waits for it",
     "look at SHOW REPLICA STATUS, or name a server that has them in {source.failover_hosts}",
     end=End.RETRIED,
     cause=(
         "The stream was read from another server of the topology, and this replica has not "
         "received so much yet."
     ),
-    example={"place": _PLACE, "gtids": _GTIDS},
+    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix="look at SHOW REPLICA STATUS",
 )
 COMMITTING = ErrorCode(
     "S412",
-    "{place}: the server is still committing transactions that it has sent: {gtids}. They are "
-    "waited for",
+    "{server}: the server is still committing transactions that it has sent: {gtids}. The "
+    "connector waits for them",
     "if that lasts, look for sessions that wait for the acknowledgement of a semi-synchronous "
     "replica",
     end=End.RETRIED,
     cause="A server writes a transaction to its log, and sends it, before the commit is complete.",
-    example={"place": _PLACE, "gtids": _GTIDS},
+    example={"server": _SERVER, "gtids": _GTIDS},
 )
 PURGED = ErrorCode(
     "S421",
-    "{place}: the server has purged transactions that were not read: {gtids}",
+    "{server}: the server has purged transactions that were not read: {gtids}",
     f"{_LOSES}binlog_expire_logs_seconds",
     cause=(
         "The server has deleted logs that the stream had not read: the pipeline stood still for "
         "longer than logs are kept."
     ),
-    example={"place": _PLACE, "gtids": _GTIDS},
+    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=f"{_URL_LOSES}binlog_expire_logs_seconds",
 )
 PURGED_MARIADB = ErrorCode(
     "S422",
-    "{place}: the server's first log starts after {purged}, but only {read} was read",
+    "{server}: the server's first log starts after {purged}, but only {read} was read",
     f"{_LOSES}expire_logs_days",
     cause=(
         "The server has deleted logs that the stream had not read: the pipeline stood still for "
         "longer than logs are kept."
     ),
-    example={"place": _PLACE, "purged": "0-1-900", "read": "0-1-77"},
+    example={"server": _SERVER, "purged": "0-1-900", "read": "0-1-77"},
     url_fix=f"{_URL_LOSES}expire_logs_days",
 )
 PURGED_ALL_MARIADB = ErrorCode(
     "S423",
-    "{place}: the server's first log starts after {purged}, but nothing was read",
+    "{server}: the server's first log starts after {purged}, but nothing was read",
     f"{_LOSES}expire_logs_days",
     cause="The start point is the beginning of the history, and the server has deleted that.",
-    example={"place": _PLACE, "purged": "0-1-900"},
+    example={"server": _SERVER, "purged": "0-1-900"},
     url_fix=f"{_URL_LOSES}expire_logs_days",
 )
 RESET = ErrorCode(
     "S431",
-    "{place}: the server's logs were reset, or its data was put back: it lacks transactions of its "
+    "{server}: the server's logs were reset, or a backup was restored: it lacks transactions "
+    "of its "
     "own that were already read: {gtids}",
     f"{_UNTOLD}{_OVER}, or point it at a server that has them",
     cause=(
         "The transactions were first committed on this very server, and it does not know them: "
         "after RESET BINARY LOGS AND GTIDS, or after a backup was restored."
     ),
-    example={"place": _PLACE, "gtids": _GTIDS},
+    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=f"{_UNTOLD}{_URL_READ}",
 )
 LOST = ErrorCode(
     "S432",
-    "{place}: the server has received transactions that were already read, but its logs do not "
-    "have them: {gtids}. They were reset, or its data was put back or copied",
+    "{server}: the server has received transactions that were already read, but its logs do not "
+    "have them: {gtids}. They were reset, or its data was restored or copied",
     f"{_OVER}, or point it at a server that has them",
     cause=(
         "The replica has received the transactions, so it will not receive them again, and its "
         "own logs lack them."
     ),
-    example={"place": _PLACE, "gtids": _GTIDS},
+    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=_URL_READ,
 )
 SOURCES_RESET = ErrorCode(
@@ -137,16 +139,16 @@ SOURCES_RESET = ErrorCode(
     f"{_LACKS}. It is a replica of servers whose logs were reset, so it will not receive them",
     _POINT,
     cause="Every server that could send them to this replica has lost them.",
-    example={"place": _PLACE, "gtids": _GTIDS},
+    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=_URL_READ,
 )
 RESET_NEWEST_FILE = ErrorCode(
     "S434",
-    "{place}: the logs were reset since {file}:{position} was read: its newest file is {newest}",
+    "{server}: the logs were reset since {file}:{position} was read: its newest file is {newest}",
     f"{_UNTOLD}{_OVER}",
     cause="Numbers of files only grow, until the logs are reset.",
     example={
-        "place": _PLACE,
+        "server": _SERVER,
         "file": "binlog.000042",
         "position": 1187,
         "newest": "binlog.000001",
@@ -155,20 +157,21 @@ RESET_NEWEST_FILE = ErrorCode(
 )
 RESET_FILE_END = ErrorCode(
     "S435",
-    "{place}: the logs were reset since {file}:{position} was read: the file ends at {end}",
+    "{server}: the logs were reset since {file}:{position} was read: the file ends at {end}",
     f"{_UNTOLD}{_OVER}",
     cause="More of the file was read than it has now, so it is another file of the same name.",
-    example={"place": _PLACE, "file": "binlog.000042", "position": 1187, "end": 157},
+    example={"server": _SERVER, "file": "binlog.000042", "position": 1187, "end": 157},
     url_fix=f"{_UNTOLD}{_URL_OVER}",
 )
 RESET_FILE_TIME = ErrorCode(
     "S436",
-    "{place}: the logs were reset since {file}:{position} was read: the file was begun at {begun}, "
+    "{server}: the logs were reset since {file}:{position} was read: the file was begun at "
+    "{begun}, "
     "not at {before}",
     f"{_UNTOLD}{_OVER}",
     cause="The file has another time of creation, so it is another file of the same name.",
     example={
-        "place": _PLACE,
+        "server": _SERVER,
         "file": "binlog.000042",
         "position": 1187,
         "begun": "2026-11-21T10:00:00Z",
@@ -182,24 +185,24 @@ LACKS = ErrorCode(
     "logs were reset, or they were lost when it took over",
     _POINT,
     cause="The stream was read from another server, which sent more than this one has.",
-    example={"place": _PLACE, "gtids": _GTIDS},
+    example={"server": _SERVER, "gtids": _GTIDS},
     url_fix=_URL_READ,
 )
 DIVERGED = ErrorCode(
     "S442",
-    "{place}: the server has another transaction in the place of {gtid}, which was already read; "
+    "{server}: the server has another transaction instead of {gtid}, which was already read; "
     "domain {domain} goes up to {last} there. It has diverged from the server that was read",
     f"point the pipeline at a server that has it, or {_OVER}",
     cause=(
         "Two servers committed transactions with the same numbers of one domain, as after a "
         "failover that left the old primary running."
     ),
-    example={"place": _PLACE, "gtid": "0-1-77", "domain": 0, "last": "0-2-80"},
+    example={"server": _SERVER, "gtid": "0-1-77", "domain": 0, "last": "0-2-80"},
     url_fix="read a server that has it",
 )
 PREPARED_GONE = ErrorCode(
     "S451",
-    "{place}: XA transactions wait for XA COMMIT, and their rows must be read again ({xids}), but "
+    "{server}: XA transactions wait for XA COMMIT, and their rows must be read again ({xids}), but "
     "the server does not have them any more",
     'give the pipeline a new name and set {source.start} = "snapshot", and keep logs longer than '
     "XA transactions stay prepared ({why})",
@@ -208,20 +211,20 @@ PREPARED_GONE = ErrorCode(
         "deleted before the transaction was committed."
     ),
     example={
-        "place": _PLACE,
+        "server": _SERVER,
         "xids": ("X'6f6e65',X'',1",),
         "why": "source db1:3306: the server does not have binlog.000007",
     },
 )
 PREPARED_BEFORE = ErrorCode(
     "S452",
-    "{place}: XA transactions were prepared before the stream begins, and what they changed is not "
-    "in it: XA COMMIT of one will stop it ({xids})",
-    "commit them or roll them back, and begin then",
+    "{server}: XA transactions were prepared before the stream begins, so it does not have "
+    "their rows: XA COMMIT of one of them will stop it ({xids})",
+    "commit or roll back these transactions, then start",
     end=End.LOGGED,
     cause=(
-        "The rows of a prepared XA transaction are in the log before the place where the stream "
-        "begins, and its XA COMMIT comes after it."
+        "The rows of a prepared XA transaction are in the log before the start of the stream, "
+        "and its XA COMMIT comes after it."
     ),
-    example={"place": _PLACE, "xids": ("X'6f6e65',X'',1",)},
+    example={"server": _SERVER, "xids": ("X'6f6e65',X'',1",)},
 )

@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from connector.errors.code import End, ErrorCode
 
-_PLACE = "source db1:3306"
+_SERVER = "source db1:3306"
 
 UNREACHABLE = ErrorCode(
     "S101",
-    "{place}: cannot connect: {why}",
+    "{server}: cannot connect: {why}",
     "check that the server runs, {source.host}, {source.port} and firewalls",
     end=End.RETRIED,
     cause=(
         "No server answers at the address. It may be stopped, the address may be wrong, or "
         "something between here and the server drops what is sent."
     ),
-    example={"place": _PLACE, "why": "Connection refused"},
+    example={"server": _SERVER, "why": "Connection refused"},
 )
 NAME_LATER = ErrorCode(
     "S102",
-    "{place}: the name cannot be resolved for now",
+    "{server}: the name cannot be resolved for now",
     "check {source.host}, and the name servers of this machine",
     end=End.RETRIED,
     cause="The name servers of this machine did not answer, or asked to come back later.",
-    example={"place": _PLACE},
+    example={"server": _SERVER},
 )
 NAME_UNKNOWN = ErrorCode(
     "S103",
-    "{place}: the name cannot be resolved",
+    "{server}: the name cannot be resolved",
     "check {source.host}",
     cause="The name servers of this machine answered that no machine has this name.",
-    example={"place": _PLACE},
+    example={"server": _SERVER},
 )
 LOGIN_METHOD = ErrorCode(
     "S104",
-    "{place}: login failed: {why}",
+    "{server}: login failed: {why}",
     "check the account's authentication plugin",
     cause=(
         "The server asked for a login method that this program does not have. The plugin of the "
         "account decides which method it is."
     ),
-    example={"place": _PLACE, "why": "Authentication plugin 'client_ed25519' not configured"},
+    example={"server": _SERVER, "why": "Authentication plugin 'client_ed25519' not configured"},
 )
 ANOTHER_ANSWERED = ErrorCode(
     "S105",
-    "{place}: another server answered than the one that was checked",
+    "{server}: the server that answered is not the one that was checked",
     "name each server itself in {source.host} and {source.failover_hosts}, not an address that "
     "several share",
     end=End.RETRIED,
@@ -52,32 +52,32 @@ ANOTHER_ANSWERED = ErrorCode(
         "Two logins at one address came to two servers: a proxy or a shared address leads to any "
         "of them. A position in the log of one server means nothing on another."
     ),
-    example={"place": _PLACE},
+    example={"server": _SERVER},
     url_fix="name the server itself in the URL, not an address that several share",
 )
 NO_TLS = ErrorCode(
     "S111",
-    "{place}: the server offers no TLS",
+    "{server}: the server offers no TLS",
     "set up TLS on the server, or set {source.tls.mode} to preferred",
     cause="The configuration asks for encryption, and the server was started without it.",
-    example={"place": _PLACE},
+    example={"server": _SERVER},
     url_fix="set up TLS on the server, or set {source.tls.mode} to PREFERRED",
 )
 CERTIFICATE_REFUSED = ErrorCode(
     "S112",
-    "{place}: the server's certificate is refused: {why}",
+    "{server}: the server's certificate is refused: {why}",
     "check {source.tls.ca} and {source.host}, or lower {source.tls.mode}",
     cause=(
         "The certificate is not signed by the given authority, is not valid now, or names another "
         "host."
     ),
-    example={"place": _PLACE, "why": "self-signed certificate in certificate chain"},
+    example={"server": _SERVER, "why": "self-signed certificate in certificate chain"},
 )
 NO_TLS_SESSION = ErrorCode(
     "S113",
-    "{place}: no TLS session: {why}",
+    "{server}: no TLS session: {why}",
     "check the server's TLS settings, or set {source.tls.mode} to disabled",
     cause="Client and server found no protocol version or cipher that both of them accept.",
-    example={"place": _PLACE, "why": "WRONG_VERSION_NUMBER"},
+    example={"server": _SERVER, "why": "WRONG_VERSION_NUMBER"},
     url_fix="check the server's TLS settings, or set {source.tls.mode} to DISABLED",
 )

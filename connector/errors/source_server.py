@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from connector.errors.code import End, ErrorCode
 
-_WHAT = "{place}: error {number}: {said}"
+_WHAT = "{server}: error {number}: {said}"
 
 
 def _passes(
@@ -20,7 +20,7 @@ def _passes(
         fix,
         end=End.RETRIED,
         cause=cause,
-        example={"place": "source db1:3306", "number": number, "said": said},
+        example={"server": "source db1:3306", "number": number, "said": said},
         url_fix=url_fix,
     )
 
@@ -34,7 +34,7 @@ def _stays(
         _WHAT,
         fix,
         cause=cause,
-        example={"place": "source db1:3306", "number": number, "said": said},
+        example={"server": "source db1:3306", "number": number, "said": said},
         url_fix=url_fix,
     )
 
@@ -176,7 +176,7 @@ HOST_NOT_ALLOWED = _stays(
     "create the account for this host",
     "No account of the server may log in from this host.",
 )
-NO_SUCH_PLACE = _stays(
+NO_SUCH_POSITION = _stays(
     "S226",
     1220,
     "Error when executing command SHOW BINLOG EVENTS: Wrong offset or I/O error",

@@ -18,13 +18,13 @@ def _setting(code: str, name: str, value: str, wanted: str, fix: str, cause: str
 
 NOT_SET_UP = ErrorCode(
     "S601",
-    "{place}: the server cannot be followed as it is set up:{problems:lines}",
+    "{server}: the server cannot be followed as it is set up:{problems:lines}",
     cause=(
         "Settings or grants that the pipeline cannot do without are missing. Each has its own line "
         "with its own advice; `binlog-connector check` shows those that are good, too."
     ),
     example={
-        "place": "source db1:3306",
+        "server": "source db1:3306",
         "problems": (
             "binlog_format is STATEMENT, wanted ROW; SET PERSIST binlog_format = 'ROW'",
             "gtid_mode is OFF, wanted ON; SET PERSIST gtid_mode = 'ON'",
@@ -47,7 +47,7 @@ SETTING = _setting(
 )
 OWN_SERVER_ID = ErrorCode(
     "S612",
-    "{source.server_id} is {value}, wanted not the server's own, {own}",
+    "{source.server_id} is {value}, wanted any number but the server's own, {own}",
     "give {source.server_id} another number, unique among all replicas of this server",
     cause="A server sends its log to nobody who has its own server_id.",
     example={"value": 1, "own": 1},
@@ -74,15 +74,16 @@ ROW_METADATA = _setting(
     "MINIMAL",
     "FULL",
     "{how}; until then the columns are read from information_schema, which takes GRANT SELECT on "
-    "the tables, and a table that is changed while the pipeline stands still is copied anew",
+    "the tables, and a table that is changed while the pipeline stands still is copied again",
     "The log names the columns of a table only if this setting is FULL.",
 )
 NO_ROW_METADATA = ErrorCode(
     "S616",
     _WHAT,
-    "upgrade: rows carry column names from MySQL 8.0.1 and MariaDB 10.5 on, and this is {version}; "
+    "upgrade: the log has column names from MySQL 8.0.1 and MariaDB 10.5 on, and this is "
+    "{version}; "
     "until then the columns are read from information_schema, which takes GRANT SELECT on the "
-    "tables, and a table that is changed while the pipeline stands still is copied anew",
+    "tables, and a table that is changed while the pipeline stands still is copied again",
     cause="The server is too old to name the columns of a table in its log.",
     example={
         "name": "binlog_row_metadata",
@@ -162,14 +163,14 @@ GRANT_SELECT = ErrorCode(
 NO_TABLE = ErrorCode(
     "S641",
     "{source.tables} is {value}, wanted a table",
-    "{pattern} matches no table that there is now, and that the account may see",
+    "{pattern} matches no existing table that the account may see",
     cause="The pattern may be misspelt, the table may come later, or a grant is missing.",
     example={"value": "erp.ordrs: 0 tables", "pattern": "erp.ordrs"},
 )
 NO_TABLE_IN_LOWER_CASE = ErrorCode(
     "S642",
     "{source.tables} is {value}, wanted a table",
-    "{pattern} matches no table that there is now, and that the account may see; this server has "
+    "{pattern} matches no existing table that the account may see; this server has "
     "names in lower case",
     cause="With lower_case_table_names = 1 a server has the names of tables in lower case alone.",
     example={"value": "erp.Orders: 0 tables", "pattern": "erp.Orders"},

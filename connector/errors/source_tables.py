@@ -6,15 +6,15 @@ from connector.errors.code import ErrorCode
 
 TABLE_MISSING = ErrorCode(
     "S801",
-    "{place}: table {table} does not exist, or the account may not read it",
+    "{server}: table {table} does not exist, or the account may not read it",
     "GRANT SELECT ON {database}.* TO the account of {source.user}",
     cause="Servers hide tables that an account may not read, so the two look the same.",
-    example={"place": "source db1:3306", "table": "erp.orders", "database": "erp"},
+    example={"server": "source db1:3306", "table": "erp.orders", "database": "erp"},
 )
 VIEW = ErrorCode(
     "S802",
-    "{place}: {table} is a view, whose rows are not in the log",
+    "{server}: {table} is a view, whose rows are not in the log",
     "name the tables that it is made of",
     cause="A view has no rows of its own. The log has the rows of its tables.",
-    example={"place": "source db1:3306", "table": "erp.open_orders"},
+    example={"server": "source db1:3306", "table": "erp.open_orders"},
 )

@@ -52,7 +52,7 @@ START = ErrorCode(
     "start {start!r} is not earliest, latest, gtid:SET or position:FILE:POSITION",
     "write one of these",
     end=_END,
-    cause="The first word says what kind of place reading begins at.",
+    cause="The first word says what kind of start point it is.",
     example={"start": "yesterday"},
 )
 START_POSITION = ErrorCode(

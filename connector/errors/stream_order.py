@@ -6,18 +6,19 @@ from connector.errors.code import End, ErrorCode
 
 NESTED_TRANSACTION = ErrorCode(
     "L701",
-    "{place}: a transaction starts inside the one that started at {file}:{position} and has not "
+    "{log_position}: a transaction starts inside the one that started at {file}:{position} "
+    "and has not "
     "ended",
     "compare with `mysqlbinlog --start-position={position} {file}`",
     cause="Servers write transactions one after the other. Events were lost or changed.",
-    example={"place": "binlog.000042:2200", "file": "binlog.000042", "position": 1187},
+    example={"log_position": "binlog.000042:2200", "file": "binlog.000042", "position": 1187},
 )
 OUTSIDE_TRANSACTION = ErrorCode(
     "L702",
-    "{place}: {event_name} outside of a transaction",
+    "{log_position}: {event_name} outside of a transaction",
     "the stream must start at the first event of a transaction",
     cause="Reading began between the events of a transaction, so the first ones are not known.",
-    example={"place": "binlog.000042:1187", "event_name": "WRITE_ROWS_EVENT"},
+    example={"log_position": "binlog.000042:1187", "event_name": "WRITE_ROWS_EVENT"},
 )
 IGNORED_EVENT = ErrorCode(
     "L711",

@@ -6,7 +6,7 @@ from connector.errors.code import ErrorCode
 
 ROWS_WITHOUT_TABLE = ErrorCode(
     "T901",
-    "{place}: table {name} has rows at {file}:{position}, but does not exist, and the log up to "
+    "{server}: table {name} has rows at {file}:{position}, but does not exist, and the log up to "
     "{end_file}:{end_position} has no statement that drops it",
     "exclude the table",
     cause=(
@@ -14,7 +14,7 @@ ROWS_WITHOUT_TABLE = ErrorCode(
         "no such table, or the account does not see it."
     ),
     example={
-        "place": "source db1:3306",
+        "server": "source db1:3306",
         "name": "erp.orders",
         "file": "binlog.000042",
         "position": 1187,
@@ -24,14 +24,14 @@ ROWS_WITHOUT_TABLE = ErrorCode(
 )
 LABELS_UNCERTAIN = ErrorCode(
     "T902",
-    "{place}: table {name}: the log does not name the labels of column {column}, and the server "
+    "{server}: table {name}: the log does not name the labels of column {column}, and the server "
     "shows some characters of them as `?`",
     "SET GLOBAL binlog_row_metadata=FULL, or exclude the table",
     cause=(
         "Labels of ENUM and SET may have characters that information_schema cannot show, so they "
         "are known from the log alone."
     ),
-    example={"place": "source db1:3306", "name": "erp.orders", "column": "mood"},
+    example={"server": "source db1:3306", "name": "erp.orders", "column": "mood"},
 )
 HIDDEN_COLUMN = ErrorCode(
     "T904",

@@ -14,11 +14,11 @@ _NO_VALUE = (
 
 IN_EVENT = ErrorCode(
     "T201",
-    "{place}: table {table}: {why}",
+    "{log_position}: table {table}: {why}",
     frame=True,
     cause="A row of the table has no form in a record.",
     example={
-        "place": "binlog.000042:1187",
+        "log_position": "binlog.000042:1187",
         "table": "erp.orders",
         "why": "column price has type unknown, which the envelope has no form for",
     },
@@ -102,18 +102,18 @@ MANY_ROWS = ErrorCode(
 )
 MANY_EVENTS = ErrorCode(
     "T232",
-    "{place}: a transaction with more than {limit} events cannot be numbered",
+    "{log_position}: a transaction with more than {limit} events cannot be numbered",
     _SPLIT,
     cause=_NUMBERED,
-    example={"place": "binlog.000042:1187", "limit": 100_000_000},
+    example={"log_position": "binlog.000042:1187", "limit": 100_000_000},
 )
 SEQUENCE_END = ErrorCode(
     "T233",
-    "{place} in epoch {epoch} is beyond what a sequence can count",
+    "{log_position} in epoch {epoch} is beyond what a sequence can count",
     "run RESET BINARY LOGS AND GTIDS on the source in a maintenance window and start the pipeline "
     "under a new name",
     cause=f"{_NUMBERED} The number of the log file, the position or the epoch is too large.",
-    example={"place": "binlog.9999999999:4", "epoch": 1},
+    example={"log_position": "binlog.9999999999:4", "epoch": 1},
 )
 FILE_NUMBER = ErrorCode(
     "T234",

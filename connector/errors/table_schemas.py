@@ -10,7 +10,7 @@ _CONTINUE = "give the pipeline a new name and set {source.start}"
 TOPIC_SHARED = ErrorCode(
     "T301",
     "tables {one} and {other} would share topic {topic}",
-    "exclude one of them in {source.exclude_tables}, or carry it in a pipeline with another "
+    "exclude one of them in {source.exclude_tables}, or publish it from a pipeline with another "
     "{kafka.topic_prefix}",
     cause=(
         "Kafka allows few characters in the name of a topic, so each other one becomes `_`. The "
@@ -20,16 +20,17 @@ TOPIC_SHARED = ErrorCode(
 )
 NO_COLUMN_NAMES = ErrorCode(
     "T302",
-    "{place}: the log has no column names for table {table}",
+    "{log_position}: the log has no column names for table {table}",
     f"{_FULL}, and continue after the rows that were logged without them: {_CONTINUE}",
     fence_fix=_FULL,
     passable=True,
     cause="With binlog_row_metadata=MINIMAL, the log holds the types of columns, but no names.",
-    example={"place": "binlog.000042:1187", "table": "erp.orders"},
+    example={"log_position": "binlog.000042:1187", "table": "erp.orders"},
 )
 MISFIT = ErrorCode(
     "T303",
-    "{place}: the log does not name the columns of table {table}, and those that the server shows "
+    "{log_position}: the log does not name the columns of table {table}, and those that the "
+    "server shows "
     "have other types",
     f"{_FULL}, and continue after the rows that were logged without names: {_CONTINUE}; or exclude "
     "the table",
@@ -39,5 +40,5 @@ MISFIT = ErrorCode(
         "Without binlog_row_metadata=FULL the names come from the server, which knows the table as "
         "it is now. When these rows were logged, the table was another one."
     ),
-    example={"place": "binlog.000042:1187", "table": "erp.orders"},
+    example={"log_position": "binlog.000042:1187", "table": "erp.orders"},
 )

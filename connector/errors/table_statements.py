@@ -20,7 +20,10 @@ _STATEMENT = (
     "functions may have changed others. Without the rows, the tables in Kafka would differ from "
     "the source and nobody would know."
 )
-_AT = {"place": "binlog.000042:1187", "transaction": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42"}
+_AT = {
+    "log_position": "binlog.000042:1187",
+    "transaction": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42",
+}
 
 
 def _refused(
@@ -28,7 +31,7 @@ def _refused(
 ) -> ErrorCode:
     return ErrorCode(
         code,
-        f"{{place}}: {what} cannot be carried without loss (transaction {{transaction}})",
+        f"{{log_position}}: {what} cannot be published without loss (transaction {{transaction}})",
         fix,
         fence_fix=fence_fix,
         passable=True,
@@ -38,7 +41,7 @@ def _refused(
 
 
 _COPY = (
-    "changes may be missing from its log, so copy the followed tables anew, and "
+    "changes may be missing from its log, so copy the followed tables again, and "
     f"{_CONTINUE}{_NOTHING}"
 )
 _INCIDENT = "The server noticed that changes may not be in its log, and wrote this event about it."
@@ -86,7 +89,7 @@ LOAD_DATA = _refused(
 SAVEPOINT = _refused(
     "T121",
     "ROLLBACK TO SAVEPOINT after row changes",
-    "which savepoint is meant cannot be told for certain: give savepoints names in ASCII, repair "
+    "it is not certain which savepoint is meant: give savepoints names in ASCII, repair "
     f"the rows it touched, and {_CONTINUE}{_NOTHING}",
     cause=(
         "The rows after the savepoint were rolled back. Servers compare names of savepoints by "
@@ -113,26 +116,26 @@ XA_VERB = _refused(
 CONTINUE_BY_GTID = ErrorCode(
     "T141",
     "{why}",
-    'the place after this transaction is source.start = "{start}"',
+    'the position after this transaction is source.start = "{start}"',
     frame=True,
     cause="A new pipeline may continue after a transaction once what it changed was repaired.",
     example={
-        "why": "UPDATE in database erp cannot be carried",
+        "why": "UPDATE in database erp cannot be published",
         "start": "gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-42",
     },
 )
 CONTINUE_BY_POSITION = ErrorCode(
     "T142",
     "{why}",
-    'the place after this transaction is source.start = "position:{file}:POS", POS that of the '
-    "next one in SHOW BINLOG EVENTS IN '{file}' FROM {position}",
+    'the position after this transaction is source.start = "position:{file}:POS", where POS is '
+    "that of the next one in SHOW BINLOG EVENTS IN '{file}' FROM {position}",
     frame=True,
     cause=(
         "A new pipeline may continue after a transaction once what it changed was repaired. "
         "Without GTIDs, the log alone tells where a transaction ends."
     ),
     example={
-        "why": "UPDATE in database erp cannot be carried",
+        "why": "UPDATE in database erp cannot be published",
         "file": "binlog.000042",
         "position": 1187,
     },
@@ -140,8 +143,8 @@ CONTINUE_BY_POSITION = ErrorCode(
 
 OTHER_OUTCOME = ErrorCode(
     "T151",
-    "{place}: transaction {transaction} was rolled back when it was read before, and is not now: "
-    "it comes from another server",
+    "{log_position}: transaction {transaction} was rolled back when it was read before, but "
+    "not now: it comes from another server",
     end=End.RETRIED,
     cause=(
         "The stream reads a transaction again without its rows, because it was rolled back. Now "

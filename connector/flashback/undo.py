@@ -118,7 +118,7 @@ class Undo:
             undo = TableUndo(table_map, self._omitted)
         except DecodeError as error:
             raise UnsupportedChange(
-                log_undo.PLACE, file=event.file, position=event.position, why=error
+                log_undo.IN_EVENT, file=event.file, position=event.position, why=error
             ) from error
         self._tables[name] = (table_map, undo)
         return undo

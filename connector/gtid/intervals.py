@@ -1,6 +1,6 @@
 """Transaction numbers as half-open intervals, kept as one sorted list of their bounds.
 
-`1-4:7-9` is `[1, 5, 7, 10]`: even places start an interval, odd places end one. Neighbours never
+`1-4:7-9` is `[1, 5, 7, 10]`: even indexes start an interval, odd indexes end one. Neighbours never
 touch. A number lies inside if the count of bounds at or below it is odd, so one bisection answers
 every question, and changes are slice assignments.
 """

@@ -19,11 +19,11 @@ from connector.errors import (
     fields,
     kafka_limits,
     line,
-    stream_places,
+    stream_positions,
 )
 from connector.metrics.lag import lag_of, read_source_log
 from connector.source.server.binary_logs import RDS_RETENTION, set_rds_retention
-from connector.source.server.mysql_server import MysqlServer, place_of
+from connector.source.server.mysql_server import MysqlServer, name_of
 
 if TYPE_CHECKING:
     from connector.metrics.figures import CommittedPosition, Figures, Lag
@@ -128,9 +128,9 @@ class SourceWatch:
         before, progress = self._looked_at, self._committed
         if before is not None and before.server_uuid == log.server_uuid and log.end < before.end:
             return SourceUnavailable(
-                stream_places.LOG_WENT_BACK,
+                stream_positions.LOG_WENT_BACK,
                 answered=True,
-                place=place_of(self._settings),
+                server=name_of(self._settings),
                 end=log.end_text,
                 before=before.end_text,
             )
@@ -138,9 +138,9 @@ class SourceWatch:
             size = log.files.get(progress.file)
             if size is not None and size < progress.position:
                 return SourceUnavailable(
-                    stream_places.FILE_SHRANK,
+                    stream_positions.FILE_SHRANK,
                     answered=True,
-                    place=place_of(self._settings),
+                    server=name_of(self._settings),
                     file=progress.file,
                     size=size,
                     position=progress.position,

@@ -5,9 +5,9 @@ and before everything that follows. With `position` as the first byte after the 
 
     (epoch, file number, position - 1, n // 10^8, n % 10^8)
 
-where n counts the records written at this place. No transaction starts at the last byte of another,
-so no transaction has these sequences. The progress record holds the count, so it continues after a
-restart at the same place.
+Here n counts the records written at this position. No transaction starts at the last byte of
+another, so no transaction has these sequences. The progress record holds the count, so it continues
+after a restart at the same position.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _ROWS_OF_A_NUMBER: Final = 10**SEQ_ROW_DIGITS
 
 
-class BetweenPlace(NamedTuple):
-    """The place of the first of the requested records; `number` is higher for the others."""
+class BetweenSequence(NamedTuple):
+    """The sequence of the first of the requested records; `number` is higher for the others."""
 
     epoch: int
     file: int
@@ -52,18 +52,18 @@ class BetweenOrder:
         self._position = position
         self._count = count
 
-    def take(self, file: str, position: int, count: int) -> BetweenPlace:
-        """Return the place of `count` records that are written at `position` of `file`.
+    def take(self, file: str, position: int, count: int) -> BetweenSequence:
+        """Return the sequences of `count` records that are written at `position` of `file`.
 
         Raises UnsupportedChange if the count exceeds what a sequence holds.
         """
         if (file, position) != (self._file, self._position):
             self._file, self._position, self._count = file, position, 0
-        epoch, number, place = self._order.between(file, position)
+        epoch, number, last_byte = self._order.between(file, position)
         first = self._count
         self._count += count
-        return BetweenPlace(epoch, number, place, first)
+        return BetweenSequence(epoch, number, last_byte, first)
 
     def count_at(self, file: str, position: int) -> int:
-        """Return how many records were written at `position` of `file`, the current place."""
+        """Return how many records were written at `position` of `file`, the current position."""
         return self._count if (file, position) == (self._file, self._position) else 0

@@ -1,10 +1,10 @@
-"""Positions of transactions become their places in the total order of changes.
+"""Positions of transactions become the first three parts of their sequences.
 
-The order is that of the source's commits, the same on every read. Within one server, (file number,
-position of the transaction's first event) gives it. A failover or RESET BINARY LOGS starts the
-numbers again; then `epoch` rises, and the new epoch sorts after the old one. The progress record
-holds the epoch and is committed in the same Kafka transaction as the first row with that epoch, so
-the epoch is durable before a consumer can see it.
+Sequences have the order of the source's commits, the same on every read. Within one server, (file
+number, position of the transaction's first event) gives it. A failover or RESET BINARY LOGS starts
+the numbers again; then `epoch` rises, and the new epoch sorts after the old one. The progress
+record holds the epoch and is committed in the same Kafka transaction as the first row with that
+epoch, so the epoch is durable before a consumer can see it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class TransactionOrder:
         self._number = 0  # of `_file`
         self._last = (file_number(file), position) if file and same_server else (0, 0)
 
-    def place(self, file: str, position: int) -> tuple[int, int, int]:
+    def of_transaction(self, file: str, position: int) -> tuple[int, int, int]:
         """Return (epoch, file number, position) of the transaction that starts at this position."""
         number = self._enter(file, position)
         self._last = (number, position + 1)
         return self.epoch, number, position
 
     def between(self, file: str, position: int) -> tuple[int, int, int]:
-        """Return the place of records that follow the transaction that ends at `position`.
+        """Return (epoch, file number, position) of records after the transaction that ends here.
 
-        That is the transaction's last byte; no other transaction starts there.
+        The returned position is the last byte of that transaction; no transaction starts there.
         """
         number = self._enter(file, position)
         self._last = (number, position)
@@ -64,7 +64,7 @@ class TransactionOrder:
             self.epoch += 1
         if self.epoch >= _EPOCHS_MAX or number >= _FILES_MAX or position >= _POSITIONS_MAX:
             raise UnsupportedChange(
-                table_rows.SEQUENCE_END, place=f"{file}:{position}", epoch=self.epoch
+                table_rows.SEQUENCE_END, log_position=f"{file}:{position}", epoch=self.epoch
             )
         return number
 

@@ -54,15 +54,15 @@ class Progress:
         )
 
     @classmethod
-    def decode(cls, value: bytes, place: str) -> Progress:
-        """Read the value of a progress record; `place` names it in errors.
+    def decode(cls, value: bytes, record_name: str) -> Progress:
+        """Read the value of a progress record; `record_name` names it in errors.
 
         Raises DecodeError if this version did not write it.
         """
         try:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.PROGRESS, record=place, why=str(error)) from error
+            raise DecodeError(kafka_records.PROGRESS, record=record_name, why=str(error)) from error
 
 
 def progress_topic(prefix: str) -> str:

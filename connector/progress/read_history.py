@@ -37,10 +37,10 @@ class ReadHistory:
         """
         start = self._start
         if isinstance(start, GtidSet) and isinstance(read, GtidSet) and isinstance(before, GtidSet):
-            behind = read - before
-            if behind and behind.has_server(UUID(self._server_uuid)):
-                return behind
-            return behind - start
+            missing = read - before
+            if missing and missing.has_server(UUID(self._server_uuid)):
+                return missing
+            return missing - start
         if (
             isinstance(start, MariadbGtidSet)
             and isinstance(read, MariadbGtidSet)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, final
 
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.added_columns import AddedColumn, DefaultKind
-from connector.errors import SourceRefused, SourceUnavailable, stream_places
+from connector.errors import SourceRefused, SourceUnavailable, stream_positions
 from connector.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.progress.between import BetweenOrder
 from connector.progress.order import TransactionOrder
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from connector.changes.earlier_runs import Reread
     from connector.changes.receiver import Committed
     from connector.changes.transaction import SourceTransaction
-    from connector.progress.between import BetweenPlace
+    from connector.progress.between import BetweenSequence
     from connector.progress.server_identity import ServerIdentity
 
 
@@ -78,7 +78,7 @@ class StreamPosition:
         # XA transactions are read again, so was a part of earlier files. MariaDB does not say
         # what was before the first file.
         self._reads_again = self.reread() is not None
-        self._at_place = identity.flavour == "mariadb" and not self._reads_again
+        self._is_at_file = identity.flavour == "mariadb" and not self._reads_again
         same_server = last is None or last.server_uuid == identity.server_uuid
         self.order = (
             TransactionOrder(epoch=first_epoch)
@@ -110,8 +110,8 @@ class StreamPosition:
         """The delivered transactions; None for a stream by position."""
         return self._gtid_set
 
-    def between(self, count: int) -> BetweenPlace:
-        """Return the place of `count` records that are written here, between two transactions.
+    def between(self, count: int) -> BetweenSequence:
+        """Return the sequences of `count` records that are written here, between two transactions.
 
         Raises UnsupportedChange if a sequence cannot count that far.
         """
@@ -125,19 +125,19 @@ class StreamPosition:
         """Note that the stream has come to a file that was begun at `created`, in seconds."""
         self._opened_created = created
 
-    def opened_behind(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
+    def opened_after(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
         """Note which transactions the server says were before the file that the stream has come to.
 
         Raises SourceUnavailable if transactions that were read are not among them: the next run
         checks whether the logs were reset.
         """
-        if not self._at_place:
-            self._at_place = not self._reads_again or file == self._file
+        if not self._is_at_file:
+            self._is_at_file = not self._reads_again or file == self._file
             return
         missing = self._history.missing(self._gtid_set, before)
         if missing:
             raise SourceUnavailable(
-                stream_places.FILE_AFTER,
+                stream_positions.FILE_AFTER,
                 address=self._source,
                 file=file,
                 gtids=shown(missing),
@@ -145,7 +145,7 @@ class StreamPosition:
 
     def advance(self, committed: Committed) -> None:
         """Move past a transaction that is complete."""
-        self._at_place = True
+        self._is_at_file = True
         gtid = committed.transaction.gtid
         gtid_set = self._gtid_set
         if committed.prepared is not None or committed.outcome:
@@ -212,8 +212,8 @@ class StreamPosition:
         )
 
 
-def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPoint:
-    """Return where to resume after `last`; `place` names the source in errors.
+def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> StartPoint:
+    """Return where to resume after `last`; `server_name` names the source in errors.
 
     A stream resumes by GTID. A stream by position stays one, because turning GTIDs on later does
     not say which transactions have been read. On another server, only GTIDs work: there the
@@ -222,14 +222,17 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
     """
     if last.flavour != identity.flavour:
         raise SourceRefused(
-            stream_places.OTHER_FLAVOUR, place=place, before=last.flavour, now=identity.flavour
+            stream_positions.OTHER_FLAVOUR,
+            server=server_name,
+            before=last.flavour,
+            now=identity.flavour,
         )
     same_server = last.server_uuid == identity.server_uuid
     if last.gtid_set is None:
         if not same_server:
             raise SourceRefused(
-                stream_places.POSITION_ELSEWHERE,
-                place=place,
+                stream_positions.POSITION_ELSEWHERE,
+                server=server_name,
                 file=last.file,
                 position=last.position,
                 before=last.server_uuid,
@@ -238,7 +241,9 @@ def start_point(last: Progress, identity: ServerIdentity, place: str) -> StartPo
         return StartPoint(identity.flavour, None, last.file, last.position, last.file_created)
     if identity.flavour == "mysql" and not identity.gtid:
         raise SourceRefused(
-            stream_places.GTID_MODE_OFF, place=place, start=_by_position(last, same_server)
+            stream_positions.GTID_MODE_OFF,
+            server=server_name,
+            start=_by_position(last, same_server),
         )
     gtids: GtidSet | MariadbGtidSet
     if identity.flavour == "mariadb":

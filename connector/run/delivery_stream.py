@@ -163,9 +163,9 @@ class DeliveryStream(ChangeReceiver):
     def _opened_after(self, event: Event) -> None:
         body = event.body
         if isinstance(body, PreviousGtidsEvent):
-            self._standing.opened_behind(event.file, body.gtid_set)
+            self._standing.opened_after(event.file, body.gtid_set)
         elif isinstance(body, MariadbGtidListEvent):
-            self._standing.opened_behind(event.file, MariadbGtidSet.of(body.gtids))
+            self._standing.opened_after(event.file, MariadbGtidSet.of(body.gtids))
 
     def progress(self, instance: Instance, now_ms: int) -> Progress:
         """Return the progress record for the current position, which is between transactions."""

@@ -33,7 +33,7 @@ from connector.errors import (
     kafka_limits,
     log,
     source_dump,
-    stream_places,
+    stream_positions,
 )
 from connector.metrics.figures import SILENT_SECONDS
 from connector.run.assembly import assemble
@@ -252,9 +252,9 @@ class Pipeline:
             return
         address = self._address
         if figures.watched_at > figures.heard_at + SILENT_SECONDS:
-            raise SourceUnavailable(stream_places.DEAD, address=address, seconds=silent_seconds)
+            raise SourceUnavailable(stream_positions.DEAD, address=address, seconds=silent_seconds)
         figures.miss(
-            SourceUnavailable(stream_places.QUIET, address=address, seconds=silent_seconds)
+            SourceUnavailable(stream_positions.QUIET, address=address, seconds=silent_seconds)
         )
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""A condition that a user gives for a copy becomes SQL that can do nothing but choose rows.
+"""A user's condition for a copy becomes SQL that can only select rows.
 
-The text is never sent. Its tokens are looked at one by one, what is left is parsed, and the tree is
-printed anew by `condition_sql`. All of it goes by lists of what is allowed: symbols, operators,
-functions, kinds of nodes. Names that are not operators or functions can only be columns, so that a
-word such as SELECT has no meaning here.
+The text is never sent to the server. Each token is checked, the rest is parsed, and `condition_sql`
+prints the tree again. Lists say what is allowed: symbols, operators, functions, kinds of nodes. A
+name that is no operator and no function can only be a column, so a word such as SELECT has no
+meaning here.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _LITERALS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING}
 _WORDS = _LITERALS | {TokenType.IDENTIFIER, TokenType.VAR}
 _PREFIXES = frozenset({"NOT", "-", "+"})
 _WORD = re.compile(r"[^\W\d][\w$]*")
-# Control characters have no place in a condition, but for those that separate words.
+# A condition may not have control characters, except those that separate words.
 _CONTROL = re.compile(r"[^\S \t\r\n]|[\x00-\x08\x0e-\x1f\x7f]|[\ud800-\udfff]")
 _SHOWN_CHARACTERS = 20
 
 
 class _Parser(MySQLParser):
-    """Takes functions by their names: the printer knows which there are."""
+    """Keeps the names of functions: the printer knows which are allowed."""
 
     FUNCTIONS: ClassVar = {}
     FUNCTION_PARSERS: ClassVar = {}
@@ -56,21 +56,21 @@ class Condition:
     """One boolean expression over the columns of a table."""
 
     def __init__(self, tree: Expr) -> None:
-        """Take a tree that `parse` has looked at."""
+        """Take a tree that `parse` has checked."""
         self._tree = tree
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a condition as MySQL writes it.
 
-        Raises ConfigError for whatever is not one: what it may hold is in docs/snapshot.md.
+        Raises ConfigError for anything else; docs/snapshot.md says what a condition may hold.
         """
         tokens = _checked_tokens(text)
         tree = _parsed(text, tokens)
-        # Whether there are such columns is asked when the table is known.
+        # The columns are checked later, when the table is known.
         printer = Printer(None)
         printer.whole(tree)
-        # The parser leaves nothing out, and groups nothing that the text does not.
+        # The parser leaves nothing out, and adds no groups that the text does not have.
         if printer.words != sum(token.token_type in _WORDS for token in tokens):
             refuse(conditions.NOT_ONE)
         if printer.parentheses != sum(token.token_type is TokenType.L_PAREN for token in tokens):
@@ -78,7 +78,7 @@ class Condition:
         return cls(tree)
 
     def sql(self, database: str, table: str, columns: Sequence[str]) -> str:
-        """Return what to put behind WHERE, for a table that has `columns`.
+        """Return the SQL to put after WHERE, for a table that has `columns`.
 
         The text means the same in MySQL and MariaDB, and in each sql_mode. Raises ConfigError for a
         column that the table does not have.
@@ -87,7 +87,7 @@ class Condition:
 
 
 def _checked_tokens(text: str) -> list[Token]:
-    """Return the tokens; names that are no operators and functions are quoted ones."""
+    """Return the tokens; names that are neither operators nor functions are quoted."""
     if len(text) > CHARACTERS_MAX:
         refuse(conditions.LENGTH, length=len(text), limit=CHARACTERS_MAX)
     if "\\" in text:
@@ -96,20 +96,20 @@ def _checked_tokens(text: str) -> list[Token]:
         refuse(conditions.CONTROL)
     try:
         tokens = MySQL().tokenize(text)
-    except Exception:  # noqa: BLE001 - whatever the library makes of a hostile text
+    except Exception:  # noqa: BLE001 - any error of the library
         refuse(conditions.QUOTES)
     if not tokens:
         refuse(conditions.EMPTY)
     end = 0
     depth = _Depth()
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if text[end : token.start].strip() or token.comments:
             refuse(conditions.COMMENT)
         end = token.end + 1
         written = text[token.start : end]
-        following = tokens[place + 1].start if place + 1 < len(tokens) else len(text)
+        following = tokens[index + 1].start if index + 1 < len(tokens) else len(text)
         called = text[end : following + 1].strip() == "("
-        tokens[place] = _checked_token(token, written, called=called)
+        tokens[index] = _checked_token(token, written, called=called)
         depth.take(written.upper())
     if text[end:].strip():
         refuse(conditions.COMMENT)
@@ -117,7 +117,7 @@ def _checked_tokens(text: str) -> list[Token]:
 
 
 def _checked_token(token: Token, written: str, *, called: bool) -> Token:
-    """Return a token that has no other meaning than the parser is to give it."""
+    """Return a token that can have only the meaning that the parser will give it."""
     if token.token_type is TokenType.HEX_STRING and written.startswith("0"):
         # It is a number to one server, and a string to the other.
         refuse(conditions.HEXADECIMAL, word=_shown(written))
@@ -139,7 +139,7 @@ def _checked_token(token: Token, written: str, *, called: bool) -> Token:
 
 
 class _Depth:
-    """Counts what is open: parentheses, and operators in front of their operand."""
+    """Counts open parentheses, and operators before their operand."""
 
     def __init__(self) -> None:
         self._open: list[int] = []
@@ -166,7 +166,7 @@ class _Depth:
 def _parsed(text: str, tokens: list[Token]) -> Expr:
     try:
         (tree,) = _Parser(dialect=MySQL()).parse_into(AnyCondition, tokens, text)
-    except Exception:  # noqa: BLE001 - whatever the library makes of a hostile text
+    except Exception:  # noqa: BLE001 - any error of the library
         refuse(conditions.NOT_ONE)
     if tree is None:
         refuse(conditions.EMPTY)

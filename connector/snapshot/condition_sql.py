@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     # Database, name and columns.
     Table: TypeAlias = tuple[str, str, Sequence[str]]
 
-# Those that both servers have in each version, that always return the same for the same row, and
-# that need no more memory than their arguments.
+# Functions that both servers have in each version, that always return the same for the same row,
+# and that need no more memory than their arguments.
 FUNCTIONS: Final = frozenset(
     "ABS CEIL CEILING FLOOR ROUND SIGN GREATEST LEAST COALESCE "  # noqa: SIM905 - 57 lines else
     "IF IFNULL NULLIF LOWER LCASE UPPER UCASE TRIM LTRIM RTRIM LEFT RIGHT SUBSTR SUBSTRING "
@@ -36,7 +36,7 @@ FUNCTIONS: Final = frozenset(
 
 
 class _Rule(NamedTuple):
-    """How an operator is written, and what its operands are at least."""
+    """How an operator is written, and the lowest level of its operands."""
 
     sql: str
     level: int
@@ -77,17 +77,17 @@ _LEVELS: Final[dict[type[exp.Expr], int]] = {
     exp.Like: _PREDICATE,
     exp.Escape: _PREDICATE,
 }
-# What the parser notes of a division, which says nothing of MySQL's.
+# The parser's notes on a division, which do not matter for MySQL.
 _NOTES: Final[dict[type[exp.Expr], frozenset[str]]] = {exp.Div: frozenset({"typed", "safe"})}
 
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _HEX = re.compile(r"([0-9A-Fa-f]{2})*")
-# What stands between quotes as it is, whatever the session's character set and sql_mode are.
+# Characters that stay as they are between quotes, for any character set and sql_mode.
 _PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
 
 
 def refuse(code: ErrorCode, **facts: object) -> NoReturn:
-    """Raise ConfigError for a condition."""
+    """Raise ConfigError: the condition is refused."""
     raise ConfigError(code, **facts)
 
 
@@ -95,18 +95,18 @@ class Printer:
     """Prints trees, with the columns of one table."""
 
     def __init__(self, table: Table | None) -> None:
-        """Print for `table`; None takes every column."""
+        """Print for `table`; with None, every column is accepted."""
         self._table = table
-        # Names, functions and constants that were printed, and parentheses of the tree.
+        # The number of printed names, functions and constants, and of parentheses in the tree.
         self.words = 0
         self.parentheses = 0
 
     def whole(self, tree: exp.Expr) -> str:
-        """Return a condition. Raises ConfigError for what none may hold."""
+        """Return the SQL of a condition. Raises ConfigError for a tree that is not allowed."""
         return self._text(tree, _EXPR)
 
     def _text(self, node: exp.Expr, least: int) -> str:
-        """Return a node that stands where the grammar has what is of a level at least."""
+        """Return the SQL of a node, for a position where the grammar needs at least a level."""
         if _level(node) < least:
             refuse(conditions.TWO_WAYS)
         rule = _BINARY.get(type(node))
@@ -128,7 +128,7 @@ class Printer:
         return self._constant(node)
 
     def _chain(self, node: exp.Expr, level: int) -> str:
-        """Return operators of one level from left to right; a long list of OR is no deep tree."""
+        """Return operators of one level, from left to right; a long list of OR is no deep tree."""
         parts: list[str] = []
         while True:
             rule = _BINARY.get(type(node))
@@ -224,7 +224,7 @@ def _level(node: exp.Expr) -> int:
 
 
 def _parts(node: exp.Expr, *names: str) -> list[exp.Expr]:
-    """Return the parts of a node that has these, and no others."""
+    """Return these parts of a node; it must have no others."""
     _require(node, *names)
     parts = [node.args[name] for name in names if name != "negate"]
     if not all(isinstance(part, exp.Expr) for part in parts):
@@ -233,7 +233,7 @@ def _parts(node: exp.Expr, *names: str) -> list[exp.Expr]:
 
 
 def _require(node: exp.Expr, *names: str) -> None:
-    """Raise where a node lacks a part, or has one that would not be printed."""
+    """Raise if a node lacks a part, or has one that would not be printed."""
     has = {name for name, part in node.args.items() if part}
     if has - _NOTES.get(type(node), frozenset()) != set(names):
         refuse(conditions.OTHER)

@@ -1,4 +1,4 @@
-"""The copies of one pipeline: which tables there are to copy, and what becomes of them."""
+"""The copies of one pipeline: which tables to copy, and the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from connector.snapshot.reader_pool import ReaderPool
     from connector.snapshot.wanted_copies import WantedCopies
 
-# While rows are under way, and while there is nothing to do.
+# While rows are read, and while there is nothing to do.
 _BUSY_PATIENCE_SECONDS = 0.005
 _IDLE_PATIENCE_SECONDS = 0.2
 _REPORT_SECONDS = 30.0
@@ -45,11 +45,11 @@ class Copies:
         keeps_new_tables: bool,
         goes_on_without: bool,
     ) -> None:
-        """Go on with `states`; `lift_fences` is called with a table that is copied from new.
+        """Continue `states`; `lift_fences` is called with a table whose rows are all copied again.
 
-        `wanted` says which tables the stream wants copied anew.
-        `keeps_new_tables`: a table that the stream sees created needs no copy, and its state says
-        so. `goes_on_without`: a table whose rows have no form in the envelope fails alone.
+        `wanted` has the tables that the stream wants copied again. With `keeps_new_tables`, a table
+        that the stream sees created needs no copy, and its state says so. With `goes_on_without`, a
+        table whose rows have no form in the envelope fails alone.
         """
         self._log = structlog.get_logger()
         self._output = output
@@ -69,42 +69,42 @@ class Copies:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether something is to be written now."""
+        """Whether there is something to write now."""
         return self._copying.wants_turn
 
     @property
     def holds_stream(self) -> bool:
-        """Whether the stream has to stand still where it is."""
+        """Whether the stream must stop at its current position."""
         return self._copying.holds_stream
 
     @property
     def patience_seconds(self) -> float:
-        """How long the stream may be waited for."""
+        """For how many seconds the copies can wait for the stream."""
         return _BUSY_PATIENCE_SECONDS if self._copying.copies else _IDLE_PATIENCE_SECONDS
 
     def state(self, database: str, table: str) -> TableState | None:
-        """Return how far the copy of all rows of a table is; None where nothing is known."""
+        """Return the state of the copy of all rows of a table; None if there is none."""
         return self._states.get(f"{database}.{table}")
 
     def figures(self) -> Mapping[str, CopyFigures]:
-        """Return how far the copies under way are, by table."""
+        """Return the figures of the running copies, by table."""
         now = self._output.seconds
         return {copy.state.name: copy.figures(now) for copy in list(self._copying.copies)}
 
     def copy(
         self, database: str, table: str, reason: str, *, request: int = NO_REQUEST, where: str = ""
     ) -> None:
-        """Copy a table from the beginning; what consumers have of it is gone.
+        """Copy a table from the beginning; consumers drop the rows that they have of it.
 
-        Of a table that was asked for, it is gone once the table was found. With `where`, only rows
-        that meet it are copied, over what consumers have.
+        If a user asked for the copy, they drop them when the table was found. With `where`, only
+        rows that meet it are copied, over those of the consumers.
         """
         fresh = TableState(database, table, reason=reason, request=request, where=where)
         known = self._states.get(fresh.key_part)
         if known is not None:
             self._end(known)
             if known.under_way:
-                # Whoever asked for it still waits.
+                # The user of that request still waits.
                 fresh.request = max(request, known.request)
         self._states[fresh.key_part] = fresh
         copy = self._copy(fresh)
@@ -116,18 +116,18 @@ class Copies:
         self._log.info("a table is to be copied", table=fresh.name, reason=reason)
 
     def refuse(self, state: TableState, error: ConnectorError) -> None:
-        """Write that a copy has failed by `error` before it began."""
+        """Write that `error` ended a copy before it began."""
         self._log.error("a copy failed", table=state.name, **fields(error))
         self._output.put_state(state)
 
     def forget(self, state: TableState) -> None:
-        """Drop what is known of a table, and its copy."""
+        """Drop the state of a table, and its copy."""
         self._end(state)
         self._states.pop(state.key_part, None)
         self._output.forget_state(state)
 
     def step(self) -> None:
-        """Take note of what the stream did to tables, then copy."""
+        """Handle what the stream did to tables, then copy."""
         self._take_statements()
         self._take_published()
         for database, table, reason in self._wanted.take():
@@ -137,11 +137,11 @@ class Copies:
             self._report()
 
     def close(self) -> None:
-        """Give up what was read, and end the connections."""
+        """Drop the chunks that were read, and close the connections."""
         self._copying.stop_reading()
 
     def _take_back(self, state: TableState) -> None:
-        """Write that what consumers have of a table is gone, since all of it comes anew."""
+        """Write that all earlier rows of a table are gone, because all of it is copied again."""
         self._output.put_rows_gone(state.database, state.table)
         self._lift_fences(state.database, state.table)
 
@@ -149,7 +149,7 @@ class Copies:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)
 
     def _end(self, state: TableState) -> None:
-        """Give up the copy that is under way, if there is one."""
+        """Drop the running copy of the state, if there is one."""
         for copy in self._copying.copies:
             if copy.state is state:
                 self._copying.drop(copy)
@@ -157,7 +157,7 @@ class Copies:
                 return
 
     def _take_statements(self) -> None:
-        """Let the copies know what statements have done to tables."""
+        """Tell the copies what statements have done to tables."""
         watch = self._output.watch
         if not watch.statements:
             return
@@ -183,7 +183,7 @@ class Copies:
                 self.forget(state)
 
     def _take_published(self) -> None:
-        """Copy tables that could not be seen: whoever may not read them is told so."""
+        """Copy tables that were hidden; if the account may not read them, the copy fails."""
         published = self._output.watch.published
         if self._keeps_new_tables:
             for database, table in sorted(published):

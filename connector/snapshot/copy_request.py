@@ -1,4 +1,4 @@
-"""Tables that a user names become a request to the running pipeline, and how far it is."""
+"""Tables that a user names become a request to the running pipeline, whose progress is shown."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _POLL_MS = 500
 
 @dataclass(frozen=True, slots=True)
 class CopyRequest:
-    """A request that was made."""
+    """A request that was sent."""
 
     offset: int
     tables: list[tuple[str, str]]
     where: str
 
     def forgotten(self, key_part: str) -> list[TableState]:
-        """Return how a copy of the request ended whose state, of that key, is forgotten."""
+        """Return a failed state for the copy of this request whose state, of that key, is gone."""
         error = str(SourceRefused(copies.ENDED))
         return [
             state
@@ -62,10 +62,10 @@ class CopyRequest:
 
 
 class StateWatch:
-    """Follows the states of the copies that were asked for; a context manager closes it."""
+    """Follows the states of the requested copies; a context manager closes it."""
 
     def __init__(self, settings: Settings) -> None:
-        """Follow what is written from now on.
+        """Follow the states that are written from now on.
 
         Raises SinkUnavailable or SinkRefused.
         """
@@ -80,14 +80,14 @@ class StateWatch:
                 enable_auto_commit=False,
                 group_id=None,
             )
-            place = TopicPartition(self._topic, 0)
-            self._consumer.assign([place])
-            self._consumer.seek(place, self._consumer.end_offsets([place])[place])
+            partition = TopicPartition(self._topic, 0)
+            self._consumer.assign([partition])
+            self._consumer.seek(partition, self._consumer.end_offsets([partition])[partition])
         except (KafkaError, OSError) as error:
             raise self._error(error) from error
 
     def changed(self, asked: CopyRequest) -> list[TableState]:
-        """Return states of the request that were committed since; waits for half a second at most.
+        """Return the states of the request that were committed since; waits at most half a second.
 
         Raises SinkUnavailable or SinkRefused, and DecodeError for states of another version.
         """
@@ -111,7 +111,7 @@ class StateWatch:
         return [state for state in found if state.request >= asked.offset]
 
     def close(self) -> None:
-        """Follow no more."""
+        """Close the consumer."""
         self._consumer.close()
 
     def __enter__(self) -> Self:
@@ -125,11 +125,11 @@ class StateWatch:
 
 
 def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
-    """Ask the pipeline to copy the tables that match `patterns`, rows that meet `where` alone.
+    """Ask the pipeline to copy the rows that meet `where`, of tables that match `patterns`.
 
-    Raises ConfigError for a pattern that matches nothing and for what is no condition,
-    SourceRefused for a table that may not be read and a condition that the server does not take,
-    and what connecting raises.
+    Raises ConfigError for a pattern that matches nothing and for a text that is no condition,
+    SourceRefused for a table that the account may not read and a condition that the server refuses,
+    and the errors of connecting.
     """
     with _session(settings) as session:
         found = _matching(session, settings, patterns)
@@ -146,7 +146,7 @@ def ask(settings: Settings, patterns: Sequence[str], where: str) -> CopyRequest:
 
 
 def require_condition(where: str) -> None:
-    """Raise ConfigError for what is no condition, whatever the table is."""
+    """Raise ConfigError for a text that is no condition for any table."""
     try:
         Condition.parse(where)
     except ConfigError as error:
@@ -180,7 +180,7 @@ def _matching(
                 wanted.follows(*name) for name in followed_tables(session, TableFilter([pattern]))
             ):
                 raise ConfigError(copies.NOT_FOLLOWED, pattern=pattern)
-            raise ConfigError(copies.NO_TABLE, pattern=pattern, place=session.place)
+            raise ConfigError(copies.NO_TABLE, pattern=pattern, server=session.name)
         found |= dict.fromkeys(matching)
     return list(found)
 
@@ -194,7 +194,7 @@ def _require_readable(session: SelectSession, database: str, table: str, where: 
         if error.number not in (1142, 1143):  # SELECT denied on a table, on a column
             raise
         raise SourceRefused(
-            copies.MAY_NOT_READ, place=session.place, table=f"{database}.{table}", grant=name
+            copies.MAY_NOT_READ, server=session.name, table=f"{database}.{table}", grant=name
         ) from error
     if not where:
         return

@@ -1,8 +1,8 @@
-"""Which rows are read next, and which of those that were read may be written.
+"""The schedule of copies: which rows to read next, and which of the read rows to write.
 
-In its turns, between two source transactions, it opens windows, hands out chunks to readers, and
-writes those that the stream has caught up with. It shares the time with the stream where both have
-something to do.
+In its turns, between two source transactions, it opens windows, gives chunks to readers, and writes
+those that the stream has caught up with. If both have work to do, it shares the time with the
+stream.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from connector.snapshot.table_state import TableState
     from connector.snapshot.watermark import LogPosition
 
-# Before a table that is read at once is tried again.
+# The pause before a table that is read at once is tried again.
 _PASS_PAUSE_SECONDS = 10.0
-# Times in a row that a table may turn out to be another one than the log says.
+# How many times in a row a table may differ from what the log says.
 _CHANGES_MAX = 5
 
 
 class CopyScheduler:
-    """The copies under way: the first of `copies` are worked on."""
+    """The running copies: the first of `copies` are worked on."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class CopyScheduler:
         completed: Callable[[TableCopy], None],
         failed: Callable[[TableCopy, Exception], None],
     ) -> None:
-        """Write to `output`; `completed` and `failed` are to end a copy.
+        """Write to `output`; `completed` and `failed` are called to end a copy.
 
-        `take_back` is called before the rows of a copy that takes back what consumers have.
+        `take_back` is called before the rows of a copy that replaces all earlier rows.
         """
         self.copies: list[TableCopy] = []
         self._log = structlog.get_logger()
@@ -73,7 +73,7 @@ class CopyScheduler:
         self._unread = 0
         self._pass: TablePass | None = None
         self._pass_not_before = 0.0
-        self._not_before = 0.0  # the stream's turn until then
+        self._not_before = 0.0  # the stream has its turn until then
         self._seen: LogPosition | None = None
 
     @property
@@ -92,7 +92,7 @@ class CopyScheduler:
         return self._pass is not None and self._pass.holds_stream
 
     def step(self) -> None:
-        """Write what may be written, and ask for more."""
+        """Write the chunks that may be written, and ask for more."""
         if not self.copies:
             self.stop_reading()
             return
@@ -102,7 +102,7 @@ class CopyScheduler:
         self._ask()
 
     def drop(self, copy: TableCopy) -> None:
-        """Give up what is under way of a copy."""
+        """Drop the chunks of a copy that are being read or not yet written."""
         if self._readers is not None:
             self._readers.cancel(copy.number)
         if self._pass is not None and self._pass.copy is copy:
@@ -175,14 +175,14 @@ class CopyScheduler:
         key = [column.declared for column in planned.table.key_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
-                # What was written is under other keys, or was read in another order of them.
+                # The written rows have other keys, or were read in another order of them.
                 self._output.put_rows_gone(state.database, state.table)
             state.phase = "copying"
             state.key = key
             state.ranges = planned.ranges
             state.rows = state.kept_back = 0
             state.started_at_ms = self._output.now_ms
-        # How many rows a condition chooses, nobody knows before they are read.
+        # The number of rows that a condition selects is not known before they are read.
         state.estimated_rows = 0 if state.where else planned.estimated_rows
         copy.plan(planned)
         self._output.put_state(state)
@@ -207,7 +207,7 @@ class CopyScheduler:
         for result in [result for result in self._read if result.end <= position]:
             copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
             if copy is None:
-                # Given up in this turn, with a chunk before it.
+                # Dropped in this turn, with a chunk before it.
                 continue
             self._read.remove(result)
             if copy.watched.changes != result.job.changes:
@@ -243,7 +243,7 @@ class CopyScheduler:
             self._output.put_state(table_pass.copy.state)
 
     def _ask(self) -> None:
-        """Hand out what is to be read."""
+        """Give the readers their next jobs."""
         output, connections = self._output, self._settings.connections
         if self._readers is None and self.copies:
             self._readers = self._open_readers()
@@ -259,7 +259,7 @@ class CopyScheduler:
                     # It was dropped and created again since.
                     copy.gone_at = None
                 else:
-                    # No statement has dropped it: it is there, and not to be seen.
+                    # No statement has dropped it: it exists, but the account does not see it.
                     assert copy.gone_error is not None
                     self._failed(copy, copy.gone_error)
             elif planned is None:
@@ -269,7 +269,9 @@ class CopyScheduler:
                     state = copy.state
                     readers.submit(PlanJob(copy.number, state.database, state.table, state.where))
             elif position is not None and position >= planned.end:
-                # Before, a window would gather the keys of all that the stream has to catch up.
+                # Before that position, a window would collect the keys of everything that the
+                # stream has to catch up with.
+                # catch up with.
                 self._ask_for_rows(copy, readers)
 
     def _ask_for_rows(self, copy: TableCopy, readers: ReaderPool) -> None:

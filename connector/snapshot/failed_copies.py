@@ -1,4 +1,4 @@
-"""What became of copies, read by others than the pipeline."""
+"""The results of copies, read by other programs than the pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers are asked for, and what they answer."""
+"""The jobs of readers, and their answers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanJob:
-    """Look at a table, and part it where several connections can share it."""
+    """Look at a table, and split it if several connections can share it."""
 
-    copy: int  # number of the copy that asks
+    copy: int  # number of the copy
     database: str
     table: str
-    where: str = ""  # of the user, as it was asked for
+    where: str = ""  # the user's text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class Planned:
 
     job: PlanJob
     table: SelectedTable
-    transactional: bool  # its engine knows consistent snapshots
-    ranges: list[KeyRange]  # empty where the table has no order to go by
-    condition: str  # SQL that `where` became
-    estimated_rows: int  # of the whole table; 0 where the server does not tell
+    transactional: bool  # its engine has consistent snapshots
+    ranges: list[KeyRange]  # empty if the rows have no order to read them in
+    condition: str  # `where` as SQL
+    estimated_rows: int  # of the whole table; 0 if the server does not say
     row_bytes: int  # on average, as the server stores it
-    end: LogPosition  # of the log, when the table was looked at
+    end: LogPosition  # end of the log when the table was looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ChunkJob:
     transactional: bool
     part: int  # index of its range
     range: KeyRange
-    after: list[bytes]  # the key to go on behind; empty at the beginning of the part
+    after: list[bytes]  # the key to continue after; empty at the beginning of the part
     where: str  # SQL of a `Condition`
     limit: int
     bytes_max: int
@@ -61,15 +61,15 @@ class ChunkRead:
 
     job: ChunkJob
     chunk: Chunk
-    limit: int  # that was kept to
+    limit: int  # the limit that was used
     is_last: bool  # of its part
-    end: LogPosition  # where the stream has to be before the rows may be written
-    read_us: int  # when they were read, microseconds since the epoch
+    end: LogPosition  # the position that the stream must reach before the rows may be written
+    read_us: int  # time of the SELECT, microseconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
 class PassJob:
-    """Read all rows of a table at once, as they were at one place of the log."""
+    """Read all rows of a table at once, as they are at one position of the log."""
 
     copy: int
     table: SelectedTable
@@ -80,17 +80,17 @@ class PassJob:
 
 @dataclass(frozen=True, slots=True)
 class PassReady:
-    """The reader is to go on once the stream stands still."""
+    """The reader waits until the stream stands still."""
 
     job: PassJob
 
 
 @dataclass(frozen=True, slots=True)
 class PassOpened:
-    """The rows that follow are those of this place."""
+    """The rows that follow are those at this position."""
 
     job: PassJob
-    place: LogPosition
+    position: LogPosition
     read_us: int
 
 
@@ -105,7 +105,7 @@ class PassChunk:
 
 @dataclass(frozen=True, slots=True)
 class TableChanged:
-    """The table is not the one that was planned; the log says more, up to `end`."""
+    """The table is not the planned one; the log up to `end` says more."""
 
     job: ChunkJob | PassJob | PlanJob
     end: LogPosition
@@ -115,7 +115,7 @@ class TableChanged:
 
 @dataclass(frozen=True, slots=True)
 class PassBusy:
-    """The rows cannot be read for now."""
+    """The rows cannot be read now; a later attempt may succeed."""
 
     job: PassJob
     error: ConnectorError
@@ -123,7 +123,7 @@ class PassBusy:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An error that trying again does not mend."""
+    """An error that a new attempt does not fix."""
 
     job: ChunkJob | PassJob | PlanJob
     error: Exception

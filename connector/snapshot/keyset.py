@@ -1,10 +1,10 @@
-"""The SELECT of a chunk: the next rows behind a key, in the order of the key.
+"""The SELECT of a chunk: the next rows after a key, in the order of the key.
 
-For a key of several columns, the server's range optimiser takes one condition on all of them::
+For a key of several columns, the server's range optimiser accepts one condition on all of them::
 
     (a > 7 OR (a = 7 AND (b > 3)))
 
-and reads from the index what follows (7, 3), and nothing before.
+It then reads from the index only the rows after (7, 3).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def can_be_paged(table: SelectedTable) -> bool:
-    """Return whether the rows have an order in which one can go on behind a row."""
+    """Return whether the rows have an order in which a SELECT can continue after a row."""
     return bool(table.key_columns) and all(column.ordered for column in table.key_columns)
 
 
-def behind(columns: Sequence[KeyColumn], key: Sequence[bytes]) -> str:
-    """Return the condition of rows whose key follows `key`; there is a column at least."""
+def after_key(columns: Sequence[KeyColumn], key: Sequence[bytes]) -> str:
+    """Return the condition for rows whose key is after `key`, which has at least one column."""
     column, value = columns[0], columns[0].literal(key[0])
     greater = f"{column.expression} > {value}"
     if len(columns) == 1:
         return greater
-    rest = behind(columns[1:], key[1:])
+    rest = after_key(columns[1:], key[1:])
     return f"({greater} OR ({column.expression} = {value} AND {rest}))"
 
 
@@ -41,14 +41,14 @@ def select_chunk(
     limit: int,
     hint: str = "",
 ) -> str:
-    """Return the SELECT of the next `limit` rows of `part` behind the key `after`.
+    """Return the SELECT of the next `limit` rows of `part` after the key `after`.
 
     An empty `after` is the beginning of the part. `where` is the SQL of a `Condition`.
     """
     first = table.key_columns[0].expression
     conditions = []
     if after:
-        conditions.append(behind(table.key_columns, after))
+        conditions.append(after_key(table.key_columns, after))
     elif part.low:
         conditions.append(f"{first} >= {part.low}")
     if part.high:

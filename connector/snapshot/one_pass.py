@@ -1,11 +1,11 @@
-"""Tables without an order to go by are read by one SELECT, as they were at one place of the log.
+"""Tables without an order of rows are read by one SELECT, as they are at one position of the log.
 
-Their rows can be written only where the stream stands at that place: without a key, nobody could
-tell which of them are outdated. So the stream waits there until they are all written.
+Their rows can be written only while the stream is at that position: without a key, consumers could
+not know which rows are outdated. So the stream waits there until they are all written.
 
-*MariaDB* says which place its snapshot is of. *MySQL* does not, so the table is locked against
-writers for the moment in which the snapshot is taken and the log's end is asked for. *Engines
-without snapshots*: the lock stays, as long as the rows are read.
+*MariaDB* says which position its snapshot has. *MySQL* does not, so the table is locked against
+writers for a moment, in which the snapshot is taken and the log's end is read. *Engines without
+snapshots*: the lock stays as long as the rows are read.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from connector.source.server.select_session import SelectSession
 
 _LOCK_WAIT_TIMEOUT = 1205
-# Writers queue behind one who waits for a lock.
+# Writers queue after a session that waits for a lock.
 _LOCK_SECONDS = 5
-# While the stream and Kafka take their time, the server waits with the rows.
+# While the stream and Kafka are busy, the server waits with the rows.
 _WRITE_SECONDS = 7 * 24 * 3600
 _NS_PER_US = 1000
 
@@ -41,8 +41,8 @@ def read_at_once(
 ) -> Iterator[Result]:
     """Yield `PassReady`, then `PassOpened` and each `PassChunk`, or `PassBusy`.
 
-    Behind `PassReady` the stream stands still, until `PassOpened` or `PassBusy`. The session is of
-    no use if the rows are not taken to the end. Raises what it raises.
+    After `PassReady` the stream stands still, until `PassOpened` or `PassBusy`. Unless all rows are
+    taken, the session cannot be used again. Raises the errors of the session.
     """
     session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
     mariadb = session.identity.flavour == "mariadb"
@@ -52,16 +52,16 @@ def read_at_once(
         if not _lock(session, job):
             yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.table.name))
             return
-        place = log_end(session)
+        position = log_end(session)
     elif mariadb:
-        place = open_snapshot(session, log_end(session), closing)
+        position = open_snapshot(session, log_end(session), closing)
     else:
         with open_session() as locking:
             if not _lock(locking, job):
                 yield PassBusy(job, SourceUnavailable(copies.NOT_LOCKED, table=job.table.name))
                 return
-            place = _snapshot_at(session, locking)
-    yield PassOpened(job, place, read_us)
+            position = _snapshot_at(session, locking)
+    yield PassOpened(job, position, read_us)
     writer = job.table.writer()
     for chunk, is_last in session.read_chunks(
         select_rows(job.table, (), job.where), writer, job.bytes_max
@@ -72,13 +72,13 @@ def read_at_once(
 
 
 def _snapshot_at(session: SelectSession, locking: SelectSession) -> LogPosition:
-    """Take a snapshot while nobody writes; return the place of the log that it is of."""
+    """Take a snapshot while no session writes; return its position in the log."""
     session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
     return log_end(locking)
 
 
 def _lock(session: SelectSession, job: PassJob) -> bool:
-    """Lock the table against writers; return whether that was possible in time."""
+    """Lock the table against writers; return whether that succeeded in time."""
     session.query(f"SET SESSION lock_wait_timeout = {_LOCK_SECONDS}")
     try:
         session.query(f"LOCK TABLES {job.table.quoted_name} READ")

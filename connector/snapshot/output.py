@@ -1,4 +1,4 @@
-"""What copies write, between two source transactions, and where the stream stands then."""
+"""The records of copies, between two source transactions, and the position of the stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
-    from connector.progress.between import BetweenPlace
+    from connector.progress.between import BetweenSequence
     from connector.progress.stream_position import StreamPosition
     from connector.quarantine.core.copied_rows import CopiedRows
     from connector.records.record import RecordTarget
@@ -35,7 +35,8 @@ _US_PER_MS = 1000
 class CopyOutput:
     """Gives records to the sink, in the name of one pipeline.
 
-    What writes raises what the target raises, and UnsupportedChange where a place has no number.
+    Methods that write raise the errors of the target, and UnsupportedChange if a sequence has no
+    more numbers.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class CopyOutput:
         decoder: EventDecoder,
         clock: Clock,
     ) -> None:
-        """Write to `target`, where the stream of the other arguments stands."""
+        """Write to `target`, at the current position of the stream."""
         self.watch = encoder.watch
         self._pipeline = pipeline
         self._options = options
@@ -63,12 +64,12 @@ class CopyOutput:
 
     @property
     def now_us(self) -> int:
-        """The time, microseconds since the epoch."""
+        """The time, microseconds since 1970."""
         return self._clock.time_ns() // _NS_PER_US
 
     @property
     def now_ms(self) -> int:
-        """The time, milliseconds since the epoch."""
+        """The time, milliseconds since 1970."""
         return self.now_us // _US_PER_MS
 
     @property
@@ -78,13 +79,13 @@ class CopyOutput:
 
     @property
     def position(self) -> LogPosition | None:
-        """Up to where the source's log was delivered; None before the server has named a file.
+        """The end of what was delivered of the log; None before the server names a file.
 
-        It holds between two transactions; within one, it is a little ahead.
+        It is exact between two transactions; within one, it is a little ahead.
         """
         read = self._decoder.log_position
         delivered = self.transaction_end
-        # Events between transactions move what is read, not where the stream stands.
+        # Events between transactions move the reader, but not the position of the stream.
         came = self._log_position(read.file, read.position)
         if delivered is None or came is None:
             return delivered or came
@@ -92,46 +93,46 @@ class CopyOutput:
 
     @property
     def transaction_end(self) -> LogPosition | None:
-        """Where the last transaction ends; None where that is not known."""
+        """The end of the last transaction; None if it is not known."""
         return self._log_position(self._standing.file, self._standing.position)
 
     @property
     def delivered(self) -> Delivered:
-        """What the stream has delivered."""
+        """The stream's position and GTIDs, up to which everything was delivered."""
         gtids = self._standing.gtid_set
         return Delivered(str(gtids) if isinstance(gtids, GtidSet) else None, self.position)
 
     def put_chunk(self, chunk: Chunk, touched: AbstractSet[bytes], read_us: int) -> tuple[int, int]:
         """Write the rows whose keys are not `touched`, and not kept back.
 
-        Returns how many were written, and how many cannot be and were kept back now. Raises what
-        `CopiedRows` does.
+        Returns how many were written, and how many cannot be written and went to quarantine now.
+        Raises as `CopiedRows` does.
         """
         if not chunk.count:
             return 0, 0
         schema = chunk.schema
         left_out = touched | self._copied_rows.fenced_keys(schema)
-        # Refuses a topic that another table has.
+        # It raises if another table has the topic.
         self._encoder.tables.topic(schema.database, schema.table)
-        place = self._standing.between(chunk.count)
-        self._announce(schema, place, read_us)
-        copy_place = CopyPosition(
-            place.epoch, self._standing.file, place.file, place.position + 1, place.number, read_us
+        first = self._standing.between(chunk.count)
+        self._announce(schema, first, read_us)
+        read_at = CopyPosition(
+            first.epoch, self._standing.file, first.file, first.position + 1, first.number, read_us
         )
         now_us = self.now_us
-        rows = chunk.publish(self._target, self._options, copy_place, left_out, now_us)
+        rows = chunk.publish(self._target, self._options, read_at, left_out, now_us)
         refused = [row for row in chunk.refused if row.key not in left_out]
-        self._copied_rows.keep(schema, refused, copy_place, _sequence(place), now_us)
+        self._copied_rows.keep(schema, refused, read_at, _sequence(first), now_us)
         return rows, len(refused)
 
     def put_rows_gone(self, database: str, table: str, schema: TableSchema | None = None) -> None:
-        """Write that all earlier rows of a table are gone; nothing where none were published.
+        """Write that all earlier rows of a table are gone; do nothing if none were published.
 
-        With a `schema` it is written in any case, behind that.
+        With a `schema`, write it in any case, after the schema.
         """
-        place = self._standing.between(1)
+        first = self._standing.between(1)
         if schema is not None:
-            self._announce(schema, place, self.now_us)
+            self._announce(schema, first, self.now_us)
         schema_id = self._encoder.schemas.newest_id(f"{database}.{table}")
         if not schema_id:
             return
@@ -143,16 +144,16 @@ class CopyOutput:
             table,
             schema_id,
             self._standing.file,
-            place,
+            first,
             self.now_us,
         )
 
     def put_state(self, state: TableState) -> None:
-        """Write how far a copy is."""
+        """Write the state of a copy."""
         self._put_state(state, state.encode())
 
     def forget_state(self, state: TableState) -> None:
-        """Write that nothing is known of a copy."""
+        """Delete the state of a copy."""
         self._put_state(state, None)
 
     def _put_state(self, state: TableState, value: bytes | None) -> None:
@@ -160,8 +161,8 @@ class CopyOutput:
         topic = snapshot_topic(self._options.prefix)
         self._target.take(topic, key, value, NO_HEADERS, self.now_ms)
 
-    def _announce(self, schema: TableSchema, place: BetweenPlace, time_us: int) -> None:
-        self._encoder.schemas.write(schema, _sequence(place), time_us // _US_PER_MS)
+    def _announce(self, schema: TableSchema, first: BetweenSequence, time_us: int) -> None:
+        self._encoder.schemas.write(schema, _sequence(first), time_us // _US_PER_MS)
 
     def _log_position(self, file: str, position: int) -> LogPosition | None:
         if not file:
@@ -173,5 +174,5 @@ class CopyOutput:
         return LogPosition(number, position)
 
 
-def _sequence(place: BetweenPlace) -> Sequence:
-    return Sequence(place.epoch, place.file, place.position, place.event, place.row)
+def _sequence(first: BetweenSequence) -> Sequence:
+    return Sequence(first.epoch, first.file, first.position, first.event, first.row)

@@ -1,4 +1,4 @@
-"""Which tables there are to copy, and how a table is parted."""
+"""The tables to copy, and how to split each table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from connector.source.server.select_session import SelectSession
 
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
-# A part should be worth a connection.
+# A smaller part is not worth a connection.
 _CHUNKS_OF_A_PART_MIN = 4
 
 _TABLES = """
@@ -36,9 +36,9 @@ _STATISTICS = """
 
 
 def followed_tables(session: SelectSession, tables: TableFilter) -> list[tuple[str, str]]:
-    """Return (database, table) of all that `tables` follows and the account may see.
+    """Return (database, table) of all tables that `tables` follows and the account sees.
 
-    Raises what the session raises.
+    Raises the errors of the session.
     """
     system = ", ".join(
         f"'{name}'" for name in sorted(SYSTEM_DATABASES) if not tables.may_follow_database(name)
@@ -53,8 +53,8 @@ def followed_tables(session: SelectSession, tables: TableFilter) -> list[tuple[s
 def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Planned:
     """Return how to copy a table.
 
-    Raises what the session raises, as `SelectedTable.describe` does, and ConfigError for a
-    condition that is none of this table.
+    Raises the errors of the session, as `SelectedTable.describe` does, and ConfigError for a
+    condition that does not fit this table.
     """
     table = SelectedTable.describe(session, job.database, job.table)
     condition = ""
@@ -89,9 +89,9 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Pl
 
 
 def where_of(table: SelectedTable, text: str) -> str:
-    """Return the SQL of a condition that a user gives, for one table.
+    """Return the SQL of a user's condition, for one table.
 
-    Raises ConfigError for what is no condition of this table.
+    Raises ConfigError for a text that is no condition for this table.
     """
     schema = table.schema
     columns = [column["name"] for column in schema.columns]
@@ -99,16 +99,16 @@ def where_of(table: SelectedTable, text: str) -> str:
 
 
 def table_exists(session: SelectSession, database: str, table: str) -> bool:
-    """Return whether there is such a table that the account may see."""
+    """Return whether the table exists and the account sees it."""
     where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
     return bool(session.query(_TABLES.format(where=where)))
 
 
 def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
-    """Return whether a table has so many rows at least.
+    """Return whether a table has at least so many rows.
 
-    The engine's own number may be of long ago (STATS_AUTO_RECALC=0), so this counts in the key, and
-    no further than what parts are worth.
+    The engine's own number may be old (STATS_AUTO_RECALC=0), so this counts in the key, and stops
+    when there are enough rows.
     """
     column = table.key_columns[0].expression
     return bool(
@@ -120,7 +120,7 @@ def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
 
 
 def _parts(session: SelectSession, table: SelectedTable, count: int) -> list[KeyRange]:
-    """Part the values of the first key column evenly; the first and the last part are open."""
+    """Split the values of the first key column evenly; the first and the last part are open."""
     column = table.key_columns[0].expression
     (row,) = session.query(
         f"SELECT MIN({column}) AS low, MAX({column}) AS high FROM {table.quoted_name}"  # noqa: S608 - quoted names

@@ -23,12 +23,12 @@ _JOIN_SECONDS = 5.0
 
 
 class ReaderPool:
-    """Does jobs in `snapshot.connections` threads; `results` has what they answer."""
+    """Does jobs in `snapshot.connections` threads; `results` has their answers."""
 
     def __init__(
         self, source: SourceSettings, settings: SnapshotSettings, identity: ServerIdentity
     ) -> None:
-        """Read from the server of `source`, which is `identity`."""
+        """Read from the server of `source`, which must be `identity`."""
         self.results: SimpleQueue[Result] = SimpleQueue()
         self._source = source
         self._settings = settings
@@ -48,22 +48,22 @@ class ReaderPool:
             thread.start()
 
     def submit(self, job: Job) -> None:
-        """Do `job`, behind those that were submitted before."""
+        """Do `job`, after the jobs that were submitted before."""
         self._jobs.put(job)
 
     def go_on(self) -> None:
-        """Let a reader that reads a table at once do the next step.
+        """Let a reader continue that reads a table at once.
 
-        Behind `PassReady` and each `PassChunk` it waits for that.
+        It waits for this call after `PassReady` and each `PassChunk`.
         """
         self._go_on.release()
 
     def cancel(self, copy: int) -> None:
-        """Do not go on with a table that is read at once."""
+        """Stop the reading of a table that is read at once."""
         self._cancelled.add(copy)
 
     def close(self) -> None:
-        """End the connections and the threads."""
+        """Close the connections and end the threads."""
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)
@@ -97,9 +97,9 @@ class ReaderPool:
     def _open_session(self) -> Iterator[SelectSession]:
         session = SelectSession(self._source, self._settings.statement_seconds_max)
         if session.identity.server_uuid != self._identity.server_uuid:
-            # A proxy or a moved address led this login elsewhere than the stream's.
+            # A proxy or a moved address led this login to another server than the stream's.
             session.close()
-            raise another_answered(session.place)
+            raise another_answered(session.name)
         with self._lock:
             self._sessions.add(session)
             ended = self._closing.is_set()

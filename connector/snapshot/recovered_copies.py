@@ -1,4 +1,4 @@
-"""What earlier runs left, and the tables of the source, become the copies of a pipeline."""
+"""The states of earlier runs and the tables of the source become the copies of a pipeline."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STOP = "stop"
 
 @dataclass(frozen=True, slots=True)
 class CopyPeers:
-    """How the source is read for copies."""
+    """The functions that read the source for copies."""
 
     select: Callable[[SourceSettings], SelectSession]
     read: Callable[[SourceSettings, SnapshotSettings, ServerIdentity], ReaderPool]
@@ -60,14 +60,14 @@ def open_copies(
     lift_fences: Callable[[str, str], None],
     wanted: WantedCopies,
 ) -> Copies:
-    """Return the copies of a pipeline, which go on behind `recovered` on `source`.
+    """Return the copies of a pipeline, which continue after `recovered` on `source`.
 
-    `lift_fences` is called with a table whose rows are all copied anew; `wanted` says which ones
-    the stream wants so.
+    `lift_fences` is called with a table whose rows are all copied again; `wanted` has the tables
+    that the stream wants copied again.
 
-    With `source.start = "snapshot"`, tables of which nothing is known are copied, too. What is
-    written here is part of the first commit. Raises SourceUnavailable or SourceRefused, DecodeError
-    for states of another version, and what writing raises.
+    With `source.start = "snapshot"`, tables without a state are copied, too. The records that this
+    function writes are part of the first commit. Raises SourceUnavailable or SourceRefused,
+    DecodeError for states of another version, and the errors of writing.
     """
     log = structlog.get_logger()
     states = copy_states(settings, recovered)
@@ -77,7 +77,7 @@ def open_copies(
         if not tables.follows(state.database, state.table) or (state.where and not state.under_way)
     ]
     for state in over:
-        # Were the table followed again, it would have missed changes.
+        # If the table were followed again later, changes in between would be missing.
         output.forget_state(state)
     kept = [state for state in states if state not in over]
     for state in kept:
@@ -105,10 +105,10 @@ def open_copies(
 
 
 def copy_states(settings: Settings, recovered: Mapping[str, bytes]) -> list[TableState]:
-    """Return the states of copies that were `recovered`; raises DecodeError for other versions."""
-    place = snapshot_topic(settings.kafka.topic_prefix)
+    """Return the states in `recovered`; raises DecodeError for other versions."""
+    topic = snapshot_topic(settings.kafka.topic_prefix)
     return [
-        TableState.decode(value, f"{place}, key {settings.name}/{key},")
+        TableState.decode(value, f"{topic}, key {settings.name}/{key},")
         for key, value in recovered.items()
     ]
 
@@ -118,8 +118,9 @@ def request_copy(
 ) -> None:
     """Copy the tables of a request: `{"tables": [[database, table], …], "where": …}`.
 
-    One that is none of the followed `tables` fails: they may be others than when it was asked for.
-    So do all with a condition that is none. Raises RequestRefused for what is no such request.
+    The copy of a table that is not in the followed `tables` fails: they may have changed since the
+    request. If the condition is none, all copies fail. Raises RequestRefused for a request of
+    another form.
     """
     arguments = arguments_of(request, "tables", "where")
     where = arguments.get("where", "")
@@ -136,7 +137,7 @@ def request_copy(
             Condition.parse(where)
         except ConfigError as error:
             refused = error
-    # Each once, and nothing is done where one of them is no name.
+    # Each table once; if one of them is no name, nothing is done.
     for database, table in dict.fromkeys(table_name(*names) for names in listed):
         name, asked = f"{database}.{table}", f"request {offset}"
         failed: DefiniteError

@@ -1,4 +1,4 @@
-"""The copy of one table: which rows are to be read next, and which were written."""
+"""The copy of one table: which rows to read next, and which were written."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from connector.snapshot.table_state import TableState
     from connector.snapshot.watermark import LogPosition
 
-# A record is so many times larger than the row in the table, until a chunk tells.
+# A record is so many times larger than the row in the table, until a chunk shows the real size.
 _RECORD_FACTOR = 3
 _RECORD_BYTES = 64
-# A chunk should not fill its bytes, because rows differ in size.
+# A chunk should use only a part of its bytes, because rows differ in size.
 _FILLED_PART = 0.75
 _GROWTH = 2
 
@@ -29,31 +29,32 @@ _numbers = count(1)
 
 
 class TableCopy:
-    """The state of a table, and what is under way beyond it.
+    """The state of a table, and its chunks that are read but not yet in the state.
 
-    `number` tells answers to what was asked for from those to what has been given up since.
+    `number` distinguishes the answers to current jobs from those to dropped ones.
     """
 
     def __init__(
         self, state: TableState, watched: WatchedTable, settings: SnapshotSettings
     ) -> None:
-        """Go on behind `state`."""
+        """Continue after `state`."""
         self.state = state
         self.watched = watched
         self.number = next(_numbers)
         self.planned: Planned | None = None
-        # What consumers have is taken back once the table was seen: who asks may name any table.
+        # The earlier rows of consumers are dropped only when the table was seen, because a user may
+        # name any table.
         self.takes_back = (
             state.phase == "waiting" and state.request != NO_REQUEST and not state.where
         )
-        self.is_asked = False  # for a plan
-        self.gone_at: LogPosition | None = None  # where the log ended when the table was not there
+        self.is_asked = False  # a plan was asked for
+        self.gone_at: LogPosition | None = None  # end of the log when the table did not exist
         self.gone_error: ConnectorError | None = None
-        self.asked_at = 0  # changes of the watched table, when the plan was asked for
-        self.changed = 0  # times that the table was another one, since rows were written
+        self.asked_at = 0  # changes of the watched table when the plan was asked for
+        self.changed = 0  # how often the table was different since rows were written
         self._settings = settings
         self._limit = 1
-        # Of each part: the key to go on behind, and whether there is nothing more to ask for.
+        # For each part: the key to continue after, and whether the part is read to its end.
         self._after: list[list[bytes]] = []
         self._is_read: list[bool] = []
         self._asked: set[int] = set()
@@ -61,7 +62,7 @@ class TableCopy:
         self._first_written: tuple[float, int] | None = None  # seconds, rows before
 
     def plan(self, planned: Planned) -> None:
-        """Copy as was planned; the ranges of the state are those of the same key."""
+        """Copy by the plan; the ranges of the state have the same key."""
         settings = self._settings
         self.planned = planned
         self.is_asked = False
@@ -72,7 +73,7 @@ class TableCopy:
         self._is_read = [part.done for part in self.state.ranges]
 
     def next_job(self, output: CopyOutput) -> ChunkJob | None:
-        """Open a window and return the next chunk to read; None where all are under way."""
+        """Return the next chunk to read and open its window; None if there is none now."""
         planned = self.planned
         if planned is None:
             return None
@@ -110,7 +111,7 @@ class TableCopy:
         )
 
     def read(self, result: ChunkRead) -> None:
-        """Take note of a chunk that was read: the next one follows it."""
+        """Record that a chunk was read: the next one follows it."""
         part, chunk = result.job.part, result.chunk
         self._asked.discard(part)
         self._is_read[part] = result.is_last
@@ -123,7 +124,7 @@ class TableCopy:
         self._limit = max(1, min(limit, self._settings.chunk_rows))
 
     def written(self, result: ChunkRead, rows: int, kept_back: int, seconds: float) -> None:
-        """Take note of a chunk that was written, with `rows` of its rows; others were kept back."""
+        """Record that a chunk was written, with `rows` of its rows; the others were kept back."""
         job, chunk = result.job, result.chunk
         self.watched.close_window(job.window)
         self._windows.discard(job.window)
@@ -142,7 +143,7 @@ class TableCopy:
         self.state.kept_back += kept_back
 
     def drop(self) -> None:
-        """Give up what is under way; it is read again from behind what was written."""
+        """Drop the unwritten chunks; they are read again, after the last row that was written."""
         self.number = next(_numbers)
         for window in self._windows:
             self.watched.close_window(window)
@@ -154,13 +155,13 @@ class TableCopy:
         self.planned = None
 
     def figures(self, seconds: float) -> CopyFigures:
-        """Return how far the copy is at a time."""
+        """Return the figures of the copy at a time."""
         state = self.state
         per_second = 0.0
         if self._first_written is not None:
             since, before = self._first_written
             per_second = (state.rows - before) / max(seconds - since, 1e-3)
-        # An estimate that is passed tells no longer how much is left.
+        # A copy with more rows than the estimate has no known rest.
         left = state.estimated_rows - state.rows
         eta = left / per_second if per_second and left > 0 else None
         return CopyFigures(state.rows, max(state.estimated_rows, state.rows), per_second, eta)

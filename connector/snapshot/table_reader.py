@@ -1,7 +1,7 @@
-"""A job becomes its answers, by way of one connection.
+"""A job becomes its answers, over one connection.
 
-What breaks for now is tried again here, on a new connection: the stream does not stop because a
-copy has to wait.
+After an error that passes, the reader tries again on a new connection: the stream does not stop
+because a copy has to wait.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from connector.snapshot.keyset import select_chunk
 from connector.snapshot.one_pass import read_at_once
 from connector.snapshot.plan import plan, table_exists
 from connector.snapshot.throttle import Throttle
-from connector.snapshot.watermark import log_end, read_behind
+from connector.snapshot.watermark import log_end, read_after_delivered
 from connector.source.tables.selected_table import SelectedTable
 from connector.source.tables.table_definition import TableMissing
 
@@ -49,9 +49,9 @@ _NS_PER_US = 1000
 _PAUSE_SECONDS = 0.5
 _PAUSE_SECONDS_MAX = 30.0
 
-# A SELECT that took longer than it may: ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT (MariaDB).
+# A SELECT that exceeded its time limit: ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT (MariaDB).
 _TIMEOUTS = frozenset({3024, 1969})
-# The table is gone, or another one: ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE,
+# The table is gone, or a different one: ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE,
 # ER_TABLE_DEF_CHANGED.
 _CHANGED = frozenset({1049, 1054, 1146, 1412})
 # ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR.
@@ -60,7 +60,7 @@ _DENIED = frozenset({1142, 1143, 1044})
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """In place of an answer: the job is tried again after so long."""
+    """Comes instead of an answer: the job is tried again after so many seconds."""
 
     seconds: float
 
@@ -83,10 +83,10 @@ class TableReader:
         self._session: SelectSession | None = None
 
     def answers(self, job: Job) -> Generator[Result | Pause]:
-        """Yield what a job leads to.
+        """Yield the answers to a job.
 
-        Behind `PassReady` and each `PassChunk` the next one is to be asked for when it is wanted;
-        who does not want it closes the iterator.
+        After `PassReady` and each `PassChunk`, ask for the next answer when it is wanted; if none
+        is wanted, close the iterator.
         """
         pause = _PAUSE_SECONDS
         while not self._closing.is_set():
@@ -99,7 +99,7 @@ class TableReader:
                 if self._closing.is_set():
                     return
                 if isinstance(job, PassJob):
-                    # The stream must not stand still meanwhile.
+                    # The stream must not stand still during the pause.
                     yield PassBusy(job, error)
                     return
                 structlog.get_logger().warning(
@@ -107,18 +107,19 @@ class TableReader:
                 )
                 yield Pause(pause)
                 pause = min(pause * 2, _PAUSE_SECONDS_MAX)
-            except Exception as error:  # noqa: BLE001 - raised again by whoever takes results
+            except Exception as error:  # noqa: BLE001 - the scheduler raises it again
                 yield Failed(job, error)
                 return
             else:
                 return
             finally:
                 if isinstance(job, PassJob):
-                    # Unless it was taken to its end, what it saw is all that the session would see.
+                    # Unless the result was read to its end, the session would go on seeing only its
+                    # old view.
                     self.close()
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._session = None
         self._opened.close()
 
@@ -133,7 +134,7 @@ class TableReader:
                 yield self._read_chunk(session, job)
         except SourceRefused as error:
             database, name = _table_of(job)
-            # A table that was missing may have been created again since.
+            # A missing table may have been created again since.
             changed = error.number in _CHANGED or isinstance(error, TableMissing)
             gone = (changed or not error.number) and not table_exists(session, database, name)
             if changed or gone:
@@ -143,7 +144,7 @@ class TableReader:
                 rights = ["SELECT", "LOCK TABLES"] if isinstance(job, PassJob) else ["SELECT"]
                 raise SourceRefused(
                     copies.COPY_DENIED,
-                    place=session.place,
+                    server=session.name,
                     table=f"{database}.{name}",
                     rights=rights,
                     database=database,
@@ -163,7 +164,7 @@ class TableReader:
         while True:
             read_us = time.time_ns() // _NS_PER_US
             try:
-                (chunk, is_whole), end = read_behind(
+                (chunk, is_whole), end = read_after_delivered(
                     session,
                     job.delivered,
                     partial(self._select, session, job, writer, limit),
@@ -193,7 +194,7 @@ class TableReader:
         limit: int,
         lock: str,
     ) -> tuple[Chunk, bool]:
-        """Return the rows, and whether those are all of the statement."""
+        """Return the rows, and whether these are all rows of the statement."""
         seconds = self._settings.statement_seconds_max
         mariadb = session.identity.flavour == "mariadb"
         before = f"SET STATEMENT max_statement_time = {seconds:.3f} FOR " if mariadb else ""
@@ -202,12 +203,12 @@ class TableReader:
         pieces = session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max)
         chunk, is_whole = next(pieces)
         for _ in pieces:
-            # What is beyond the bytes that a chunk may have is read again with the next one.
+            # Rows beyond the bytes of a chunk are read again with the next one.
             continue
         return chunk, is_whole
 
     def _changed(self, session: SelectSession, job: ChunkJob | PassJob) -> TableChanged | None:
-        """Return that the table is not as it was planned; None where it is."""
+        """Return `TableChanged` if the table is not the planned one, else None."""
         planned = job.table
         try:
             table = SelectedTable.describe(session, *_table_of(job))
@@ -229,7 +230,8 @@ def _table_of(job: Job) -> tuple[str, str]:
 def _too_slow(table: str, where: str, seconds: float) -> SourceUnavailable | SourceRefused:
     """Return the error for a SELECT of one row that took too long.
 
-    A condition without an index does not become faster; a server that is busy does.
+    A new attempt does not make a condition without an index faster; a busy server may have more
+    time later.
     """
     if where:
         return SourceRefused(copies.SLOW_CONDITION, table=table, seconds=seconds)

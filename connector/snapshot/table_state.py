@@ -1,4 +1,4 @@
-"""How far the copy of a table is, as its record in `<prefix>.snapshot` keeps it."""
+"""The state of the copy of a table, as its record in `<prefix>.snapshot` holds it."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class TableState:
 
     @property
     def key_part(self) -> str:
-        """What stands behind `pipeline/` in the record's key."""
+        """The part after `pipeline/` in the record's key."""
         return f"{self.name}/{self.request}" if self.where else self.name
 
     @property
     def under_way(self) -> bool:
-        """Whether there is something left to copy."""
+        """Whether some rows are still to be copied."""
         return self.phase in ("waiting", "copying")
 
     def encode(self) -> bytes:
@@ -72,16 +72,16 @@ class TableState:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
-    def decode(cls, value: bytes, place: str) -> TableState:
-        """Read the value of a record; `place` names it in errors.
+    def decode(cls, value: bytes, record_name: str) -> TableState:
+        """Read the value of a record; `record_name` names it in errors.
 
-        Raises DecodeError when it is not one that this version wrote.
+        Raises DecodeError for a record of another version.
         """
         try:
             state = cls(**json.loads(value))
             state.ranges = [KeyRange(**part) for part in state.ranges]  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.COPY, record=place, why=str(error)) from error
+            raise DecodeError(kafka_records.COPY, record=record_name, why=str(error)) from error
         return state
 
 

@@ -1,4 +1,4 @@
-"""Reading pauses while the source is busy with other things."""
+"""Pauses of the readers while the source is busy with other work."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _LOOK_SECONDS = 1.0
 
 
 class Throttle:
-    """Looks at `snapshot.threads_running_max` and `snapshot.pause_query`."""
+    """Checks `snapshot.threads_running_max` and `snapshot.pause_query`."""
 
     def __init__(self, settings: SnapshotSettings) -> None:
-        """Ask the source before each chunk, where the settings want it."""
+        """Query the source before each chunk, if the settings say so."""
         self._threads_running_max = settings.threads_running_max
         self._pause_query = settings.pause_query
 
     def wait(self, session: SelectSession, closing: Event) -> None:
-        """Return once the source has time for us, or `closing` is set.
+        """Return when the source is no longer busy, or `closing` is set.
 
-        Raises ConfigError for a query that does not return a number, and what the session raises.
+        Raises ConfigError for a query that does not return a number, and the errors of the session.
         """
         told = False
         while (busy := self._busy(session)) is not None:
@@ -40,7 +40,7 @@ class Throttle:
                 return
 
     def _busy(self, session: SelectSession) -> Message | None:
-        """Return what the source is busy with; None if it has time."""
+        """Return why the source is busy; None if it is not."""
         if self._threads_running_max:
             (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
             running = int(row["Value"] or 0)
@@ -59,4 +59,4 @@ def _first_value(session: SelectSession, query: str) -> float:
     try:
         return float(value or 0)
     except ValueError as error:
-        raise ConfigError(pipeline_settings.PAUSE_QUERY, server=session.place) from error
+        raise ConfigError(pipeline_settings.PAUSE_QUERY, server=session.name) from error

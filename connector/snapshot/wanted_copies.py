@@ -1,21 +1,21 @@
-"""Tables that the stream wants copied anew, until the copies have their turn."""
+"""Tables that the stream wants copied again, until the copies have their turn."""
 
 from __future__ import annotations
 
 
 class WantedCopies:
-    """Keeps what came within a transaction: copies are begun after it."""
+    """Keeps the tables that a transaction named: copies begin after it."""
 
     def __init__(self) -> None:
         """Begin without a table."""
         self._reasons: list[tuple[str, str, str]] = []
 
     def want(self, database: str, table: str, reason: str) -> None:
-        """Have a table copied."""
+        """Add a table to copy, with the reason."""
         self._reasons.append((database, table, reason))
 
     def forget(self, database: str, table: str) -> None:
-        """Leave out a table that is gone; "" is each table of the database."""
+        """Drop a table that is gone; "" means each table of the database."""
         self._reasons = [
             wanted
             for wanted in self._reasons
@@ -23,6 +23,6 @@ class WantedCopies:
         ]
 
     def take(self) -> list[tuple[str, str, str]]:
-        """Return database, table and reason of each, and keep none."""
+        """Return and drop (database, table, reason) of each table."""
         taken, self._reasons = self._reasons, []
         return taken

@@ -1,16 +1,16 @@
 """What the stream has delivered, and what a SELECT sees: which of the two is ahead.
 
-A server sends events before its engine has committed them, so that a SELECT may not see yet what
-the stream has delivered. And it commits while a chunk is read, so that a SELECT may see what the
-stream has not delivered yet. `read_behind` reads between the two: behind everything that was
-delivered when the chunk's window opened, and it says up to where the stream has to be delivered
-before the rows may be written.
+A server sends events before its engine has committed them. So a SELECT may not yet see what the
+stream has delivered. And the server commits while a chunk is read. So a SELECT may see what the
+stream has not yet delivered. `read_after_delivered` handles both: it reads after everything is
+visible that was delivered when the chunk's window opened. It also returns the position that the
+stream must reach before the rows may be written.
 
-*MySQL with GTIDs.* A GTID joins gtid_executed once its transaction is visible. *MySQL without.* A
+*MySQL with GTIDs.* A GTID joins gtid_executed when its transaction is visible. *MySQL without.* A
 transaction that is in the log and not yet visible holds the locks on its rows, so a locking read
-waits for it. *MariaDB.* A consistent snapshot has its place in the log.
+waits for it. *MariaDB.* A consistent snapshot has its position in the log.
 
-The end of the log is asked for afterwards: a transaction is in the log before it is visible.
+The end of the log is read afterwards: a transaction is in the log before it is visible.
 
 https://mariadb.com/docs/server/server-management/variables-and-modes/server-status-variables#binlog_snapshot_position
 """
@@ -40,21 +40,21 @@ _SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 
 
 class LogPosition(NamedTuple):
-    """The first byte behind something in the log of one server; compares as it is ordered."""
+    """The first byte after something in the log of one server; compares in the order of the log."""
 
-    file: int  # the number at the end of its name
+    file: int  # the number at the end of the file's name
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What the stream had delivered at a time, between two transactions."""
+    """What the stream had delivered at some time, between two transactions."""
 
-    gtid_set: str | None  # of MySQL with GTIDs
-    position: LogPosition | None  # None before anything came from this server
+    gtid_set: str | None  # for MySQL with GTIDs
+    position: LogPosition | None  # None before the first event of this server
 
 
-def read_behind(
+def read_after_delivered(
     session: SelectSession,
     delivered: Delivered,
     read: Callable[[str], _Read],
@@ -62,10 +62,10 @@ def read_behind(
     *,
     transactional: bool,
 ) -> tuple[_Read, LogPosition]:
-    """Return what `read` returns, and where the stream has to be before it may be used.
+    """Return the result of `read`, and the position that the stream must reach before it is used.
 
-    `read` is given what goes to the end of a SELECT. `transactional` says whether the table's
-    engine knows consistent snapshots. Raises what the session raises.
+    `read` gets the clause for the end of its SELECT. `transactional` says whether the table's
+    engine has consistent snapshots. Raises the errors of the session.
     """
     identity = session.identity
     if identity.flavour == "mariadb":
@@ -81,25 +81,25 @@ def read_behind(
 
 
 def wait_until_visible(session: SelectSession, gtid_set: str) -> None:
-    """Wait until MySQL shows every transaction of a set; raises when the session is closed."""
+    """Wait until every transaction of a set is visible; raises if the session is closed."""
     sql = f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtid_set}', {_WAIT_SECONDS}) AS timed_out"
     while session.query(sql)[0]["timed_out"] != "0":
         pass
 
 
 def log_end(session: SelectSession) -> LogPosition:
-    """Return where the server's log ends.
+    """Return the end of the server's log.
 
-    Raises SourceRefused without a log.
+    Raises SourceRefused if the log is off.
     """
     rows = session.query(status_query(session.identity))
     if not rows:
-        raise SourceRefused(source_start.LOG_OFF, place=session.place)
+        raise SourceRefused(source_start.LOG_OFF, server=session.name)
     return LogPosition(file_number(rows[0]["File"] or ""), int(rows[0]["Position"] or 0))
 
 
 def snapshot_position(session: SelectSession) -> LogPosition:
-    """Return which place of the log the open snapshot of a MariaDB session is of."""
+    """Return the position in the log of the open snapshot of a MariaDB session."""
     status = {
         (row["Variable_name"] or "").lower(): row["Value"] or ""
         for row in session.query("SHOW STATUS LIKE 'binlog_snapshot_%'")
@@ -110,7 +110,7 @@ def snapshot_position(session: SelectSession) -> LogPosition:
 
 
 def open_snapshot(session: SelectSession, least: LogPosition, closing: Event) -> LogPosition:
-    """Begin a transaction on MariaDB that sees everything up to `least`; return up to where."""
+    """Begin a transaction on MariaDB that sees everything up to `least`; return its position."""
     while True:
         session.query(_SNAPSHOT)
         seen = snapshot_position(session)

@@ -1,1 +1,1 @@
-"""I/O in: servers that changes are read from."""
+"""I/O in: the servers that the connector reads."""

@@ -1,10 +1,10 @@
-"""Settings and progress become a server that was checked, and the place where its stream begins.
+"""Settings and progress become a checked server and the position at which its stream starts.
 
-The servers of `source.host` and `source.failover_hosts` are asked in turn, the one that was read
-last before all others, and the first that has everything behind the committed progress is read. One
-that cannot be reached, or lags, is passed over without waiting, and so is one that has refused to
-go on with its log. Where none fits, the answer is as hopeful as the most hopeful server: as long as
-one of them may have it later, the attempt is repeated.
+The servers of `source.host` and `source.failover_hosts` are asked in turn, first the one that was
+read last. The first one that has everything after the committed progress is read. A server is
+skipped, without waiting, if it cannot be reached, lags, or has refused to go on with its log. If no
+server fits, but one of them may fit later, the error is a TransientError, and the supervisor tries
+again.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSource:
-    """A server that has what the stream needs, and everything behind `point`."""
+    """A server with the settings that the stream needs, and with everything after `point`."""
 
-    settings: SourceSettings  # `host` and `port` are those of the server that was chosen
-    place: str  # "source HOST:PORT", the beginning of error messages
+    settings: SourceSettings  # with the `host` and `port` of the chosen server
+    name: str  # "source HOST:PORT", the beginning of error messages
     identity: ServerIdentity
-    point: StartPoint  # where the stream stands
+    point: StartPoint  # the position of the stream
     lower_case_names: bool
-    # An earlier place, where something is read again.
+    # An earlier position, if something must be read again.
     reads_from: StartPoint | None = field(default=None, kw_only=True)
 
     @property
@@ -60,22 +60,22 @@ class CheckedSource:
         return address_of(self.settings)
 
     def definitions(self) -> DefinitionSource:
-        """Return what tells the columns of tables that the log does not describe."""
+        """Return the source of columns for tables that the log does not describe."""
         return TableDefinitions(
             self.settings, self.identity, lower_case_names=self.lower_case_names
         )
 
     def open_stream(self, replica_name: str) -> ReplicationStream:
-        """Ask the server for everything behind `point`, or `reads_from`.
+        """Ask the server for everything after `point`, or after `reads_from`.
 
         Raises SourceUnavailable or SourceRefused.
         """
         start = self.reads_from or self.point
         stream = open_stream(self.settings, start, replica_name=replica_name)
         if stream.identity.server_uuid != self.identity.server_uuid:
-            # A proxy or a moved address led the second login elsewhere than the checks.
+            # A proxy or a moved address led the second login to another server than the checks.
             stream.close()
-            raise another_answered(self.place)
+            raise another_answered(self.name)
         return stream
 
 
@@ -87,9 +87,9 @@ def choose_source(
 ) -> CheckedSource:
     """Return the server to read from; `last` is the committed progress.
 
-    Those with `refusals`, by HOST:PORT, are not asked. `show` is called with what each server has.
-    Raises SourceUnavailable where one of the servers may do later, SourceRefused where none will,
-    each with a line for each server; ConfigError for files that cannot be read.
+    Servers with `refusals`, by HOST:PORT, are not asked. `show` is called with the findings for
+    each server. Raises SourceUnavailable if one of the servers may fit later, and SourceRefused if
+    none will; each has a line for each server. Raises ConfigError for files that cannot be read.
     """
     log = structlog.get_logger()
     problems: list[SourceUnavailable | SourceRefused] = []
@@ -126,47 +126,49 @@ def check_server(
     Raises SourceUnavailable or SourceRefused.
     """
     with MysqlServer.connect(settings) as server:
-        place, identity = server.place, server.identity
+        server_name, identity = server.name, server.identity
         findings = check_source(server, settings)
         if show is not None:
             show(server, settings, findings)
-        require(findings, place)
+        require(findings, server_name)
         if last is None:
             point = resolve_start(server, settings.start)
             _tell_of_prepared(server)
         else:
-            point = start_point(last, identity, place)
+            point = start_point(last, identity, server_name)
         point = validate_start(server, point)
         earlier = reads_from(point, last) if last is not None else None
         if earlier is not None and last is not None:
             _validate_prepared(server, earlier, last)
         lower_case_names = server.variable("lower_case_table_names") == "1"
-    return CheckedSource(settings, place, identity, point, lower_case_names, reads_from=earlier)
+    return CheckedSource(
+        settings, server_name, identity, point, lower_case_names, reads_from=earlier
+    )
 
 
 def _tell_of_prepared(server: MysqlServer) -> None:
     prepared = prepared_transactions(server)
     if prepared:
-        facts = {"place": server.place, "xids": prepared}
+        facts = {"server": server.name, "xids": prepared}
         message = Message(source_failover.PREPARED_BEFORE, facts)
         structlog.get_logger().warning("XA transactions wait", **fields(message))
 
 
 def _validate_prepared(server: MysqlServer, earlier: StartPoint, last: Progress) -> None:
-    """Refuse where the rows of XA transactions that are prepared cannot be read again."""
+    """Raise SourceRefused if the rows of prepared XA transactions cannot be read again."""
     try:
         validate_start(server, earlier)
     except SourceRefused as error:
         names = [record["xid"] for record in held_records(last.prepared)]
         raise SourceRefused(
-            source_failover.PREPARED_GONE, place=server.place, xids=names, why=error
+            source_failover.PREPARED_GONE, server=server.name, xids=names, why=error
         ) from error
 
 
 def _without_hope(
     problem: SourceUnavailable | SourceRefused, reset: set[str]
 ) -> SourceUnavailable | SourceRefused:
-    """Return what to say of a server, where those with a UUID in `reset` do not send any more."""
+    """Return what to report of a server, if the servers with a UUID in `reset` never send more."""
     if isinstance(problem, SourceUnavailable) and problem.awaits and problem.awaits <= reset:
         assert problem.otherwise is not None
         return problem.otherwise

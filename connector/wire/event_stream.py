@@ -60,18 +60,18 @@ class EventStream(EventSource):
         "_next_number",
         "_pieces",
         "_pieces_bytes",
-        "_place",
+        "_server_name",
         "_start",
         "end",
     )
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, server_name: str) -> None:
         """Start after the dump command, whose packet had the number 0.
 
-        `place` names the server in errors.
+        `server_name` names the server in errors.
         """
         self.end: ErrPacket | EofPacket | None = None  # the server's message instead of an event
-        self._place = place
+        self._server_name = server_name
         self._data = b""
         self._start: i64 = 0  # first byte of the data that is not consumed
         self._next_number: i64 = 1
@@ -198,4 +198,4 @@ class EventStream(EventSource):
         raise self._refusal(conversations.STREAM_FIRST_BYTE, length=length, first=leading_byte)
 
     def _refusal(self, code: ErrorCode, **facts: object) -> ProtocolError:
-        return ProtocolError(code, server=self._place, **facts)
+        return ProtocolError(code, server=self._server_name, **facts)

@@ -67,17 +67,17 @@ class ResultSet:
         "_next_number",
         "_pieces",
         "_pieces_bytes",
-        "_place",
+        "_server_name",
         "_taker",
         "column_names",
         "error",
     )
 
-    def __init__(self, place: str, taker: RowTaker) -> None:
-        """Start after the query, whose packet had the number 0; `place` is the server's name."""
+    def __init__(self, server_name: str, taker: RowTaker) -> None:
+        """Start after the query, whose packet had the number 0; errors name `server_name`."""
         self.error: ErrPacket | None = None  # the server's message in place of further rows
         self.column_names: list[str] = []
-        self._place = place
+        self._server_name = server_name
         self._taker = taker
         self._expected: i64 = _ANSWER
         self._definitions_left: i64 = 0
@@ -218,7 +218,7 @@ class ResultSet:
         self._refuse(conversations.ANSWER_NUMBER, number=number, needed=self._next_number)
 
     def _refuse(self, code: ErrorCode, **facts: object) -> NoReturn:
-        raise ProtocolError(code, server=self._place, **facts)
+        raise ProtocolError(code, server=self._server_name, **facts)
 
 
 def _is_eof(first: i64, length: i64) -> bool:

@@ -227,7 +227,7 @@ def test_a_group_that_was_rolled_back_on_another_server_is_read_again() -> None:
     with pytest.raises(TransientError) as caught:
         receive(*group, rolled_back=frozenset({f"{SOURCE}:5"}))
     assert caught.value.text == text_of(
-        table_statements.OTHER_OUTCOME, place="binlog.000001:1300", transaction=f"{SOURCE}:5"
+        table_statements.OTHER_OUTCOME, log_position="binlog.000001:1300", transaction=f"{SOURCE}:5"
     )
 
 
@@ -261,7 +261,9 @@ def test_a_rollback_to_a_savepoint_that_cannot_be_told_is_refused(before: list[E
     group = (gtid(), query("BEGIN"), *before, rows(), query("ROLLBACK TO `a`"))
     position = 1000 + 100 * (len(group) - 1)
     assert refusal(*group) == text_of(
-        table_statements.SAVEPOINT, place=f"binlog.000001:{position}", transaction=f"{SOURCE}:5"
+        table_statements.SAVEPOINT,
+        log_position=f"binlog.000001:{position}",
+        transaction=f"{SOURCE}:5",
     )
 
 
@@ -287,7 +289,7 @@ def test_dml_text_is_refused_by_the_databases_that_it_touched(
     body = query("UPDATE orders SET a = 1", schema, databases)
     group = (gtid(), query("BEGIN"), body, XidEvent(1))
     if refused:
-        assert "UPDATE in database shop, logged as a statement, cannot be carried" in refusal(
+        assert "UPDATE in database shop, logged as a statement, cannot be published" in refusal(
             *group
         )
     else:
@@ -299,7 +301,7 @@ def test_dml_text_is_refused_by_the_databases_that_it_names_where_the_log_does_n
     group = (gtid(), query("BEGIN"), query(update, "other"), XidEvent(1))
     assert refusal(*group) == text_of(
         table_statements.STATEMENT,
-        place="binlog.000001:1200",
+        log_position="binlog.000001:1200",
         verb="UPDATE",
         schema="shop",
         transaction=f"{SOURCE}:5",
@@ -311,7 +313,7 @@ def test_dml_text_that_touched_more_databases_than_the_log_names_is_refused() ->
     body.status_variables.too_many_databases = True
     assert refusal(gtid(), query("BEGIN"), body, XidEvent(1)) == text_of(
         table_statements.STATEMENT_OF_MANY,
-        place="binlog.000001:1200",
+        log_position="binlog.000001:1200",
         verb="DELETE",
         transaction=f"{SOURCE}:5",
     )
@@ -374,7 +376,7 @@ def test_xa_commit_of_a_table_that_was_not_followed_when_it_was_prepared_is_refu
         )
 
 
-def test_an_xa_transaction_that_is_committed_in_one_phase_is_carried() -> None:
+def test_an_xa_transaction_that_is_committed_in_one_phase_is_published() -> None:
     changes = receive(*xa(rows(), end=XaPrepareEvent(one_phase=True, xid=XID)))
     assert [type(change) for change in changes] == [RowsChange, Committed]
     assert changes[0].transaction.thread_id == 9
@@ -389,8 +391,9 @@ def test_an_xa_transaction_of_other_tables_passes(outcome: str) -> None:
 
 def test_xa_commit_of_what_was_prepared_before_the_stream_began_is_refused() -> None:
     assert refusal(gtid(), query(f"XA COMMIT {XA_TEXT}")) == (
-        "binlog.000001:1100: XA COMMIT of rows that came before the stream began cannot be carried "
-        f"without loss (transaction {SOURCE}:5); if they are of followed tables, repair these; "
+        "binlog.000001:1100: XA COMMIT of rows that came before the stream began cannot be "
+        f"published without loss (transaction {SOURCE}:5); if they are of followed tables, "
+        "repair these; "
         "then continue after it: give the pipeline a new name and set source.start. Nothing from "
         "this transaction was published"
     )
@@ -399,7 +402,7 @@ def test_xa_commit_of_what_was_prepared_before_the_stream_began_is_refused() -> 
 def test_an_xa_statement_that_no_server_writes_into_its_log_is_refused() -> None:
     assert refusal(gtid(), query("XA RECOVER")) == text_of(
         table_statements.XA_VERB,
-        place="binlog.000001:1100",
+        log_position="binlog.000001:1100",
         verb="RECOVER",
         transaction=f"{SOURCE}:5",
     )
@@ -466,7 +469,7 @@ def test_rows_outside_a_transaction_are_an_error() -> None:
         receive(rows())
     assert caught.value.text == text_of(
         stream_order.OUTSIDE_TRANSACTION,
-        place="binlog.000001:1000",
+        log_position="binlog.000001:1000",
         event_name="WRITE_ROWS_EVENT",
     )
 
@@ -476,7 +479,7 @@ def test_a_transaction_inside_another_is_an_error() -> None:
         receive(gtid(), query("BEGIN"), rows(), gtid(6))
     assert caught.value.text == text_of(
         stream_order.NESTED_TRANSACTION,
-        place="binlog.000001:1300",
+        log_position="binlog.000001:1300",
         file="binlog.000001",
         position=1000,
     )
@@ -503,20 +506,21 @@ def execute_load(schema: str = "shop") -> ExecuteLoadQueryEvent:
 
 def test_an_incident_is_refused_wherever_it_comes() -> None:
     assert refusal(IncidentEvent(1, "disk full")) == (
-        "binlog.000001:1000: the server's report of an incident, LOST_EVENTS (disk full), cannot "
-        "be carried without loss (transaction none); changes may be missing from its log, so copy "
-        "the followed tables anew, and continue after it: give the pipeline a new name and set "
+        "binlog.000001:1000: the server's report of an incident, LOST_EVENTS (disk full), "
+        "cannot be published without loss (transaction none); changes may be missing from its "
+        "log, so copy the followed tables again, and continue after it: give the pipeline a "
+        "new name and set "
         "source.start. Nothing from this transaction was published"
     )
     inside = refusal(gtid(), query("BEGIN"), IncidentEvent(66, ""))
-    assert "the server's report of an incident, UNKNOWN, cannot be carried" in inside
+    assert "the server's report of an incident, UNKNOWN, cannot be published" in inside
 
 
 @pytest.mark.parametrize("body", [load(), created()])
 def test_a_load_of_an_old_server_into_a_followed_table_is_refused(body: EventBody) -> None:
     assert refusal(body) == text_of(
         table_statements.LOAD_DATA,
-        place="binlog.000001:1000",
+        log_position="binlog.000001:1000",
         database="shop",
         table="orders",
         transaction="none",
@@ -525,7 +529,7 @@ def test_a_load_of_an_old_server_into_a_followed_table_is_refused(body: EventBod
 
 def test_a_load_logged_as_a_statement_is_refused_by_its_text() -> None:
     said = refusal(gtid(), query("BEGIN"), BeginLoadQueryEvent(7, b"1\n"), execute_load())
-    assert "LOAD in database shop, logged as a statement, cannot be carried without loss" in said
+    assert "LOAD in database shop, logged as a statement, cannot be published without loss" in said
 
 
 def test_statements_of_databases_that_are_not_followed_pass_with_their_context() -> None:

@@ -89,7 +89,7 @@ def test_a_table_that_is_filled_in_row_format_comes_as_rows(log: SourceLog) -> N
 
 def test_a_statement_on_another_database_than_the_session_s_is_refused(log: SourceLog) -> None:
     text = refusal(log, "USE crm", STATEMENT_FORMAT, "UPDATE shop.a SET v = 3")
-    assert "UPDATE in database shop, logged as a statement, cannot be carried" in text
+    assert "UPDATE in database shop, logged as a statement, cannot be published" in text
 
 
 def test_a_table_that_gets_a_followed_name_is_copied(log: SourceLog) -> None:
@@ -117,7 +117,7 @@ def test_settings_of_one_statement_hide_nothing(log: SourceLog) -> None:
     assert (change.kind, change.table) == (StatementKind.TRUNCATE, "a")
     insert = "INSERT INTO a VALUES (2, 2)"
     text = refusal(log, f"SET STATEMENT binlog_format = STATEMENT FOR {insert}")
-    assert "INSERT in database shop, logged as a statement, cannot be carried" in text
+    assert "INSERT in database shop, logged as a statement, cannot be published" in text
 
 
 @on_mariadb

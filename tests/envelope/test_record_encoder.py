@@ -259,7 +259,7 @@ def test_two_tables_cannot_share_a_topic() -> None:
         made.rows(inserted(table("a b"), 1))
     assert caught.value.text == (
         "tables shop.a_b and shop.a b would share topic p.shop.a_b; exclude one of them in "
-        "source.exclude_tables, or carry it in a pipeline with another kafka.topic_prefix"
+        "source.exclude_tables, or publish it from a pipeline with another kafka.topic_prefix"
     )
 
 
@@ -277,7 +277,7 @@ def test_a_table_whose_columns_have_no_names_is_refused() -> None:
     with pytest.raises(UnsupportedChange) as caught:
         Encoder().rows(inserted(nameless, 1))
     assert caught.value.text == text_of(
-        table_schemas.NO_COLUMN_NAMES, place="binlog.000001:300", table="shop.t"
+        table_schemas.NO_COLUMN_NAMES, log_position="binlog.000001:300", table="shop.t"
     )
 
 

@@ -79,7 +79,7 @@ def test_advice_is_what_a_reader_can_do(code: ErrorCode, advice: str) -> None:
 def test_every_kind_of_error_has_both_words(
     kind: type[SourceRefused | SourceUnavailable | ProtocolError],
 ) -> None:
-    error = kind(source_login.NO_TLS, place="source db:3306")
+    error = kind(source_login.NO_TLS, server="source db:3306")
     turned = error.in_words(Words.URL)
     assert type(turned) is kind
     assert turned.code is error.code
@@ -89,6 +89,6 @@ def test_every_kind_of_error_has_both_words(
 
 
 def test_an_error_inside_of_another_one_is_in_the_same_words() -> None:
-    inner = SourceRefused(source_login.NO_TLS, place="source db:3306")
+    inner = SourceRefused(source_login.NO_TLS, server="source db:3306")
     outer = SourceRefused(source_failover.NONE, problems=[inner])
     assert "ssl-mode to PREFERRED" in outer.in_words(Words.URL).text

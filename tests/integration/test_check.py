@@ -299,7 +299,8 @@ def test_a_position_that_was_purged(stream: Stream, mysql_server: MysqlServer) -
     assert found.code == 3
     assert re.sub(r"[0-9a-f-]{36}:\d+(-\d+)?", "GTIDS", found.error) == (
         f"[S421] source {stream.source.host}:{stream.source.port}: the server has purged "
-        "transactions that were not read: GTIDS; to go on without them is to lose changes: give "
+        "transactions that were not read: GTIDS; if the stream goes on without them, changes "
+        "are lost: give "
         "the pipeline a new name and start over, or point it at a replica that still has them; "
         "keep logs longer with binlog_expire_logs_seconds"
     )

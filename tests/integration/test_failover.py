@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import local_stack
-from connector.errors import source_dump, source_failover, stream_places
+from connector.errors import source_dump, source_failover, stream_positions
 from connector.settings.loader import load_settings
 from connector.source.server.mysql_server import MysqlServer
 from connector.source.start.configured_start import resolve_start
@@ -127,7 +127,7 @@ def test_a_replica_that_lags_is_read_once_it_has_caught_up(
         insert(stream, 5, 5)
         stream.wait_for_changes(10, connector)
         pair.source.stop()
-        connector.wait_for("It is a replica that lags, and is waited for")
+        connector.wait_for("It is a replica that lags; the connector waits for it")
         pair.source.start()
         stream.wait_for_changes(10, connector)
         pair.start_replication()
@@ -191,8 +191,8 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
         (switched,) = logged(connector, "another server goes on with the stream")
         assert switched["source"] == address(pair.replica)
         (passed,) = logged(connector, "passed over a source")
-        place = f"source {address(pair.source)}"
-        assert fits(str(passed["error"]), source_dump.DAMAGED, place=place)
+        server_name = f"source {address(pair.source)}"
+        assert fits(str(passed["error"]), source_dump.DAMAGED, server=server_name)
         assert passed["code"] == source_dump.DAMAGED.code
         # The source itself goes on, and the replica with it.
         insert(stream, 20)
@@ -211,7 +211,7 @@ def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
     assert fits(head, source_failover.NONE, problems="")
     # The one that was read last stands first.
     for line, server in zip(lines, (pair.source, pair.replica), strict=True):
-        assert fits(line.strip(), source_dump.DAMAGED, place=f"source {address(server)}")
+        assert fits(line.strip(), source_dump.DAMAGED, server=f"source {address(server)}")
     changes = stream.changes()
     assert_each_once_in_order(changes, len(changes))
     assert 30 <= len(changes) < 36
@@ -292,15 +292,16 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
         assert connector.wait() == 3
         text = failure_of(connector.output())
         (doubt,) = logged(connector, "interrupted")
-    place = f"source {stream.source.host}:{stream.source.port}"
-    assert text.startswith(f"{place}: the logs were reset since binlog.000001:")
+    server_name = f"source {stream.source.host}:{stream.source.port}"
+    assert text.startswith(f"{server_name}: the logs were reset since binlog.000001:")
     assert text.endswith(
-        "what was written since cannot be told from what was read: give the pipeline a new name "
+        "new transactions cannot be distinguished from those that were read: give the "
+        "pipeline a new name "
         "and start over"
     )
     doubts = {
-        "the next file": (stream_places.FILE_AFTER,),
-        "the end of the log": (stream_places.LOG_WENT_BACK, stream_places.FILE_SHRANK),
+        "the next file": (stream_positions.FILE_AFTER,),
+        "the end of the log": (stream_positions.LOG_WENT_BACK, stream_positions.FILE_SHRANK),
     }
     assert doubt["code"] in [code.code for code in doubts[noticed_by]], doubt
     assert sorted(change.key["id"] for change in stream.changes()) == list(range(10))

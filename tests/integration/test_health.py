@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.framing.event_types import EventType
-from connector.errors import kafka, stream_places
+from connector.errors import kafka, stream_positions
 from local_stack import KafkaBroker, MysqlServer
 from tests.errors.texts import shown, text_of
 from tests.integration.conftest import new_stream
@@ -193,8 +193,8 @@ def test_a_connection_that_is_dead_is_made_again_before_the_read_timeout(
             connector.wait_for('"event": "interrupted"')
             lost, dead = errors_of(connector)
             address = f"127.0.0.1:{proxy.port}"
-            assert lost == text_of(stream_places.QUIET, address=address, seconds=silence(lost))
-            assert dead == text_of(stream_places.DEAD, address=address, seconds=silence(dead))
+            assert lost == text_of(stream_positions.QUIET, address=address, seconds=silence(lost))
+            assert dead == text_of(stream_positions.DEAD, address=address, seconds=silence(dead))
             holds.clear()
             wait_until(
                 lambda: connector.output().count('"event": "streaming"') == 2, connector.output

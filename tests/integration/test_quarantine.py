@@ -348,7 +348,7 @@ def test_a_table_is_shown_below_the_fence_of_its_database(
     stream.wait_for_changes(2, connector)
     (fence,) = fences(connector.config)
     every = f"{stream.database}.*"
-    update = {"place": fence["since"], "verb": "UPDATE", "schema": stream.database}
+    update = {"log_position": fence["since"], "verb": "UPDATE", "schema": stream.database}
     transaction = re.search(r"transaction ([^)]+)", fence["reason"])
     assert transaction is not None, fence
     why = Message(table_statements.STATEMENT, {**update, "transaction": transaction[1]})
@@ -391,7 +391,7 @@ def test_a_fence_says_how_it_is_lifted(stream: Stream, connectors: list[Connecto
     (fence,) = fences(connector.config)
     name = f"{stream.database}.t"
     why = Message(table_rows.COLUMN_ABSENT, {"column": "v"})
-    row = Message(table_rows.IN_EVENT, {"place": fence["since"], "table": name, "why": why})
+    row = Message(table_rows.IN_EVENT, {"log_position": fence["since"], "table": name, "why": why})
     kept = shown_by_fence(quarantine_codes.KEPT_BACK, table=name, why=row)
     assert fence["reason"] == kept
     code, output = quarantine("replay", connector.config, name)

@@ -1,4 +1,4 @@
-"""What cannot be carried without loss stops the connector, and says where, what, and what to do."""
+"""What cannot be published without loss stops the connector, with where, what and what to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTINUE = "continue after it: give the pipeline a new name and set source.start
 def last_error(stream: Stream, **changed: object) -> str:
     """Run the connector until it stops by itself; return what it says, without places."""
     text = whole_error(stream, **changed).replace(stream.database, "shop")
-    text = re.sub(r"; the place after this transaction is source.start = .*", "", text)
+    text = re.sub(r"; the position after this transaction is source.start = .*", "", text)
     text = re.sub(r"(binlog|mysqld-bin)\.\d{6}:\d+", "LOG:POS", text)
     return re.sub(r"--start-position=\d+ \S+`", "…`", re.sub(r"[0-9a-f-]{36}:\d+", "GTID", text))
 
@@ -52,7 +52,7 @@ def test_a_change_logged_as_a_statement_is_refused(stream: Stream) -> None:
         "UPDATE t SET v = CONCAT(@v, ROUND(RAND(), 9))",
     )
     assert last_error(stream) == (
-        "LOG:POS: UPDATE in database shop, logged as a statement, cannot be carried without loss "
+        "LOG:POS: UPDATE in database shop, logged as a statement, cannot be published without loss "
         "(transaction GTID); a session ran with binlog_format=STATEMENT or MIXED: SET GLOBAL "
         "binlog_format=ROW, take the right to change it from the application, repair the rows it "
         f"touched, and {CONTINUE}. Nothing from this transaction was published"
@@ -70,7 +70,7 @@ def test_a_stream_continues_after_a_refused_transaction_at_the_place_that_is_tol
         "UPDATE t SET v = 'x' WHERE id = 1",
     )
     told = re.search(
-        r'the place after this transaction is source.start = "(.*)"$', whole_error(stream)
+        r'the position after this transaction is source.start = "(.*)"$', whole_error(stream)
     )
     assert told is not None
     stream.execute("INSERT INTO t VALUES (3, 'after')")
@@ -91,7 +91,7 @@ def test_a_file_loaded_by_a_statement_is_refused(stream: Stream, tmp_path: Path)
         cursor.execute("SET SESSION binlog_format = STATEMENT")
         cursor.execute(f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE t")
     assert last_error(stream).startswith(
-        "LOG:POS: LOAD in database shop, logged as a statement, cannot be carried without loss "
+        "LOG:POS: LOAD in database shop, logged as a statement, cannot be published without loss "
         "(transaction GTID); a session ran with binlog_format=STATEMENT or MIXED: "
     )
     assert committed_ids(stream) == [1]

@@ -225,11 +225,11 @@ def test_tables_are_copied_on_request(either_stream: Stream) -> None:
 def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     stream.execute("CREATE TABLE orders (id INT PRIMARY KEY)")
     config = stream.config(source__start="latest")
-    place = f"source {stream.source.host}:{stream.source.port}"
+    server_name = f"source {stream.source.host}:{stream.source.port}"
     absent = f"{stream.database}.absent"
     assert refusal(config, absent) == (
         2,
-        f"error: {shown(copies.NO_TABLE, pattern=absent, place=place)}\n",
+        f"error: {shown(copies.NO_TABLE, pattern=absent, server=server_name)}\n",
     )
     assert refusal(config, "mysql.user") == (
         2,
@@ -244,7 +244,7 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     code, said = refusal(config, orders, "--where", "LOWER(id, id)")
     assert code == 3
     where = "error 1582: Incorrect parameter count in the call to native function 'LOWER'"
-    refused = shown(copies.CONDITION_REFUSED, table=orders, why=f"{place}: {where}")
+    refused = shown(copies.CONDITION_REFUSED, table=orders, why=f"{server_name}: {where}")
     assert said.startswith(f"error: {refused.removesuffix('; correct it')}")
     assert said.endswith("; correct it\n")
     waits = shown(pipeline_commands.COPY_NOT_TAKEN_UP, pipeline=stream.prefix, seconds=15.0)
@@ -378,11 +378,11 @@ def test_a_table_that_may_not_be_read_is_not_passed_over(stream: Stream) -> None
         f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {user}",
     )
     account = {"source__user": user, "source__password": password} | SMALL_CHUNKS
-    place = f"source {stream.source.host}:{stream.source.port}"
+    server_name = f"source {stream.source.host}:{stream.source.port}"
     code, said = run_to_end(stream.config(**account))
     assert code == 3
     assert failure_of(said).splitlines() == [
-        f"{place}: the server cannot be followed as it is set up:",
+        f"{server_name}: the server cannot be followed as it is set up:",
         (
             "  [S632] grant SELECT is missing, wanted granted; "
             f"GRANT SELECT ON {stream.database}.* TO '{user}'@'%'; or set source.start to where "
@@ -395,6 +395,6 @@ def test_a_table_that_may_not_be_read_is_not_passed_over(stream: Stream) -> None
         stream.execute("UPDATE hidden SET version = 1 WHERE id = 3")
         assert connector.wait() == 3
         assert failure_of(connector.output()) == (
-            f"{place}: table {stream.database}.hidden does not exist, or the account may "
+            f"{server_name}: table {stream.database}.hidden does not exist, or the account may "
             f"not read it; GRANT SELECT ON {stream.database}.* TO the account of source.user"
         )

@@ -140,8 +140,9 @@ def test_transactions_that_the_source_has_purged(tmp_path: Path, kafka_broker: K
         )
         text = said(stream, source__start=f"gtid:{uuid}:1")
         assert text.replace(uuid, "UUID") == (
-            "source SOURCE: the server has purged transactions that were not read: UUID:2-3; to go "
-            "on without them is to lose changes: give the pipeline a new name and start over, or "
+            "source SOURCE: the server has purged transactions that were not read: UUID:2-3; "
+            "if the stream goes on without them, changes are lost: give the pipeline a new "
+            "name and start over, or "
             "point it at a replica that still has them; keep logs longer with "
             "binlog_expire_logs_seconds"
         )

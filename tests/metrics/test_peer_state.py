@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from connector.errors import SinkUnavailable, SourceUnavailable, kafka, stream_places
+from connector.errors import SinkUnavailable, SourceUnavailable, kafka, stream_positions
 from connector.metrics.figures import Figures
 from connector.metrics.peer_state import PeerState
 
 NO_ANSWER = SinkUnavailable(kafka.NO_ANSWER, servers="kafka-1:9092")
 STILL_NONE = SinkUnavailable(kafka.NO_ANSWER, servers="kafka-2:9092")
-SILENT = SourceUnavailable(stream_places.QUIET, address="db1:3306", seconds=4.2)
+SILENT = SourceUnavailable(stream_positions.QUIET, address="db1:3306", seconds=4.2)
 
 
 def test_a_loss_and_the_return_are_told_once_each() -> None:

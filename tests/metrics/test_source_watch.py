@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from connector.errors import kafka_limits, stream_places
+from connector.errors import kafka_limits, stream_positions
 from connector.metrics.figures import Figures
 from connector.metrics.source_watch import SourceWatch
 from connector.settings.sections import SourceSettings
@@ -49,8 +49,8 @@ def test_a_log_that_ends_before_its_end(
     assert doubt_of(figures) == ""
     watch.look(log(files={"binlog.000001": 900}))
     assert doubt_of(figures) == text_of(
-        stream_places.LOG_WENT_BACK,
-        place=f"source 127.0.0.1:{settings.port}",
+        stream_positions.LOG_WENT_BACK,
+        server=f"source 127.0.0.1:{settings.port}",
         end="binlog.000001:900",
         before="binlog.000002:500",
     )
@@ -64,8 +64,8 @@ def test_a_file_that_ends_before_the_place_that_was_read(
     assert doubt_of(figures) == ""
     watch.look(log(files={"binlog.000001": 300, "binlog.000002": 500}))
     assert doubt_of(figures) == text_of(
-        stream_places.FILE_SHRANK,
-        place=f"source 127.0.0.1:{settings.port}",
+        stream_positions.FILE_SHRANK,
+        server=f"source 127.0.0.1:{settings.port}",
         file="binlog.000001",
         size=300,
         position=700,

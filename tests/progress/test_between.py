@@ -10,8 +10,8 @@ FILE = "binlog.000007"
 
 
 def taken(between: BetweenOrder, file: str, position: int, count: int = 1) -> Sequence:
-    place = between.take(file, position, count)
-    return Sequence(place.epoch, place.file, place.position, place.event, place.row)
+    first = between.take(file, position, count)
+    return Sequence(first.epoch, first.file, first.position, first.event, first.row)
 
 
 def test_what_stands_between_transactions_rises() -> None:
@@ -20,12 +20,12 @@ def test_what_stands_between_transactions_rises() -> None:
     places = [
         taken(between, FILE, 4, 3),
         taken(between, FILE, 4),
-        Sequence(*order.place(FILE, 4), 0, 0),
+        Sequence(*order.of_transaction(FILE, 4), 0, 0),
         taken(between, FILE, 300, 10**8),
         taken(between, FILE, 300),
-        Sequence(*order.place(FILE, 300), 0, 0),
+        Sequence(*order.of_transaction(FILE, 300), 0, 0),
         taken(between, FILE, 500),
-        Sequence(*order.place("binlog.000008", 4), 0, 0),
+        Sequence(*order.of_transaction("binlog.000008", 4), 0, 0),
     ]
     assert places == sorted(set(places))
     assert places[0] == Sequence(1, 7, 3, 0, 0)
@@ -56,5 +56,5 @@ def test_another_server_may_have_lower_places() -> None:
     order = TransactionOrder(epoch=1, file=FILE, position=300, same_server=False)
     between = BetweenOrder(order, FILE, 300, 0)
     copied = taken(between, FILE, 300)
-    following = Sequence(*order.place("binlog.000002", 4), 0, 0)
+    following = Sequence(*order.of_transaction("binlog.000002", 4), 0, 0)
     assert Sequence(1, 7, 299, 0, 0) < copied < following

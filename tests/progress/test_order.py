@@ -35,43 +35,43 @@ def test_anything_but_38_digits_is_no_sequence(text: str) -> None:
 
 def test_the_epoch_stays_while_positions_rise() -> None:
     order = TransactionOrder()
-    assert order.place("binlog.000001", 4) == (1, 1, 4)
-    assert order.place("binlog.000001", 900) == (1, 1, 900)
-    assert order.place("binlog.000002", 4) == (1, 2, 4)
+    assert order.of_transaction("binlog.000001", 4) == (1, 1, 4)
+    assert order.of_transaction("binlog.000001", 900) == (1, 1, 900)
+    assert order.of_transaction("binlog.000002", 4) == (1, 2, 4)
 
 
 def test_the_epoch_rises_when_positions_go_back() -> None:
     order = TransactionOrder()
-    order.place("binlog.000007", 900)
-    assert order.place("binlog.000001", 126) == (2, 1, 126)
-    assert order.place("binlog.000001", 500) == (2, 1, 500)
+    order.of_transaction("binlog.000007", 900)
+    assert order.of_transaction("binlog.000001", 126) == (2, 1, 126)
+    assert order.of_transaction("binlog.000001", 500) == (2, 1, 500)
 
 
 def test_the_same_place_twice_is_two_places() -> None:
     order = TransactionOrder()
-    order.place("binlog.000001", 126)
-    assert order.place("binlog.000001", 126) == (2, 1, 126)
+    order.of_transaction("binlog.000001", 126)
+    assert order.of_transaction("binlog.000001", 126) == (2, 1, 126)
 
 
 def test_a_resumed_stream_on_the_same_server_continues_the_epoch() -> None:
     order = TransactionOrder(epoch=3, file="binlog.000002", position=700)
-    assert order.place("binlog.000002", 700) == (3, 2, 700)
+    assert order.of_transaction("binlog.000002", 700) == (3, 2, 700)
 
 
 def test_a_resumed_stream_whose_log_was_reset_gets_a_new_epoch() -> None:
     order = TransactionOrder(epoch=3, file="binlog.000002", position=700)
-    assert order.place("binlog.000001", 158) == (4, 1, 158)
+    assert order.of_transaction("binlog.000001", 158) == (4, 1, 158)
 
 
 def test_another_server_gets_a_new_epoch_wherever_its_log_stands() -> None:
     order = TransactionOrder(epoch=3, file="binlog.000002", position=700, same_server=False)
-    assert order.place("binlog.000009", 4) == (4, 9, 4)
+    assert order.of_transaction("binlog.000009", 4) == (4, 9, 4)
 
 
 def test_before_the_server_has_named_its_file_there_is_a_place_in_front_of_all_files() -> None:
     order = TransactionOrder(epoch=3, file="binlog.000002", position=700, same_server=False)
     assert order.between("", 4) == (4, 0, 3)
-    assert order.place("binlog.000001", 4) == (4, 1, 4)
+    assert order.of_transaction("binlog.000001", 4) == (4, 1, 4)
 
 
 def test_a_log_file_without_a_number_cannot_be_ordered() -> None:
@@ -85,7 +85,7 @@ def test_a_log_file_without_a_number_cannot_be_ordered() -> None:
 
 def test_a_sequence_that_would_overflow_is_refused() -> None:
     with pytest.raises(UnsupportedChange) as caught:
-        TransactionOrder(epoch=9_999).place("binlog.000001", 10**10)
+        TransactionOrder(epoch=9_999).of_transaction("binlog.000001", 10**10)
     assert caught.value.text == (
         "binlog.000001:10000000000 in epoch 9999 is beyond what a sequence can count; run RESET "
         "BINARY LOGS AND GTIDS on the source in a maintenance window and start the pipeline under "

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from connector.changes.added_columns import AddedColumn, DefaultKind
-from connector.errors import SourceRefused, SourceUnavailable, stream_places
+from connector.errors import SourceRefused, SourceUnavailable, stream_positions
 from connector.gtid import GtidSet, MariadbGtidSet
 from connector.progress.progress_record import Progress
 from connector.progress.server_identity import ServerIdentity
@@ -81,8 +81,8 @@ def test_a_position_means_nothing_on_another_server() -> None:
     assert refusal(progress(gtid_set=None), identity(server_uuid="second")) == (
         "source db:3306: the stream stands at binlog.000002:900 of server first, but this is "
         "server second, and positions mean nothing on another server; go back to the first, or "
-        'give the pipeline a new name and set source.start = "snapshot"; only with gtid_mode = ON '
-        "from its start on can a stream change the server"
+        'give the pipeline a new name and set source.start = "snapshot"; a stream can '
+        "change the server only if gtid_mode was ON from its start"
     )
 
 
@@ -113,12 +113,12 @@ def standing(**facts: Any) -> StreamPosition:
 
 def test_the_file_where_a_stream_stands_holds_what_was_read() -> None:
     stream = standing()
-    stream.opened_behind("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
-    stream.opened_behind("binlog.000003", GtidSet.parse(GTIDS))
+    stream.opened_after("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    stream.opened_after("binlog.000003", GtidSet.parse(GTIDS))
     with pytest.raises(SourceUnavailable) as caught:
-        stream.opened_behind("binlog.000001", GtidSet())
+        stream.opened_after("binlog.000001", GtidSet())
     assert caught.value.text == text_of(
-        stream_places.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
+        stream_positions.FILE_AFTER, address="db:3306", file="binlog.000001", gtids=GTIDS
     )
 
 
@@ -133,10 +133,10 @@ def test_files_that_are_read_again_for_an_xa_transaction_hold_what_was_read() ->
         "other_tables": [],
     }
     stream = standing(prepared=[waiting])
-    stream.opened_behind("binlog.000001", GtidSet())
-    stream.opened_behind("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
+    stream.opened_after("binlog.000001", GtidSet())
+    stream.opened_after("binlog.000002", GtidSet.parse(f"{GTIDS[:-1]}3"))
     with pytest.raises(SourceUnavailable):
-        stream.opened_behind("binlog.000003", GtidSet.parse(f"{GTIDS[:-1]}4"))
+        stream.opened_after("binlog.000003", GtidSet.parse(f"{GTIDS[:-1]}4"))
 
 
 def test_added_columns_are_remembered() -> None:

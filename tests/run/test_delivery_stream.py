@@ -216,11 +216,12 @@ def test_a_refused_transaction_is_told_with_the_place_after_it(name: str, place:
     assert passed.code is raised.value.code
     told = passed.text
     said, _, rest = told.partition(
-        f'; the place after this transaction is source.start = "{place}"'
+        f'; the position after this transaction is source.start = "{place}"'
     )
     assert said == raised.value.text
     listed = re.fullmatch(
-        r", POS that of the next one in SHOW BINLOG EVENTS IN 'binlog.000001' FROM \d+", rest
+        r", where POS is that of the next one in SHOW BINLOG EVENTS IN 'binlog.000001' FROM \d+",
+        rest,
     )
     assert bool(listed) == by_position
     assert listed or not rest

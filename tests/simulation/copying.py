@@ -247,7 +247,7 @@ class SteppedReaders(ReaderPool):
     def _open_session(self) -> Iterator[ScriptedSession]:
         server = live(self._process.world)
         if server.identity.server_uuid != self._uuid:
-            raise SourceUnavailable(source_stream.SERVER_CLOSED, place="source scripted")
+            raise SourceUnavailable(source_stream.SERVER_CLOSED, server="source scripted")
         session = ScriptedSession(self._process, server)
         try:
             yield session

@@ -210,11 +210,11 @@ class _ScriptedSource(CheckedSource):
     def open_stream(self, replica_name: str) -> ReplicationStream:
         del replica_name
         if self.process.step(Call.OPEN) is Fault.REFUSED:
-            raise SourceUnavailable(source_stream.SERVER_CLOSED, place=self.place)
+            raise SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
         events = self.server.dump(self.reads_from or self.point)
         return ReplicationStream(
             ScriptedSocket(self.process, self.server, events, self.cut_at, by_event=self.by_event),
-            self.place,
+            self.name,
             self.identity,
             self.settings.read_timeout_seconds,
             clock=self.clock,
@@ -274,18 +274,20 @@ class _Simulation:
             refusals: Mapping[str, SourceRefused],
         ) -> CheckedSource:
             if process.step(Call.CHOOSE) is Fault.REFUSED:
-                raise SourceUnavailable(source_stream.SERVER_CLOSED, place="source scripted")
+                raise SourceUnavailable(source_stream.SERVER_CLOSED, server="source scripted")
             server = self._server_without(refusals)
             settings = settings.model_copy(
                 update={"host": server.identity.server_uuid, "port": _PORT}
             )
-            place = f"source {server.identity.server_uuid}"
-            point = server.earliest if last is None else start_point(last, server.identity, place)
+            server_name = f"source {server.identity.server_uuid}"
+            point = (
+                server.earliest if last is None else start_point(last, server.identity, server_name)
+            )
             server.chosen(point)
             cut_at, self._cut_at = self._cut_at, None
             return _ScriptedSource(
                 settings,
-                place,
+                server_name,
                 server.identity,
                 point,
                 lower_case_names=False,

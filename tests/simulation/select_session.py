@@ -44,7 +44,7 @@ class ScriptedSession(SelectSession):
     def __init__(self, process: Process, server: LiveServer) -> None:
         """Log in."""
         self.identity = server.identity
-        self.place = f"source {server.identity.server_uuid}"
+        self.name = f"source {server.identity.server_uuid}"
         self._process = process
         self._server = server
         self._random = process.world.random
@@ -107,7 +107,7 @@ class ScriptedSession(SelectSession):
 
     def _lost(self) -> SourceUnavailable:
         self.close()
-        return SourceUnavailable(source_stream.SERVER_CLOSED, place=self.place)
+        return SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
 
     def _answer(self, sql: str) -> list[_Row]:
         if sql.startswith("SELECT table_schema AS db"):
@@ -173,9 +173,9 @@ class ScriptedSession(SelectSession):
     def _lock(self, table: str) -> None:
         server = self._server
         if table in server.history.held[server.logged]:
-            raise server_error(self.place, _LOCK_WAIT_TIMEOUT, "Lock wait timeout exceeded")
+            raise server_error(self.name, _LOCK_WAIT_TIMEOUT, "Lock wait timeout exceeded")
         if self._table(table) is None:
-            raise server_error(self.place, _NO_SUCH_TABLE, f"Table '{table}' doesn't exist")
+            raise server_error(self.name, _NO_SUCH_TABLE, f"Table '{table}' doesn't exist")
         # Whoever has written to it is waited for.
         self._view = None
         server.show(server.logged)
@@ -196,7 +196,7 @@ class ScriptedSession(SelectSession):
         table = _name(sql)
         now = self._table(table)
         if now is None:
-            raise server_error(self.place, _NO_SUCH_TABLE, f"Table '{table}' doesn't exist")
+            raise server_error(self.name, _NO_SUCH_TABLE, f"Table '{table}' doesn't exist")
         rows = now.rows
         if sql.endswith(_FOR_SHARE):
             sql = sql.removesuffix(_FOR_SHARE)
@@ -204,14 +204,14 @@ class ScriptedSession(SelectSession):
         elif self._view is not None:
             seen = self._server.table(table, self._view)
             if seen is None or seen.definition != now.definition:
-                raise server_error(self.place, _TABLE_CHANGED, "Table definition has changed")
+                raise server_error(self.name, _TABLE_CHANGED, "Table definition has changed")
             rows = seen.rows
         try:
             return _run(sql, table, now.added, rows)
         except sqlite3.OperationalError as error:
             if "no such column" not in str(error):
                 raise
-            raise server_error(self.place, _BAD_FIELD, f"Unknown column: {error}") from error
+            raise server_error(self.name, _BAD_FIELD, f"Unknown column: {error}") from error
 
     def _locked_rows(self, table: str) -> Rows:
         """Return what a locking read sees: of each row the newest state, one after the other."""

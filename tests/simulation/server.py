@@ -76,7 +76,7 @@ class ScriptedServer:
         if name not in names:
             raise SourceRefused(
                 source_start.NO_FILE,
-                place="source scripted",
+                server="source scripted",
                 file=name,
                 first=names[0],
                 last=names[-1],

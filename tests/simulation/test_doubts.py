@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.errors import SourceUnavailable, stream_places
+from connector.errors import SourceUnavailable, stream_positions
 from connector.gtid import GtidSet
 from connector.metrics.figures import Figures
 from connector.snapshot.recovered_copies import CopyPeers
@@ -39,8 +39,8 @@ class Doubted(ScriptedServer):
         for number, data in enumerate(super().dump(point)):
             if number == self.doubted_at:
                 self.figures.doubt = SourceUnavailable(
-                    stream_places.FILE_SHRANK,
-                    place="source db1:3306",
+                    stream_positions.FILE_SHRANK,
+                    server="source db1:3306",
                     file="binlog.000001",
                     size=4,
                     position=300,

@@ -1,4 +1,4 @@
-"""A change that cannot be carried ends the run by name; all that stands before it is delivered."""
+"""A change that cannot be published ends the run by name; all before it is delivered."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_everything_before_a_change_that_cannot_be_carried_is_delivered(flavour:
         chosen = scenario(story, flavour)
         broker, text = refused(chosen, Undisturbed(), seed)
         check_alike(broker, expected)
-        assert "UPDATE in database shop, logged as a statement, cannot be carried" in text
+        assert "UPDATE in database shop, logged as a statement, cannot be published" in text
         plan = Seeded(random, last_step=100)
         disturbed, disturbed_text = refused(chosen, plan, seed)
         check_alike(disturbed, expected)

@@ -56,7 +56,7 @@ class AtReceives:
 
 def facts_of(server_uuid: str) -> dict[str, object]:
     return {
-        "place": f"source {server_uuid}",
+        "server": f"source {server_uuid}",
         "number": 1236,
         "said": "bogus data in log event",
     }

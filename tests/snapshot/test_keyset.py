@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.snapshot.keyset import behind, can_be_paged, select_chunk, select_rows
+from connector.snapshot.keyset import after_key, can_be_paged, select_chunk, select_rows
 from connector.snapshot.table_state import KeyRange
 from connector.source.tables.selected_table import KeyColumn, SelectedTable
 
@@ -43,7 +43,7 @@ def table(*columns: KeyColumn) -> SelectedTable:
     ],
 )
 def test_what_follows_a_key(columns: list[KeyColumn], cells: list[bytes], condition: str) -> None:
-    assert behind(columns, cells) == condition
+    assert after_key(columns, cells) == condition
 
 
 def test_a_chunk_has_the_bounds_of_its_part() -> None:

@@ -31,7 +31,7 @@ class Source:
         return isinstance(self.server, MariadbServer)
 
     @property
-    def place(self) -> str:
+    def name(self) -> str:
         return f"source 127.0.0.1:{self.server.endpoint.port}"
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:

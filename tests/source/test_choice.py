@@ -52,7 +52,7 @@ def settings(first: Source, *others: str, **changes: Any) -> SourceSettings:
 
 
 def address(source: Source) -> str:
-    return source.place.removeprefix("source ")
+    return source.name.removeprefix("source ")
 
 
 def progress(of: Source, **facts: Any) -> Progress:
@@ -90,7 +90,7 @@ def without_codes(text: str) -> str:
 
 def test_a_server_that_cannot_be_reached_is_passed_over(first: Source) -> None:
     chosen = choose_source(settings(first, address(first), port=free_port()), None)
-    assert (chosen.address, chosen.place) == (address(first), first.place)
+    assert (chosen.address, chosen.name) == (address(first), first.name)
 
 
 def test_the_server_that_was_read_last_is_chosen_before_the_first(first: Source) -> None:
@@ -116,7 +116,7 @@ def test_while_one_server_may_do_later_the_attempt_is_repeated(first: Source) ->
     assert without_codes(caught.value.text) == (
         "source: no server of source.host and source.failover_hosts can go on with the stream "
         "now:\n"
-        f"  {first.place}: the stream was read from mariadb, this is mysql; give the pipeline a "
+        f"  {first.name}: the stream was read from mariadb, this is mysql; give the pipeline a "
         'new name and set source.start = "snapshot"\n'
         f"  {unreachable(port)}"
     )
@@ -133,11 +133,11 @@ def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Sou
         choose_source(settings(first, address(second)), last)
     assert without_codes(caught.value.text) == (
         "source: no server of source.host and source.failover_hosts can go on with the stream:\n"
-        f"  {first.place}: the server does not have transactions that were already read: "
+        f"  {first.name}: the server does not have transactions that were already read: "
         f"{FOREIGN}. It is no replica, so it will not receive them: it belongs to another "
         "topology, its logs were reset, or they were lost when it took over; point the pipeline at "
         "a server that has them, or give the pipeline a new name and start over\n"
-        f"  {second.place}: the stream was read from mysql, this is mariadb; give the pipeline a "
+        f"  {second.name}: the stream was read from mysql, this is mariadb; give the pipeline a "
         'new name and set source.start = "snapshot"'
     )
 
@@ -158,8 +158,8 @@ def test_a_reset_of_all_is_the_end_where_it_can_be_proven(
         lacking = last.gtid_set
         if isinstance(there, GtidSet):
             lacking = str(GtidSet.parse(str(last.gtid_set)) - there)
-        first = Message(source_failover.RESET, {"place": source.place, "gtids": lacking})
-        said = {"place": replica.place, "gtids": lacking}
+        first = Message(source_failover.RESET, {"server": source.name, "gtids": lacking})
+        said = {"server": replica.name, "gtids": lacking}
         if source.is_mariadb:
             # It tells nobody without one more grant from whom it receives.
             with pytest.raises(SourceUnavailable) as hoped:
@@ -191,7 +191,7 @@ def test_another_server_than_the_one_that_was_checked_is_told(first: Source) -> 
     checked = replace(chosen, identity=replace(chosen.identity, server_uuid="of another"))
     with pytest.raises(SourceUnavailable) as caught:
         checked.open_stream("p")
-    assert caught.value.text == text_of(source_login.ANOTHER_ANSWERED, place=first.place)
+    assert caught.value.text == text_of(source_login.ANOTHER_ANSWERED, server=first.name)
 
 
 def test_what_was_prepared_before_the_stream_begins_is_told(second: Source) -> None:
@@ -203,7 +203,7 @@ def test_what_was_prepared_before_the_stream_begins_is_told(second: Source) -> N
     finally:
         second.execute("XA ROLLBACK 'x'", "DROP DATABASE d")
     (told,) = [log for log in logs if log["event"] == "XA transactions wait"]
-    said = text_of(source_failover.PREPARED_BEFORE, place=second.place, xids="'x'")
+    said = text_of(source_failover.PREPARED_BEFORE, server=second.name, xids="'x'")
     assert (told["error"], told["code"]) == (said, "S452")
 
 

@@ -66,7 +66,7 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
 def test_a_pause_query_that_returns_no_number(source: Source, table: str) -> None:
     error = failed_plan(source, table, pause_query="SELECT 'busy'")
     assert isinstance(error, ConfigError)
-    assert error.text == text_of(pipeline_settings.PAUSE_QUERY, server=source.place)
+    assert error.text == text_of(pipeline_settings.PAUSE_QUERY, server=source.name)
 
 
 def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) -> None:
@@ -74,7 +74,7 @@ def test_a_request_for_a_table_that_may_not_be_read(source: Source, table: str) 
     with SelectSession(source.settings()) as session, pytest.raises(SourceRefused) as caught:
         _require_readable(session, database, name, "")
     assert caught.value.text == text_of(
-        copies.MAY_NOT_READ, place=source.place, table=table, grant=f"`{database}`.`{name}`"
+        copies.MAY_NOT_READ, server=source.name, table=table, grant=f"`{database}`.`{name}`"
     )
 
 
@@ -100,7 +100,7 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
     assert isinstance(result.error, SourceRefused)
     assert result.error.text == text_of(
         copies.COPY_DENIED,
-        place=source.place,
+        server=source.name,
         table=table,
         rights="SELECT, LOCK TABLES",
         database=database,
@@ -180,7 +180,7 @@ def test_labels_that_a_server_cannot_show(mysql: Source) -> None:
     with pytest.raises(UnsupportedChange) as caught:
         definitions._columns("odd", "t")
     assert caught.value.text == text_of(
-        table_definitions.LABELS_UNCERTAIN, place=mysql.place, name="odd.t", column="e"
+        table_definitions.LABELS_UNCERTAIN, server=mysql.name, name="odd.t", column="e"
     )
 
 
@@ -210,5 +210,5 @@ def test_a_server_that_does_not_answer_a_dump(
     ):
         log_search.log_head(server, "binlog.000001")
     assert caught.value.text == text_of(
-        source_stream.DUMP_HANGS, place=mysql.place, file="binlog.000001", seconds=10
+        source_stream.DUMP_HANGS, server=mysql.name, file="binlog.000001", seconds=10
     )

@@ -81,7 +81,7 @@ def test_mysql_refuses_what_it_has_purged(any_mysql: Source) -> None:
 def test_mysql_refuses_a_file_that_it_has_not(any_mysql: Source) -> None:
     text = refused(any_mysql, StartPoint("mysql", None, "binlog.000099", 4))
     assert text == (
-        f"{any_mysql.place}: error 1236: Could not find first log file name in binary log index "
+        f"{any_mysql.name}: error 1236: Could not find first log file name in binary log index "
         f"file; {START_AGAIN}"
     )
 
@@ -116,7 +116,7 @@ def test_mysql_refuses_gtids_when_it_has_them_no_more(any_mysql: Source) -> None
         back = ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
         any_mysql.execute(*(f"SET GLOBAL gtid_mode = {mode}" for mode in back))
     assert text == (
-        f"{any_mysql.place}: error 1236: The replication sender thread cannot start in "
+        f"{any_mysql.name}: error 1236: The replication sender thread cannot start in "
         "AUTO_POSITION mode: this server has GTID_MODE = OFF instead of ON; SET GLOBAL gtid_mode "
         "back to ON, or give the pipeline a new name and start over"
     )
@@ -133,7 +133,7 @@ def test_mariadb_refuses_gtids_that_it_has_not(any_mariadb: Source) -> None:
 def test_mariadb_refuses_places_that_it_has_not(any_mariadb: Source) -> None:
     file = refused(any_mariadb, StartPoint("mariadb", None, "binlog.000099", 4))
     assert file == (
-        f"{any_mariadb.place}: error 1236: Could not find first log file name in binary log index "
+        f"{any_mariadb.name}: error 1236: Could not find first log file name in binary log index "
         f"file; {START_AGAIN}"
     )
     oldest = any_mariadb.execute("SHOW BINARY LOGS")[0][0]

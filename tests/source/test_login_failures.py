@@ -34,7 +34,7 @@ def test_a_server_without_tls(tmp_path: Path) -> None:
     with local_stack.MariadbServer(tmp_path / "m", settings={"skip_ssl": ""}) as server:
         source = source_of(server)
         said = refusal(source, tls={"mode": "required"})
-        assert said == text_of(source_login.NO_TLS, place=source.place)
+        assert said == text_of(source_login.NO_TLS, server=source.name)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_an_answer_to_the_login_that_the_client_cannot_go_on_with(
         port = listener.getsockname()[1]
         said = refusal(mysql, port=port, tls={"mode": mode})
         thread.join()
-    assert fits(said, code, place=f"source 127.0.0.1:{port}"), said
+    assert fits(said, code, server=f"source 127.0.0.1:{port}"), said
 
 
 def _greet_and_answer(listener: socket.socket, server: Source, answer: bytes) -> None:

@@ -57,7 +57,7 @@ def test_a_table_dump_is_answered_with_an_error_that_is_shown(source: Source) ->
     ):
         server.execute(ComTableDump("mysql", "user"))
     assert caught.value.text == (
-        f"{source.place}: error 1047: Unknown command; "
+        f"{source.name}: error 1047: Unknown command; "
         "look the number up in the server's error reference"
     )
 
@@ -68,7 +68,7 @@ def test_semi_sync_that_is_off_is_refused_with_the_statements_that_turn_it_on(
     with pytest.raises(SourceRefused) as caught:
         open_stream(source.settings(), latest(source), replica_name="p", semi_sync=True)
     assert caught.value.text == (
-        f"{source.place}: semi-synchronous replication is off; SET GLOBAL "
+        f"{source.name}: semi-synchronous replication is off; SET GLOBAL "
         "rpl_semi_sync_master_enabled = ON on MariaDB; on MySQL INSTALL PLUGIN "
         "rpl_semi_sync_source SONAME 'semisync_source.so' and SET GLOBAL "
         "rpl_semi_sync_source_enabled = ON"
@@ -125,4 +125,4 @@ def test_an_ack_over_a_broken_connection_is_unavailable(semi_sync: Source) -> No
     stream.close()
     with pytest.raises(SourceUnavailable) as caught:
         stream.acknowledge("binlog.000001", 4)
-    assert caught.value.text == f"{semi_sync.place}: the stream was closed here"
+    assert caught.value.text == f"{semi_sync.name}: the stream was closed here"

@@ -520,7 +520,7 @@ def test_a_unique_key_that_mariadb_hashes_has_a_column_that_cannot_be_selected(
 
 
 def test_a_table_that_is_not_there_and_a_view_are_refused(place: Place) -> None:
-    start = f"{place.session.place}: "
+    start = f"{place.session.name}: "
     with pytest.raises(SourceRefused) as missing:
         place.describe()
     assert missing.value.text == (
@@ -531,5 +531,5 @@ def test_a_table_that_is_not_there_and_a_view_are_refused(place: Place) -> None:
     with pytest.raises(SourceRefused) as view:
         place.describe()
     assert view.value.text == text_of(
-        source_tables.VIEW, place=place.session.place, table=f"{place.database}.t"
+        source_tables.VIEW, server=place.session.name, table=f"{place.database}.t"
     )

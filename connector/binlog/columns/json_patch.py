@@ -63,7 +63,7 @@ def apply_json_diffs(document: str, diffs: JsonDiffs) -> str:
     root = _parse(document)
     for diff in diffs.diffs:
         if not _apply(root, diff):
-            raise DecodeError(log_json.NO_PLACE, operation=diff.operation.value, path=diff.path)
+            raise DecodeError(log_json.NO_SUCH_PATH, operation=diff.operation.value, path=diff.path)
     parts: list[str] = []
     _write(root, parts, 0)
     return "".join(parts)

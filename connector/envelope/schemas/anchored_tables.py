@@ -262,5 +262,5 @@ def _without_history(column: SchemaColumn) -> dict[str, object]:
 
 def _misfit(name: str, event: Event) -> UnsupportedChange:
     return UnsupportedChange(
-        table_schemas.MISFIT, place=f"{event.file}:{event.position}", table=name
+        table_schemas.MISFIT, log_position=f"{event.file}:{event.position}", table=name
     )

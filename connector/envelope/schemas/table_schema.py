@@ -45,7 +45,9 @@ class TableSchema:
             if column.name is not None
         )
         if len(columns) < len(table_map.columns):
-            raise UnsupportedChange(table_schemas.NO_COLUMN_NAMES, place=position, table=name)
+            raise UnsupportedChange(
+                table_schemas.NO_COLUMN_NAMES, log_position=position, table=name
+            )
         return cls.of_columns(table_map.schema, table_map.table, columns)
 
     @classmethod

@@ -1,1 +1,1 @@
-"""What a source must have."""
+"""Settings and grants that a source must have."""

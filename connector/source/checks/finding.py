@@ -1,4 +1,4 @@
-"""One thing that a source needs: what is, what should be, and how to get there."""
+"""One setting or grant of a source: its value, the value it should have, and what to do."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from connector.errors.code import ErrorCode
     from connector.source.server.mysql_server import MysqlServer
 
-# SET PERSIST came with 8.0; before, and in MariaDB, the option file must say it as well.
+# SET PERSIST came with 8.0. Before, and in MariaDB, the option file must say it as well.
 _PERSIST_SINCE = (8, 0, 0)
 _ABSENT = "absent"
 
 
 class Severity(StrEnum):
-    """What a finding that is not good means."""
+    """The effect of a finding that is not good."""
 
     ERROR = "error"  # the pipeline does not start
     WARNING = "warning"  # advice
@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One setting or grant: what is, what should be, and how to get there."""
+    """One setting or grant: its value, the value it should have, and what to do."""
 
     name: str
     value: str
@@ -49,7 +49,8 @@ def check_setting(
 ) -> Finding:
     """Return whether a setting has the value that is `wanted`, in capital letters.
 
-    `code` says what to do if it has not, with `facts` or with the statement that changes it.
+    If it has another value, `code` says what to do, with `facts` or with the statement that changes
+    it.
     """
     value = server.variable(name)
     shown = _ABSENT if value is None else value or "''"
@@ -67,7 +68,7 @@ def check_setting(
 
 
 def set_global(server: MysqlServer, name: str, value: str) -> str | Message:
-    """Return how a setting gets a value that outlives a restart."""
+    """Return the statement that gives a setting a value, also after a restart."""
     word = value if value.isdigit() else f"'{value}'"
     statement = f"SET {set_verb(server)} {name} = {word}"
     if _persists(server):

@@ -1,4 +1,4 @@
-"""What the account of a pipeline may do at its source."""
+"""The rights of a pipeline's account at its source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from connector.source.server.mysql_server import MysqlServer
 
 _GLOBAL_GRANT = re.compile(r"GRANT (?P<privileges>.+) ON \*\.\* TO ")
-# The start point that has tables copied.
+# With this start point, tables are copied.
 _SNAPSHOT = "snapshot"
 _VISIBLE = """
     SELECT 1 FROM information_schema.tables
@@ -52,8 +52,8 @@ def _grant(code: ErrorCode, right: str, facts: dict[str, str], *, held: bool) ->
 def _may_read_tables(server: MysqlServer) -> bool:
     """Return whether the account may read some table.
 
-    Servers hide tables that an account has no right to, and do not say that they do: to an account
-    that may read none, every database is empty.
+    A server hides tables that an account has no right to, without an error. If an account may read
+    none, every database looks empty.
     """
     grants = [str(text) for row in server.query("SHOW GRANTS") for text in row.values()]
     if any(name in text for text in grants for name in ("SELECT", "ALL PRIVILEGES")):
@@ -62,7 +62,7 @@ def _may_read_tables(server: MysqlServer) -> bool:
 
 
 def _global_privileges(server: MysqlServer) -> set[str]:
-    """Return what the account, with its active roles, may do everywhere."""
+    """Return the global privileges of the account and of its active roles."""
     granted: set[str] = set()
     for row in server.query("SHOW GRANTS"):
         for text in row.values():

@@ -1,8 +1,8 @@
-"""A server and its account to findings: each needed setting and grant, and what fixes it.
+"""A server and its account to findings: each needed setting and grant, and how to fix it.
 
-Asked before every run, so that a pipeline refuses at once and in words, instead of meeting a row
-it cannot read in the middle of the night. A setting is an error where going on would lose or
-misread changes, and a warning where it would only make life harder.
+These checks come before every run. So a pipeline refuses at once, with a text, and does not fail
+later at a row that it cannot read. A setting is an error if changes would be lost or misread, and a
+warning if it only makes operation harder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DAY_SECONDS = 86_400
 
 
 def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]:
-    """Return a finding for everything that a source needs, good ones included.
+    """Return a finding for each setting and grant that a source needs, also for good ones.
 
     Raises SourceUnavailable when the connection breaks.
     """
@@ -44,20 +44,21 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
         *(_check_mariadb(server) if mariadb else _check_mysql(server)),
         *_check_keeping(server),
         *grants,
-        # Without the grants the question is an error, and they are missing above.
+        # Without the grants the query is an error; a finding above already says that they are
+        # missing.
         *(_check_what_is_logged(server) if all(grant.ok for grant in grants) else ()),
     ]
 
 
-def require(findings: list[Finding], place: str = "source") -> None:
-    """Let a source pass whose findings hold no error.
+def require(findings: list[Finding], server_name: str = "source") -> None:
+    """Check that no finding is an error.
 
-    Raises SourceRefused with one line for each error; `place` begins the text.
+    Raises SourceRefused with one line for each error; `server_name` begins the text.
     """
     errors = [f for f in findings if not f.ok and f.severity is Severity.ERROR]
     if errors:
         problems = [finding.problem for finding in errors]
-        raise SourceRefused(source_setup.NOT_SET_UP, place=place, problems=problems)
+        raise SourceRefused(source_setup.NOT_SET_UP, server=server_name, problems=problems)
 
 
 def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
@@ -97,18 +98,18 @@ def _finding(
 
 
 def _check_rows(server: MysqlServer) -> Iterator[Finding]:
-    """Check that every change is written, as rows, whole and with names."""
+    """Check that the log has every change, as rows, with all columns and their names."""
     yield check_setting(server, "log_bin", "ON", source_setup.LOG_BIN)
     yield check_setting(
         server,
         "binlog_format",
         "ROW",
         source_setup.BINLOG_FORMAT,
-        # It is to go in a future version: then rows are all there is.
+        # A future version will not have it, because rows will be the only format.
         absent_is_good=True,
     )
     yield check_setting(server, "binlog_row_image", "FULL")
-    # Without it the columns are asked for: see `envelope.anchored_tables`.
+    # Without it, the connector asks the server for the columns: see `envelope.anchored_tables`.
     metadata, warning = "binlog_row_metadata", Severity.WARNING
     if server.variable(metadata) is None:
         version = server.identity.version
@@ -154,7 +155,7 @@ def _check_what_is_logged(server: MysqlServer) -> Iterator[Finding]:
 
 
 def _check_replica(server: MysqlServer) -> Iterator[Finding]:
-    """Check that a replica logs what it receives; one that receives nothing need not."""
+    """Check that a replica logs what it receives; other servers need not."""
     # MySQL 8.0.26 renamed log_slave_updates; it is off by default in MariaDB and before 8.0.
     name = "log_replica_updates"
     if server.variable(name) is None:
@@ -164,7 +165,7 @@ def _check_replica(server: MysqlServer) -> Iterator[Finding]:
 
 
 def _check_keeping(server: MysqlServer) -> Iterator[Finding]:
-    """Check that damage shows, and that logs are kept for a while."""
+    """Check that events have checksums, and that logs are kept long enough."""
     yield check_setting(server, "binlog_checksum", "CRC32", severity=Severity.WARNING)
     name, seconds = retention(server)
     yield _finding(
@@ -185,7 +186,7 @@ def _longer(server: MysqlServer, name: str) -> str | Message:
 
 
 def _check_filters(server: MysqlServer) -> Iterator[Finding]:
-    """Check that the changes of no database stay out of the log."""
+    """Check that no filter leaves the changes of a database out of the log."""
     status = binary_log_status(server) or {}
     for option, column in (
         ("binlog_do_db", "Binlog_Do_DB"),

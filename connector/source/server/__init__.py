@@ -1,1 +1,1 @@
-"""One server: sessions, errors, its logs and the servers that it follows."""
+"""One server: sessions, errors, its logs, and the servers that it replicates from."""

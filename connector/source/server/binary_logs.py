@@ -1,4 +1,4 @@
-"""What SQL tells about a server's log: its files, its end, how long it is kept, and its events."""
+"""A server's log as SQL shows it: files, end, retention and events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def binary_log_status(server: MysqlServer) -> dict[str, object] | None:
 
 
 def status_query(identity: ServerIdentity) -> str:
-    """Return the statement that tells where the log of such a server ends."""
+    """Return the statement that shows the end of the log, in the words of this version."""
     modern = identity.flavour == "mysql" and identity.version_number >= _BINARY_LOG_STATUS_SINCE
     return "SHOW BINARY LOG STATUS" if modern else "SHOW MASTER STATUS"
 
@@ -47,16 +47,16 @@ def status_query(identity: ServerIdentity) -> str:
 def binary_logs(server: MysqlServer) -> dict[str, int]:
     """Return the size of each log file in bytes, oldest first.
 
-    A server that logs has at least one; the others answer with error 1381.
+    A server with a binary log has at least one file; others answer with error 1381.
     """
     rows = server.query("SHOW BINARY LOGS")
     return {str(row["Log_name"]): int(str(row["File_size"])) for row in rows}
 
 
 def retention(server: MysqlServer) -> tuple[str, int]:
-    """Return the setting that says how long logs are kept, and the seconds; 0 is for ever.
+    """Return the setting that keeps logs, and its seconds; 0 means for ever.
 
-    Amazon RDS and Aurora purge by a setting of their own, whatever the server's variables say.
+    Amazon RDS and Aurora purge by a setting of their own and ignore the server's variables.
     """
     hours = _rds_retention_hours(server)
     if hours is not None:
@@ -71,16 +71,16 @@ def retention(server: MysqlServer) -> tuple[str, int]:
 
 
 def _rds_retention_hours(server: MysqlServer) -> int | None:
-    """Return how long Amazon RDS keeps logs; 0 is no longer than it needs them, None elsewhere.
+    """Return for how many hours Amazon RDS keeps logs; 0 means no longer than RDS needs them.
 
-    None also without the right to read the table, which the account then does not see.
+    Returns None on other servers, and if the account may not read the table of settings.
     """
     if not server.query(_RDS_TABLE):
         return None
     try:
         rows = server.query(_RDS_HOURS, (RDS_RETENTION,))
     except SourceRefused:
-        # Rights on another column of it.
+        # The account has rights on another column of the table.
         return None
     if not rows:
         return None
@@ -89,7 +89,7 @@ def _rds_retention_hours(server: MysqlServer) -> int | None:
 
 
 def set_rds_retention(hours: str) -> str:
-    """Return the statement that has Amazon RDS keep logs for so many hours."""
+    """Return the statement by which Amazon RDS keeps logs for so many hours."""
     return f"CALL mysql.rds_set_configuration('{RDS_RETENTION}', {hours})"
 
 
@@ -105,6 +105,6 @@ def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]
         position = int(str(rows[-1]["End_log_pos"]))
 
 
-def no_event(place: str, file: str, position: int) -> SourceRefused:
-    """Return the refusal of a position where no event starts, on the server at `place`."""
-    return SourceRefused(source_start.NO_EVENT, place=place, file=file, position=position)
+def no_event(server_name: str, file: str, position: int) -> SourceRefused:
+    """Return the refusal of a position at which no event starts."""
+    return SourceRefused(source_start.NO_EVENT, server=server_name, file=file, position=position)

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 def candidates(settings: SourceSettings, latest: str = "") -> list[SourceSettings]:
     """Return the settings of each server that may be read, the one to ask first at the front.
 
-    `latest` is the address of the server that was read last, as `address_of` gives it; while it can
-    go on, nobody else does: each change of the server begins a new epoch. It is passed over where
-    the configuration does not name it any more. A host without a port has `source.port`.
+    `latest` is the address of the server that was read last, in the form of `address_of`. It stays
+    the first, because each change of the server begins a new epoch. If the configuration no longer
+    names it, it is left out. A host without a port has `source.port`.
     """
     found = [settings]
     for text in settings.failover_hosts:
@@ -31,7 +31,7 @@ def address_of(settings: SourceSettings) -> str:
 
 
 def _host_and_port(text: str, default_port: int) -> tuple[str, int]:
-    """Take HOST, HOST:PORT, [IPV6] or [IPV6]:PORT apart."""
+    """Split HOST, HOST:PORT, [IPV6] or [IPV6]:PORT."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         port = rest.removeprefix(":")

@@ -1,11 +1,11 @@
-"""Which server answers: its product, version and lasting identity.
+"""The server that answers: its product, version and lasting identity.
 
 The identity says to which server a file name and a position belong. MySQL has `server_uuid` for
 that. MariaDB has `server_uid` (from 10.5.26), which is made of a network card and the port, so two
-data directories that took turns on one port share it. There, the identity is a UUID made of
-everything that tells servers apart: uid, server_id, host name, port and data directory. A change of
-one of them makes the same server look new, which is harmless (the order of changes starts a new
-epoch); two servers that look like one would not be.
+data directories that use one port in turn share it. So the identity of a MariaDB is a UUID made of
+uid, server_id, host name, port and data directory. If one of them changes, the same server looks
+new. This is harmless: the order of changes starts a new epoch. Two servers with one identity would
+not be harmless.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from connector.progress.server_identity import ServerIdentity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Of `uuid5`: any constant will do, as long as it never changes.
+# The namespace for `uuid5`: any constant, but it must never change.
 _NAMESPACE = UUID("8f0a5a3e-6f0e-5b0e-9d3c-2f4d1c9b7a60")
 _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?")
 
 
-def another_answered(place: str) -> SourceUnavailable:
-    """Return what to raise if two sessions with one address are on two servers."""
-    return SourceUnavailable(source_login.ANOTHER_ANSWERED, place=place, answered=True)
+def another_answered(server_name: str) -> SourceUnavailable:
+    """Return the error for two sessions with one address that are on two servers."""
+    return SourceUnavailable(source_login.ANOTHER_ANSWERED, server=server_name, answered=True)
 
 
 class _Session(Protocol):
@@ -37,7 +37,7 @@ class _Session(Protocol):
 
 
 def read_identity(server: _Session) -> ServerIdentity:
-    """Ask the server.
+    """Read product, version and identity from the server.
 
     Raises SourceUnavailable or SourceRefused.
     """
@@ -49,7 +49,7 @@ def read_identity(server: _Session) -> ServerIdentity:
         gtid = True
     else:
         server_uuid = server.variable("server_uuid") or ""
-        # Only ON lets the server find a place in its log by GTID.
+        # The server finds a position by GTID only if it is ON.
         gtid = server.variable("gtid_mode") == "ON"
     match = _VERSION.match(version)
     number = tuple(int(part or 0) for part in match.groups()) if match else (0, 0, 0)

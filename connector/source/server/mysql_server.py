@@ -1,7 +1,7 @@
-"""Settings to a logged-in session on the source: PyMySQL for login, TLS and SQL.
+"""Settings to a logged-in session on the source: PyMySQL does login, TLS and SQL.
 
-The one module that knows PyMySQL, and the only one that uses names of it that begin with `_`:
-PyMySQL has no public way to send a replication command or to hand its socket over.
+Only this module knows PyMySQL and uses its private names: PyMySQL has no public way to send a
+replication command or to hand over its socket.
 
 https://pymysql.readthedocs.io/
 """
@@ -46,7 +46,7 @@ else:
 
 
 class _Connection(_Base):
-    """PyMySQL's connection, with the two things that a replica needs of it."""
+    """PyMySQL's connection, which can also send replication commands and hand over its socket."""
 
     if TYPE_CHECKING:
         _sock: socket.socket | None
@@ -67,7 +67,7 @@ class _Connection(_Base):
         self._read_ok_packet()
 
     def detach(self) -> socket.socket:
-        """Give the socket away; this connection is closed without a word to the server."""
+        """Return the socket; this connection is then closed without a message to the server."""
         detached, buffered = self._sock, self._rfile
         assert detached is not None
         assert buffered is not None
@@ -81,8 +81,8 @@ class _Connection(_Base):
 class MysqlServer:
     """A session on a MySQL or MariaDB server; a context manager closes it.
 
-    Every method raises SourceUnavailable when the connection breaks or the server is busy, and
-    SourceRefused when the server says no.
+    Every method raises SourceUnavailable if the connection breaks or the server is busy, and
+    SourceRefused if the server refuses.
     """
 
     identity: ServerIdentity
@@ -90,17 +90,17 @@ class MysqlServer:
     def __init__(self, settings: SourceSettings, connection: _Connection) -> None:
         """Take over a logged-in connection; see `connect`."""
         self.settings = settings
-        self.place = place_of(settings)  # the beginning of error messages
+        self.name = name_of(settings)  # the beginning of error messages
         self._connection = connection
         self.identity = read_identity(self)
 
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:
-        """Log in.
+        """Log in to the server of `settings`.
 
         Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
         """
-        place = place_of(settings)
+        server_name = name_of(settings)
         password = settings.read_password().encode("utf-8")
         context = context_of(settings.tls)
         try:
@@ -113,17 +113,18 @@ class MysqlServer:
                 autocommit=True,
                 cursorclass=DictCursor,
                 connect_timeout=settings.connect_timeout_seconds,
-                # Login and SQL answer, or the peer is dead.
+                # If login or SQL gets no answer in this time, the peer is dead.
                 read_timeout=settings.read_timeout_seconds,
                 write_timeout=settings.read_timeout_seconds,
-                # Neither is PyMySQL's way to say "preferred".
+                # PyMySQL has no "preferred" mode; with neither option it uses TLS if the server
+                # offers it.
                 ssl=context,
                 ssl_disabled=True if settings.tls.mode == "disabled" else None,
                 program_name="binlog-connector",
             )
         except (pymysql.err.MySQLError, RuntimeError) as error:
-            # It raises a RuntimeError where a login takes a package that is not installed.
-            _raise(place, error, logged_in=False)
+            # It raises a RuntimeError if a login needs a package that is not installed.
+            _raise(server_name, error, logged_in=False)
         try:
             return cls(settings, connection)
         except BaseException:
@@ -137,10 +138,10 @@ class MysqlServer:
                 cursor.execute(sql, tuple(args) or None)
                 return list(cursor.fetchall())
         except pymysql.err.MySQLError as error:
-            _raise(self.place, error)
+            _raise(self.name, error)
 
     def ping(self, timeout_seconds: float) -> None:
-        """See whether the server answers; the session is of no more use where it does not."""
+        """Check that the server answers; if it does not, the session is of no more use."""
         usual = self._connection._read_timeout  # noqa: SLF001 - of the whole session otherwise
         self._connection._read_timeout = timeout_seconds  # noqa: SLF001
         try:
@@ -149,15 +150,15 @@ class MysqlServer:
             self._connection._read_timeout = usual  # noqa: SLF001
 
     def variable(self, name: str) -> str | None:
-        """Return a global variable as SHOW GLOBAL VARIABLES prints it; None where there is none.
+        """Return a global variable as SHOW GLOBAL VARIABLES prints it; None if there is none.
 
-        Servers cut the value at 1024 characters: GTID sets come by `global_value`.
+        Servers cut the value at 1024 characters; use `global_value` for GTID sets.
         """
         rows = self.query("SHOW GLOBAL VARIABLES WHERE Variable_name = %s", (name,))
         return str(rows[0]["Value"]) if rows else None
 
     def global_value(self, name: str) -> str | None:
-        """Return the whole value of a global variable; None where there is none."""
+        """Return the whole value of a global variable; None if there is none."""
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute(f"SELECT @@GLOBAL.`{name}` AS value")
@@ -165,7 +166,7 @@ class MysqlServer:
         except pymysql.err.MySQLError as error:
             if error.args[0] == UNKNOWN_SYSTEM_VARIABLE:
                 return None
-            _raise(self.place, error)
+            _raise(self.name, error)
         return None if row is None or row["value"] is None else str(row["value"])
 
     def execute(self, command: Command) -> None:
@@ -174,17 +175,17 @@ class MysqlServer:
             self._connection.send(command)
             self._connection.receive_ok()
         except pymysql.err.MySQLError as error:
-            _raise(self.place, error)
+            _raise(self.name, error)
 
     def start_dump(self, command: Command) -> socket.socket:
         """Send a command that the server answers with events, and hand the socket over.
 
-        From here on the socket is the caller's alone, and this session is closed.
+        The socket then belongs to the caller alone, and this session is closed.
         """
         try:
             self._connection.send(command)
         except pymysql.err.MySQLError as error:
-            _raise(self.place, error)
+            _raise(self.name, error)
         return self._connection.detach()
 
     def detach(self) -> socket.socket:
@@ -192,7 +193,7 @@ class MysqlServer:
         return self._connection.detach()
 
     def close(self) -> None:
-        """Log out; harmless when the connection is gone or handed over."""
+        """Log out; does nothing if the connection is gone or was handed over."""
         if self._connection.open:
             self._connection.close()
 
@@ -203,39 +204,41 @@ class MysqlServer:
         self.close()
 
 
-def place_of(settings: SourceSettings) -> str:
+def name_of(settings: SourceSettings) -> str:
     """Return "source HOST:PORT"."""
     return f"source {settings.host}:{settings.port}"
 
 
 def _raise(
-    place: str, error: pymysql.err.MySQLError | RuntimeError, *, logged_in: bool = True
+    server_name: str, error: pymysql.err.MySQLError | RuntimeError, *, logged_in: bool = True
 ) -> NoReturn:
     number = error.args[0] if error.args else None
     original = getattr(error, "original_exception", None)
     if isinstance(original, OSError):
-        raise _connect_error(place, original) from error
+        raise _connect_error(server_name, original) from error
     if not isinstance(number, int):
-        # PyMySQL's own refusals of a login have a text alone.
-        raise SourceRefused(source_login.LOGIN_METHOD, place=place, why=str(error)) from error
+        # A login that PyMySQL itself refuses has only a text.
+        raise SourceRefused(
+            source_login.LOGIN_METHOD, server=server_name, why=str(error)
+        ) from error
     if number == 0:
-        raise SourceUnavailable(source_stream.CLOSED, place=place) from error
+        raise SourceUnavailable(source_stream.CLOSED, server=server_name) from error
     text = str(error.args[1]) if len(error.args) > 1 else ""
     if number == CR.CR_SSL_CONNECTION_ERROR:
-        raise SourceRefused(source_login.NO_TLS, place=place) from error
-    raise server_error(place, number, text, logged_in=logged_in) from error
+        raise SourceRefused(source_login.NO_TLS, server=server_name) from error
+    raise server_error(server_name, number, text, logged_in=logged_in) from error
 
 
-def _connect_error(place: str, error: OSError) -> SourceRefused | SourceUnavailable:
+def _connect_error(server_name: str, error: OSError) -> SourceRefused | SourceUnavailable:
     if isinstance(error, ssl.SSLCertVerificationError):
         verdict = error.verify_message.rstrip(".")
-        return SourceRefused(source_login.CERTIFICATE_REFUSED, place=place, why=verdict)
+        return SourceRefused(source_login.CERTIFICATE_REFUSED, server=server_name, why=verdict)
     if isinstance(error, socket.gaierror):
         if error.errno == socket.EAI_AGAIN:
-            return SourceUnavailable(source_login.NAME_LATER, place=place)
-        return SourceRefused(source_login.NAME_UNKNOWN, place=place)
+            return SourceUnavailable(source_login.NAME_LATER, server=server_name)
+        return SourceRefused(source_login.NAME_UNKNOWN, server=server_name)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-        return SourceRefused(source_login.NO_TLS_SESSION, place=place, why=error.reason)
+        return SourceRefused(source_login.NO_TLS_SESSION, server=server_name, why=error.reason)
     return SourceUnavailable(
-        source_login.UNREACHABLE, place=place, why=error.strerror or str(error)
+        source_login.UNREACHABLE, server=server_name, why=error.strerror or str(error)
     )

@@ -1,4 +1,4 @@
-"""XA transactions that a server has prepared: their rows came before what a new stream reads."""
+"""XA transactions that a server has prepared: their rows are before the start of a new stream."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def prepared_transactions(server: MysqlServer) -> list[str] | None:
-    """Return their names as XA statements have them; None where we may not ask.
+    """Return their names as XA statements have them; None if the account may not ask.
 
-    MySQL 8.0 asks for the grant XA_RECOVER_ADMIN. Raises SourceUnavailable.
+    MySQL 8.0 needs the grant XA_RECOVER_ADMIN. Raises SourceUnavailable.
     """
     mariadb = server.identity.flavour == "mariadb"
     try:
@@ -24,7 +24,7 @@ def prepared_transactions(server: MysqlServer) -> list[str] | None:
 
 
 def _name(row: dict[str, object]) -> str:
-    """Return the name of a row whose parts stand in hexadecimal digits: 0x6f6e65."""
+    """Return the name in a row; its parts are hexadecimal: 0x6f6e65."""
     digits = str(row["data"]).removeprefix("0x")
     length = 2 * int(str(row["gtrid_length"]))
     return f"X'{digits[:length].lower()}',X'{digits[length:].lower()}',{row['formatID']}"

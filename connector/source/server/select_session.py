@@ -1,6 +1,6 @@
-"""A session for SELECT: PyMySQL logs in, and the rows are read from its socket by our own reader.
+"""A session for SELECT: PyMySQL logs in, and our own reader takes the rows from its socket.
 
-The session's settings make what it reads exact: strings come as stored bytes, times in UTC, and no
+The session's settings make the values exact: strings come as stored bytes, times in UTC, and no
 sql_mode of the server changes how a value prints.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from connector.settings.sections import SourceSettings
     from connector.wire.text_rows import RowTaker
 
-# A piece is encoded at once, and nothing else runs in this process meanwhile.
+# A piece is encoded at once, and nothing else runs in this process during that time.
 _RECEIVE_BYTES = 256 * 1024
 
 _COM_QUERY = b"\x03"
@@ -33,23 +33,23 @@ _SETTINGS = (
     "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
     "autocommit = 1, sql_select_limit = DEFAULT"
 )
-# What only some servers have.
+# Settings that only some servers have.
 _SOME_SETTINGS = {
     # MySQL 8.0.30: whether keys of sql_generate_invisible_primary_key are shown; the log has them.
     "show_gipk_in_create_table_and_information_schema": "ON",
-    # MySQL 8.0: for how many seconds numbers of rows are kept, a day by default. 0 asks the engine.
+    # MySQL 8.0: for how many seconds row counts are cached, a day by default. 0 asks the engine.
     "information_schema_stats_expiry": "0",
 }
-# Whatever the server's default is: nothing that is not committed, and one view in a transaction.
+# Independent of the server's default: committed rows only, and one view in a transaction.
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 
 
 class SelectSession:
     """A session on the source that runs one statement at a time; a context manager closes it.
 
-    One thread queries; any thread may close. Every method raises SourceUnavailable when the
-    connection breaks or was closed, and the error of `server_error` when the server says no. Any
-    error but the server's own ends the session.
+    One thread queries; any thread may close. Every method raises SourceUnavailable if the
+    connection breaks or was closed, and the error of `server_error` if the server refuses. After
+    any other error than the server's own, the session cannot be used.
     """
 
     def __init__(self, settings: SourceSettings, statement_seconds: float = 0.0) -> None:
@@ -59,7 +59,7 @@ class SelectSession:
         """
         server = MysqlServer.connect(settings)
         self.identity: ServerIdentity = server.identity
-        self.place = server.place
+        self.name = server.name
         self._socket = SharedSocket(server.detach())
         self._timeout_seconds = settings.read_timeout_seconds + statement_seconds
         try:
@@ -75,9 +75,9 @@ class SelectSession:
             raise
 
     def query(self, sql: str) -> list[dict[str, str | None]]:
-        """Run a statement and return its rows, each by column name; none where it has none.
+        """Run a statement and return its rows, each by column name; [] if it has none.
 
-        This is for few rows, of text in UTF-8 or numbers.
+        Use it for few rows, of text in UTF-8 or numbers.
         """
         rows = TextRows()
         names = self._run(sql, rows)
@@ -88,11 +88,11 @@ class SelectSession:
     ) -> Generator[tuple[Chunk, bool], None, None]:
         """Run a SELECT of `SelectedTable.select_list` and yield its rows in chunks.
 
-        Each has little more than `bytes_max` bytes, and with it comes whether it is the last.
-        `Chunk.refused` has the rows with a value that the envelope has no form for. The server
-        waits while nobody asks for the next chunk; if it is not wanted, close the session.
+        Each chunk has little more than `bytes_max` bytes, and comes with a flag that marks the last
+        one. `Chunk.refused` has the rows with a value that the envelope has no form for. The server
+        waits until the next chunk is taken. If it is not wanted, close the session.
         """
-        result = ResultSet(self.place, writer)
+        result = ResultSet(self.name, writer)
         try:
             self._ask(sql)
             while not result.ended:
@@ -100,7 +100,7 @@ class SelectSession:
                 if writer.size >= bytes_max and not result.ended:
                     yield writer.take_chunk(), False
             if result.error is not None:
-                raise server_error(self.place, result.error.code, result.error.message)
+                raise server_error(self.name, result.error.code, result.error.message)
             yield writer.take_chunk(), True
         finally:
             writer.discard()
@@ -108,7 +108,7 @@ class SelectSession:
                 self.close()
 
     def close(self) -> None:
-        """End the connection; a statement under way raises SourceUnavailable. Idempotent."""
+        """End the connection; a running statement raises SourceUnavailable. Idempotent."""
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -118,15 +118,15 @@ class SelectSession:
         self.close()
 
     def _run(self, sql: str, taker: RowTaker) -> list[str]:
-        result = ResultSet(self.place, taker)
+        result = ResultSet(self.name, taker)
         try:
             self._exchange(sql, result)
         except BaseException:
-            # The rest of the answer is under way: what is read next would not belong to its query.
+            # The rest of the answer still comes, and would be read as the answer of the next query.
             self.close()
             raise
         if result.error is not None:
-            raise server_error(self.place, result.error.code, result.error.message)
+            raise server_error(self.name, result.error.code, result.error.message)
         return result.column_names
 
     def _exchange(self, sql: str, result: ResultSet) -> None:
@@ -152,20 +152,20 @@ class SelectSession:
     def _ended(self) -> SourceUnavailable:
         if self._socket.closed:
             return self._closed_here()
-        return SourceUnavailable(source_stream.SERVER_CLOSED, place=self.place)
+        return SourceUnavailable(source_stream.SERVER_CLOSED, server=self.name)
 
     def _broken(self, error: OSError) -> SourceUnavailable:
         if self._socket.closed:
             return self._closed_here()
         if isinstance(error, TimeoutError):
             return SourceUnavailable(
-                source_stream.NO_ANSWER, place=self.place, seconds=self._timeout_seconds
+                source_stream.NO_ANSWER, server=self.name, seconds=self._timeout_seconds
             )
         why = error.strerror or str(error)
-        return SourceUnavailable(source_stream.BROKE, place=self.place, why=why)
+        return SourceUnavailable(source_stream.BROKE, server=self.name, why=why)
 
     def _closed_here(self) -> SourceUnavailable:
-        return SourceUnavailable(source_stream.SESSION_CLOSED_HERE, place=self.place)
+        return SourceUnavailable(source_stream.SESSION_CLOSED_HERE, server=self.name)
 
 
 def _query_packet(sql: str) -> bytes:

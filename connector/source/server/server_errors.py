@@ -1,8 +1,8 @@
-"""What each error of a source means: number and text to a transient or definite error.
+"""Errors of a source: number and text become a transient or a definite error.
 
-This is the policy, to be read as a table. A number that is not in it is definite: a server that
-says something unforeseen is looked at by a person. Number 1236 covers everything that can be wrong
-with a dump, so there the text picks the code, never the kind.
+The tables are the policy. A number that is not in them is definite: a person must look at an error
+that nobody has foreseen. Number 1236 is for everything that can be wrong with a dump, so its text
+selects the code.
 
 https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
 https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference
@@ -22,7 +22,7 @@ ACCESS_DENIED = 1045
 UNKNOWN_SYSTEM_VARIABLE = 1193
 DUMP_FAILED = 1236
 
-# Numbers of conditions that pass.
+# Numbers of conditions that end without a change of the configuration.
 _TRANSIENT = {
     1040: source_server.TOO_MANY_CONNECTIONS,  # ER_CON_COUNT_ERROR
     1053: source_server.STOPPING,  # ER_SERVER_SHUTDOWN
@@ -47,7 +47,7 @@ _TRANSIENT = {
     4031: source_server.IDLE,  # ER_CLIENT_INTERACTION_TIMEOUT
 }
 
-# Numbers of refusals that repeating does not change.
+# Numbers of refusals that a new attempt does not change.
 _DEFINITE = {
     1044: source_server.NO_SELECT,  # ER_DBACCESS_DENIED_ERROR
     1045: source_server.WRONG_PASSWORD,  # ER_ACCESS_DENIED_ERROR
@@ -55,7 +55,7 @@ _DEFINITE = {
     1130: source_server.HOST_NOT_ALLOWED,  # ER_HOST_NOT_PRIVILEGED
     1142: source_server.NO_SELECT,  # ER_TABLEACCESS_DENIED_ERROR
     1143: source_server.NO_SELECT,  # ER_COLUMNACCESS_DENIED_ERROR
-    1220: source_server.NO_SUCH_PLACE,  # ER_ERROR_WHEN_EXECUTING_COMMAND
+    1220: source_server.NO_SUCH_POSITION,  # ER_ERROR_WHEN_EXECUTING_COMMAND
     1227: source_server.NO_REPLICATION,  # ER_SPECIFIC_ACCESS_DENIED_ERROR
     1251: source_server.LOGIN_PLUGIN,  # ER_NOT_SUPPORTED_AUTH_MODE
     1381: source_server.NO_BINARY_LOG,  # ER_NO_BINARY_LOGGING
@@ -70,8 +70,8 @@ _DEFINITE = {
     4151: source_server.ACCOUNT_LOCKED,  # ER_ACCOUNT_HAS_BEEN_LOCKED (MariaDB)
 }
 
-# The texts of 1236, in any letter case: the first pattern that fits. MySQL says master and slave up
-# to 8.0.25, and MariaDB still does.
+# Patterns for the text of 1236, in any letter case; the first one that fits counts. MySQL says
+# master and slave up to 8.0.25, and MariaDB still does.
 _DUMP_FAILURES = (
     (r"same server_(uuid/server_)?id", source_dump.SAME_SERVER_ID),
     (r"purged (required )?binary logs|could not find first log file", source_dump.PURGED),
@@ -91,21 +91,23 @@ _DUMP_FAILURES = (
 
 
 def server_error(
-    place: str, number: int, message: str, *, logged_in: bool = True
+    server_name: str, number: int, message: str, *, logged_in: bool = True
 ) -> SourceUnavailable | SourceRefused:
-    """Return the error to raise for what the server at `place` said.
+    """Return the error for an answer of the server.
 
-    `place` is `source HOST:PORT`; the server's own text is quoted, for it names accounts and files.
-    Once `logged_in`, "access denied" is about grants: the servers answer a replication command
-    without REPLICATION SLAVE with the number of a wrong password.
+    `server_name` is `source HOST:PORT`. The error quotes the server's own text, because that names
+    accounts and files. Once `logged_in`, "access denied" is about grants: if REPLICATION SLAVE is
+    missing, servers answer a replication command with the number of a wrong password.
     """
     said = message.strip().rstrip(".")
     if number in _TRANSIENT:
-        return SourceUnavailable(_TRANSIENT[number], place=place, number=number, said=said)
+        return SourceUnavailable(_TRANSIENT[number], server=server_name, number=number, said=said)
     if number == ACCESS_DENIED and logged_in:
-        return SourceRefused(source_server.NO_REPLICATION, place=place, number=number, said=said)
+        return SourceRefused(
+            source_server.NO_REPLICATION, server=server_name, number=number, said=said
+        )
     code = _refusal(number, message)
-    return SourceRefused(code, place=place, number=number, said=said)
+    return SourceRefused(code, server=server_name, number=number, said=said)
 
 
 def _refusal(number: int, message: str) -> ErrorCode:

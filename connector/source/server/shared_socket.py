@@ -1,4 +1,4 @@
-"""A socket that one thread waits on, and that any other thread, or a signal handler, may close."""
+"""A socket that one thread reads; any other thread, or a signal handler, may close it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import threading
 
 
 class SharedSocket:
-    """What to do to a connection that may be closed meanwhile."""
+    """A connected socket, safe against `close` from another thread."""
 
     def __init__(self, connected: socket.socket) -> None:
-        """Use `connected`, and nobody else."""
+        """Take over `connected`; no other code may use it."""
         self._socket = connected
         self.closed = False
-        # Held while the socket is used, so that its descriptor is not given to someone else
-        # meanwhile; re-entrant, because a signal handler may close within a receive.
+        # Held while the socket is used, so that no other file gets its descriptor. Re-entrant,
+        # because a signal handler may close during a receive.
         self._using = threading.RLock()
 
     def send(self, data: bytes, timeout_seconds: float) -> None:
@@ -25,10 +25,10 @@ class SharedSocket:
             self._socket.sendall(data)
 
     def receive(self, bytes_max: int, timeout_seconds: float) -> bytes:
-        """Return what has come; nothing where the peer has closed, or it was `closed` here.
+        """Return the bytes that came; b"" if the peer or `close` ended the connection.
 
-        Raises OSError, which is TimeoutError, BlockingIOError or SSLWantReadError where nothing
-        came in time.
+        Raises OSError. It is TimeoutError, BlockingIOError or SSLWantReadError if nothing came in
+        time.
         """
         with self._using:
             if self.closed:
@@ -37,9 +37,9 @@ class SharedSocket:
             return self._socket.recv(bytes_max)
 
     def close(self) -> None:
-        """End the connection, and wake who waits for it. Idempotent."""
+        """End the connection, and wake the thread that waits for it. Idempotent."""
         self.closed = True
-        # Past TLS: its state belongs to the thread that waits.
+        # Shut down the socket below TLS: the state of TLS belongs to the thread that waits.
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         with self._using:

@@ -1,4 +1,4 @@
-"""TLS settings to a context of the standard library, with the meaning MySQL's clients give them.
+"""TLS settings to a context of the standard library, as MySQL's clients understand them.
 
 https://dev.mysql.com/doc/refman/8.4/en/connection-options.html#option_general_ssl-mode
 """
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
-    """Return the context that `settings` ask for; None where TLS is disabled or just preferred.
+    """Return the context for `settings`; None if TLS is disabled or only preferred.
 
-    A client certificate makes TLS required: without it the server would not know us.
-    Raises ConfigError when a file cannot be used.
+    A client certificate makes TLS required: without TLS the server would not identify the client.
+    Raises ConfigError if a file cannot be used.
     """
     certificate = settings.certificate
     if settings.mode == "disabled" or (settings.mode == "preferred" and certificate is None):
@@ -28,7 +28,7 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
         context = ssl.create_default_context(cafile=settings.ca if verify else None)
     except OSError as error:
         raise ConfigError(tls_files.TLS_CA, path=settings.ca, why=_why(error)) from error
-    # Certificates that MySQL makes for itself lack extensions which the strict rules ask for.
+    # Certificates that MySQL makes for itself lack extensions that the strict rules need.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.check_hostname = settings.mode == "verify_identity"
     context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
@@ -44,6 +44,6 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
 
 
 def _why(error: OSError) -> str:
-    # An ssl.SSLError is an OSError, too: the file is there, but not PEM.
+    # An ssl.SSLError is an OSError, too: the file exists, but is not PEM.
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
     return reason or str(error)

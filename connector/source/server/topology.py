@@ -1,4 +1,4 @@
-"""From whom a server receives the changes of others, and what it has received."""
+"""The servers that a server replicates from, and the transactions that it has received."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Channel:
     """One source of a MySQL replica."""
 
     source_uuid: str  # "" before the first connection
-    # Since its relay logs were begun; those that were committed since count, too.
+    # Since its relay logs were begun, also those that were committed since.
     received: GtidSet
     is_done: bool  # everything received is committed, or was
 
@@ -27,14 +27,13 @@ class Channel:
 def replicates(server: MysqlServer) -> bool:
     """Return whether the server may still receive transactions of others.
 
-    It has a channel, also a stopped one. One that takes no writes of its own is taken for a
-    replica, too: where replication is run by other means, no channel is shown. Raises SourceRefused
-    without the grant REPLICATION CLIENT.
+    True if it has a channel, also a stopped one, or if it is read-only: replication that is run by
+    other means shows no channel. Raises SourceRefused without the grant REPLICATION CLIENT.
     """
     if server.variable("read_only") not in (None, "OFF"):
         return True
     if server.identity.flavour == "mariadb":
-        # SHOW ALL SLAVES STATUS would ask for one more grant.
+        # SHOW ALL SLAVES STATUS would need one more grant.
         return bool(server.global_value("gtid_slave_pos"))
     return bool(channels(server))
 
@@ -54,7 +53,7 @@ def channels(server: MysqlServer) -> list[Channel]:
             Channel(
                 source_uuid=str(row[f"{name}_UUID"] or ""),
                 received=GtidSet.parse(str(row["Retrieved_Gtid_Set"] or "")),
-                # Without a file, as where servers form a group, the positions say nothing.
+                # Without a file, as in group replication, the positions say nothing.
                 is_done=bool(received[0]) and received == committed,
             )
         )

@@ -1,1 +1,1 @@
-"""Where a stream starts, and whether a server has what comes then."""
+"""The start of a stream, and whether a server has everything after it."""

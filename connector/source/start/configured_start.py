@@ -1,10 +1,10 @@
-"""Where to start: the words of the configuration to a place in the source's log.
+"""`source.start` to a position in the source's log.
 
-A start point that has a GTID set is complete: it names everything that is not to be read, also what
-the server has purged since. So a set that is stored later is never partial, and another server of
-the same topology can take over with it.
+The GTID set of a start point is complete: it names all transactions that are not to be read, also
+those that the server has purged. So the set in the progress record is never partial, and another
+server of the same topology can continue with it.
 
-Whether the server has everything behind the place is `start_validation`'s to ask.
+`start_validation` checks whether the server has everything after the position.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from connector.source.server.mysql_server import MysqlServer
 
 _GTID_NEXT = re.compile(r"GTID_NEXT= '([^']+)'")
-# Event types between transactions, beside those that begin with "Gtid".
+# Event types between transactions; those that begin with "Gtid" are not listed.
 _BETWEEN_TRANSACTIONS = frozenset(
     {"Anonymous_Gtid", "Binlog_checkpoint", "Format_desc", "Previous_gtids", "Rotate", "Stop"}
 )
 
 
 def resolve_start(server: MysqlServer, start: str) -> StartPoint:
-    """Return the place that `start` of the configuration names.
+    """Return the position that `start` of the configuration names.
 
-    "snapshot" (the tables are copied as they are now, so the stream begins here), "earliest",
-    "latest", "gtid:SET", "position:FILE:POS" or "timestamp:TIME". Raises SourceRefused when the
-    server has no such place, SourceUnavailable when the connection breaks.
+    `start` is "snapshot" (the tables are copied as they are now, so the stream begins here),
+    "earliest", "latest", "gtid:SET", "position:FILE:POS" or "timestamp:TIME". Raises SourceRefused
+    if the server has no such position, SourceUnavailable if the connection breaks.
     """
     match start.split(":", 1):
         case ["earliest"]:
@@ -48,9 +48,9 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
         case ["latest" | "snapshot"]:
             return _latest(server)
         case ["gtid", text]:
-            return _behind_gtids(server, text)
-        case ["position", place]:
-            file, _, position = place.rpartition(":")
+            return _after_gtids(server, text)
+        case ["position", position_text]:
+            file, _, position = position_text.rpartition(":")
             return _at_position(server, file, int(position))
         case ["timestamp", text]:
             return find_time(server, text)
@@ -70,18 +70,18 @@ def _earliest(server: MysqlServer) -> StartPoint:
 def _latest(server: MysqlServer) -> StartPoint:
     status = binary_log_status(server)
     if status is None:
-        raise SourceRefused(source_start.LOG_OFF, place=server.place)
+        raise SourceRefused(source_start.LOG_OFF, server=server.name)
     file, position = str(status["File"]), int(str(status["Position"]))
     if server.identity.flavour == "mariadb":
         return mariadb_point(server, file, position)
     gtids = None
     if server.identity.gtid:
-        # Of the same row, so of the same moment, as file and position.
+        # From the same row, so from the same moment as file and position.
         gtids = GtidSet.parse(str(status["Executed_Gtid_Set"]))
     return StartPoint("mysql", gtids, file, position)
 
 
-def _behind_gtids(server: MysqlServer, text: str) -> StartPoint:
+def _after_gtids(server: MysqlServer, text: str) -> StartPoint:
     try:
         if server.identity.flavour == "mariadb":
             return StartPoint("mariadb", MariadbGtidSet.parse(text), "", FIRST_POSITION)
@@ -90,22 +90,22 @@ def _behind_gtids(server: MysqlServer, text: str) -> StartPoint:
     except DecodeError as error:
         raise SourceRefused(source_start.GTIDS, why=error) from error
     raise SourceRefused(
-        source_start.NO_GTIDS, place=server.place, mode=server.variable("gtid_mode")
+        source_start.NO_GTIDS, server=server.name, mode=server.variable("gtid_mode")
     )
 
 
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     file_bytes = require_position(server, file, position)
-    # Of a position between two events, MySQL shows the second; MariaDB answers with error 1220.
+    # For a position inside an event, MySQL shows the next event; MariaDB answers with error 1220.
     events = server.query(f"SHOW BINLOG EVENTS IN %s FROM {position} LIMIT 1", (file,))
     found = int(str(events[0]["Pos"])) if events else file_bytes
     if found != position:
-        raise no_event(server.place, file, position)
+        raise no_event(server.name, file, position)
     event_type = str(events[0]["Event_type"]) if events else ""
     if event_type and not (event_type in _BETWEEN_TRANSACTIONS or event_type.startswith("Gtid")):
         raise SourceRefused(
             source_start.INSIDE_TRANSACTION,
-            place=server.place,
+            server=server.name,
             file=file,
             position=position,
             event=event_type,
@@ -117,7 +117,7 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
 
 
 def _gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet:
-    """Return every transaction before a position of MySQL's log, by reading that file's events."""
+    """Return every transaction before a position of MySQL's log, from the events of that file."""
     gtids = GtidSet()
     for row in listed_events(server, file):
         if int(str(row["Pos"])) >= position:

@@ -1,18 +1,18 @@
-"""A start point and a server: whether the server has everything that comes behind the point.
+"""A start point and a server: whether the server has everything after the point.
 
-Asked before each dump, because the servers' own answers are not enough: MySQL leaves out what it
-takes for read already, also where its history began anew, and MariaDB waits in silence behind a
-position that its log has not come to. What is wrong is told apart by its cause:
+These checks come before each dump, because the servers' own answers are not enough. MySQL leaves
+out the transactions that it takes for read, also after its logs were reset. MariaDB waits silently
+after a position that its log has not reached. The errors distinguish the causes:
 
-- the server *lags*: it may still receive what it lacks. That passes, so it is waited for;
-- it has *purged* what was not read;
-- its logs were *reset*, or its data put back: it lacks transactions of its own, or such as it has
-  received, or its files are not those that were read. Also where it has committed so much since
-  that no number is missing. Where they are, it is but about to finish commits that it has sent:
-  that passes, too;
+- the server *lags*: it may still receive what it lacks, so the connector waits;
+- it has *purged* transactions that were not read;
+- its logs were *reset*, or a backup was restored: it lacks its own transactions or those that it
+  has received, or its files are not those that were read. If it has committed as many transactions
+  since, no number is missing. If it is only about to finish commits that it has sent, the connector
+  waits;
 - it has *diverged*, or belongs to another topology.
 
-The last three are definite. Nothing is ever skipped over.
+The last three are definite. Nothing is ever skipped.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 
 def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
-    """Ask the server whether it has everything behind `point`; return the point to dump from.
+    """Check that the server has everything after `point`; return the point to dump from.
 
-    That is another one where MariaDB has deleted a domain that has been read to its end. Raises
-    SourceUnavailable where the server lags, SourceRefused where it will never have what it lacks.
+    The two differ if MariaDB has deleted a domain that was read to its end. Raises
+    SourceUnavailable if the server lags, SourceRefused if it will never have what it lacks.
     """
     logs = binary_logs(server)
-    same_files = _is_place_known(server, point, logs)
+    same_files = _is_position_known(server, point, logs)
     gtids = point.gtid_set
     if isinstance(gtids, GtidSet):
         _validate_gtids(server, gtids, same_files=same_files)
@@ -59,13 +59,13 @@ def validate_start(server: MysqlServer, point: StartPoint) -> StartPoint:
 def require_position(server: MysqlServer, file: str, position: int) -> int:
     """Return the size of the file in bytes.
 
-    Raises SourceRefused where the server has no such file, or the file no such place.
+    Raises SourceRefused if the server has no such file, or the file no such position.
     """
     logs = binary_logs(server)
     if file not in logs:
         raise SourceRefused(
             source_start.NO_FILE,
-            place=server.place,
+            server=server.name,
             file=file,
             first=next(iter(logs)),
             last=next(reversed(logs)),
@@ -73,7 +73,7 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
     if position > logs[file]:
         raise SourceRefused(
             source_start.AFTER_END,
-            place=server.place,
+            server=server.name,
             file=file,
             end=logs[file],
             position=position,
@@ -82,28 +82,28 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
 
 
 def mariadb_point(server: MysqlServer, file: str, position: int) -> StartPoint:
-    """Return a position as the GTIDs before it, which MariaDB itself knows.
+    """Return a position as the GTIDs before it, which MariaDB itself computes.
 
-    Raises SourceRefused for a position where no event starts.
+    Raises SourceRefused for a position at which no event starts.
     """
     (row,) = server.query(f"SELECT BINLOG_GTID_POS(%s, {position}) AS gtids", (file,))
     if row["gtids"] is None:
-        raise no_event(server.place, file, position)
+        raise no_event(server.name, file, position)
     return StartPoint("mariadb", MariadbGtidSet.parse(str(row["gtids"])), file, position)
 
 
-def _is_place_known(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> bool:
-    """Return whether the server still has the very file that the point is in.
+def _is_position_known(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> bool:
+    """Return whether the server still has the file of the point, and not another of its name.
 
-    Raises SourceRefused where its files show that its history began anew.
+    Raises SourceRefused if its files show that its logs were reset.
     """
     file = point.file
     if not file or not point.file_created:
         return False
     newest = next(reversed(logs))
     if file not in logs:
-        # A file with a lower number was purged; whether that matters, the GTIDs tell. Another name
-        # before the number is another log_bin.
+        # A file with a lower number was purged; the GTIDs say whether that matters. Another name
+        # before the number means another log_bin.
         same_name = file.rpartition(".")[0] == newest.rpartition(".")[0]
         if same_name and file_number(file) > file_number(newest):
             raise _reset(server, point, source_failover.RESET_NEWEST_FILE, newest=newest)
@@ -129,7 +129,7 @@ def _reset(
     return SourceRefused(
         code,
         reset_server=server.identity.server_uuid,
-        place=server.place,
+        server=server.name,
         file=point.file,
         position=point.position,
         **facts,
@@ -139,7 +139,7 @@ def _reset(
 def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) -> None:
     purged = GtidSet.parse(server.global_value("gtid_purged") or "")
     if missing := purged - gtids:
-        raise SourceRefused(source_failover.PURGED, place=server.place, gtids=shown(missing))
+        raise SourceRefused(source_failover.PURGED, server=server.name, gtids=shown(missing))
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     if ahead := gtids - executed:
         if ahead.has_server(UUID(server.identity.server_uuid)):
@@ -157,18 +157,18 @@ def _validate_mariadb_gtids(
     if not purged <= gtids:
         if not gtids:
             raise SourceRefused(
-                source_failover.PURGED_ALL_MARIADB, place=server.place, purged=shown(purged)
+                source_failover.PURGED_ALL_MARIADB, server=server.name, purged=shown(purged)
             )
         raise SourceRefused(
             source_failover.PURGED_MARIADB,
-            place=server.place,
+            server=server.name,
             purged=shown(purged),
             read=shown(gtids),
         )
-    # A replica that was made from a backup logs what comes behind the place of the backup. What it
-    # receives now is logged before it counts here, so this is asked first.
+    # A replica that was made from a backup logs what comes after the backup. It logs what it
+    # receives before gtid_slave_pos counts it, so that is read first.
     received = _gtids(server, "gtid_slave_pos")
-    # Of each domain and server the last one.
+    # The last one of each domain and server.
     written = _gtids(server, "gtid_binlog_state")
     domains = {gtid.domain_id for gtid in written}
     kept, ahead = MariadbGtidSet(), MariadbGtidSet()
@@ -181,8 +181,8 @@ def _validate_mariadb_gtids(
         ):
             kept.add(gtid)
         elif gtid.domain_id not in domains and same_files:
-            # FLUSH BINARY LOGS DELETE_DOMAIN_ID: allowed only where no file names the domain, and
-            # the file that was read last is still there. So it ended before our place.
+            # FLUSH BINARY LOGS DELETE_DOMAIN_ID works only if no file names the domain, and the
+            # file that was read last still exists. So the domain ended before our position.
             continue
         elif later := [
             last
@@ -216,15 +216,15 @@ def _lacks_its_own(
     server: MysqlServer, ahead: GtidSet | MariadbGtidSet, *, same_files: bool
 ) -> SourceRefused | SourceUnavailable:
     if same_files:
-        # A commit is in the log, and sent, before it counts as executed: with semi-synchronous
-        # replication, for as long as the server waits for a replica.
+        # A commit is logged and sent before it counts as executed. With semi-synchronous
+        # replication the server waits for a replica in between.
         return SourceUnavailable(
-            source_failover.COMMITTING, answered=True, place=server.place, gtids=shown(ahead)
+            source_failover.COMMITTING, answered=True, server=server.name, gtids=shown(ahead)
         )
     return SourceRefused(
         source_failover.RESET,
         reset_server=server.identity.server_uuid,
-        place=server.place,
+        server=server.name,
         gtids=shown(ahead),
     )
 
@@ -233,7 +233,7 @@ def _lost(server: MysqlServer, gone: GtidSet | MariadbGtidSet) -> SourceRefused:
     return SourceRefused(
         source_failover.LOST,
         reset_server=server.identity.server_uuid,
-        place=server.place,
+        server=server.name,
         gtids=shown(gone),
     )
 
@@ -241,7 +241,7 @@ def _lost(server: MysqlServer, gone: GtidSet | MariadbGtidSet) -> SourceRefused:
 def _lacks_mysql(server: MysqlServer, ahead: GtidSet) -> SourceRefused | SourceUnavailable:
     found = channels(server)
     done = [channel for channel in found if channel.is_done]
-    # Once more: what the channels have committed meanwhile.
+    # Read again, because the channels may have committed more.
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     for channel in done:
         if gone := (ahead - executed) - (ahead - channel.received):
@@ -256,23 +256,23 @@ def _lacks(
     ahead: GtidSet | MariadbGtidSet,
     awaits: frozenset[str] = frozenset(),
 ) -> SourceRefused | SourceUnavailable:
-    place, gtids = server.place, shown(ahead)
+    server_name, gtids = server.name, shown(ahead)
     if replicates(server):
         return SourceUnavailable(
             source_failover.LAGS,
             awaits=awaits,
-            otherwise=SourceRefused(source_failover.SOURCES_RESET, place=place, gtids=gtids),
+            otherwise=SourceRefused(source_failover.SOURCES_RESET, server=server_name, gtids=gtids),
             answered=True,
-            place=place,
+            server=server_name,
             gtids=gtids,
         )
-    return SourceRefused(source_failover.LACKS, place=place, gtids=gtids)
+    return SourceRefused(source_failover.LACKS, server=server_name, gtids=gtids)
 
 
 def _diverged(server: MysqlServer, gtid: MariadbGtid, last: MariadbGtid) -> SourceRefused:
     return SourceRefused(
         source_failover.DIVERGED,
-        place=server.place,
+        server=server.name,
         gtid=gtid,
         domain=gtid.domain_id,
         last=last,

@@ -1,1 +1,1 @@
-"""The events that a server sends."""
+"""A dump: the request, its events, and searches in the log."""

@@ -1,4 +1,4 @@
-"""A start point to a stream of events: what a replica says before the server begins to send.
+"""A start point to a stream of events: the commands of a replica before the server sends.
 
 ::
 
@@ -31,17 +31,18 @@ if TYPE_CHECKING:
     from connector.progress.start_point import StartPoint
     from connector.settings.sections import SourceSettings
 
-# Of the replica's UUID: any constant will do, as long as it never changes.
+# The namespace of the replica's UUID: any constant, but it must never change.
 _NAMESPACE = UUID("6b1c2f5e-93b4-5c52-8a55-0f9f7f4f4a0d")
 _NANOSECONDS = 1_000_000_000
 _WRITE_TIMEOUT_SECONDS = 3600
-# Three in the time behind which an idle source counts as lost.
+# Three in the time after which an idle source counts as lost.
 _HEARTBEAT_SECONDS = 1.3
-# The capability of a MariaDB replica that understands GTID events; less gets dummy events.
+# The capability of a MariaDB replica that understands GTID events; with less, the server sends
+# dummy events.
 _MARIADB_CAPABILITY_GTID = 4
-# The server_id of a reader that is no replica: servers throw no other one out for it.
+# The server_id of a reader that is no replica: a server disconnects no replica for it.
 _NO_REPLICA = 0
-# Of MySQL's plugin since 8.0.26; of the one before, and of MariaDB.
+# The names in MySQL's plugin from 8.0.26, and those of the older one and of MariaDB.
 _SEMI_SYNC_SWITCHES = ("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
 
 
@@ -53,14 +54,14 @@ def open_stream(
     stop_at_end: bool = False,
     semi_sync: bool = False,
 ) -> ReplicationStream:
-    """Log in, introduce this replica and ask for everything behind `point`.
+    """Log in, register as a replica and ask for everything after `point`.
 
-    `replica_name` and `settings.server_id` make the UUID under which SHOW REPLICAS shows the
-    stream; of two streams with the same one, MySQL throws the older out. With `stop_at_end` the
-    server ends the stream where its log ends, and nobody is introduced: a reader that goes again is
-    no replica, and throws none out. With `semi_sync` the server's commits wait until the stream
-    acknowledges them. Raises SourceUnavailable or SourceRefused; what the server says to the dump
-    itself comes out of `receive`.
+    `replica_name` and `settings.server_id` make the UUID that SHOW REPLICAS shows. If two streams
+    have the same UUID, MySQL disconnects the older one. With `stop_at_end`, the server ends the
+    stream at the end of its log, and the reader does not register: it is no replica, and no replica
+    is disconnected for it. With `semi_sync`, the server's commits wait until the stream
+    acknowledges them. Raises SourceUnavailable or SourceRefused. If the server refuses the dump
+    itself, `receive` raises.
     """
     server = MysqlServer.connect(settings)
     try:
@@ -79,7 +80,7 @@ def open_stream(
     dumping.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return ReplicationStream(
         dumping,
-        server.place,
+        server.name,
         server.identity,
         settings.read_timeout_seconds,
         stop_at_end=stop_at_end,
@@ -95,7 +96,7 @@ def _introduce(server: MysqlServer, server_id: int, replica_name: str) -> None:
 
 def _ask_for_semi_sync(server: MysqlServer) -> None:
     if "ON" not in {server.variable(name) for name in _SEMI_SYNC_SWITCHES}:
-        raise SourceRefused(source_stream.NO_SEMI_SYNC, place=server.place)
+        raise SourceRefused(source_stream.NO_SEMI_SYNC, server=server.name)
     server.query("SET @rpl_semi_sync_slave = 1, @rpl_semi_sync_replica = 1")
 
 
@@ -104,11 +105,11 @@ def _set_session_variables(
 ) -> None:
     period = min(settings.read_timeout_seconds / HEARTBEATS_PER_READ_TIMEOUT, _HEARTBEAT_SECONDS)
     period_ns = int(period * _NANOSECONDS)
-    # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second. CRC32, not
-    # what is set now: else a server that was changed to NONE would cut the checksums off the events
-    # of older files, and their places would not be those of the file.
-    # While Kafka takes the rows of a long transaction, or is down, nothing is received: a server
-    # gives up on a replica that does not read after net_write_timeout, which is 60 s.
+    # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second. The value
+    # is CRC32 and not the server's current one: a server that was changed to NONE would cut the
+    # checksums off the events of older files, and their positions would be wrong.
+    # While Kafka takes the rows of a long transaction, or is down, the connector does not read. A
+    # server gives up on such a replica after net_write_timeout, which is 60 s by default.
     server.query(f"SET SESSION net_write_timeout = {_WRITE_TIMEOUT_SECONDS}")
     server.query(
         f"SET @master_heartbeat_period = {period_ns}, @source_heartbeat_period = {period_ns}, "
@@ -117,7 +118,8 @@ def _set_session_variables(
     if server.identity.flavour == "mariadb":
         server.query(f"SET @mariadb_slave_capability = {_MARIADB_CAPABILITY_GTID}")
         if isinstance(point.gtid_set, MariadbGtidSet):
-            # Strict: a GTID of ours that the log lacks is an error, not a place to guess.
+            # Strict: a GTID of ours that the log lacks is an error; the server must not guess a
+            # position.
             server.query(
                 "SET @slave_connect_state = %s, @slave_gtid_strict_mode = 1, "
                 "@slave_gtid_ignore_duplicates = 0",
@@ -138,7 +140,7 @@ def _dump_command(
     if point.position > ComBinlogDump.POSITION_MAX:
         raise SourceRefused(
             source_start.ABOVE_4_GIB,
-            place=server.place,
+            server=server.name,
             file=point.file,
             position=point.position,
         )

@@ -1,15 +1,15 @@
-"""A server's log, looked into by dumps of our own: how a file begins, and what came when.
+"""Searches in a server's log: how a file begins, and what was committed at a time.
 
-What SQL shows of the log has no times, so the events themselves are read: the first ones of a file,
-or those of one file up to a transaction. Nobody is introduced to the server for that, and the
-connection ends with the question.
+SQL shows no times of the log, so short dumps read the events: the first ones of a file, or those of
+one file up to a transaction. Such a dump does not register as a replica, and its connection ends
+with the answer.
 
-*Times.* A file is begun behind everything in the files before it, by the server's own clock. So the
-first transaction at or behind a time is not before the last file that was begun earlier than that.
-Where a transaction has the time of its commit on this server, that counts (MySQL 8.0.1 and later);
-elsewhere its first event's, whole seconds of when its last statement began. Both may go back a
-little from one transaction to the next; the first one in the log that has come to the time decides,
-and everything behind it is read.
+*Times.* A file begins after everything in the files before it, by the server's own clock. So the
+first transaction at or after a time is not before the last file that began earlier than that time.
+If a transaction has its commit time on this server, this counts (MySQL 8.0.1 and later). Otherwise
+the time of its first event counts: the start of its last statement, in whole seconds. Both may go
+back a little from one transaction to the next. The first transaction of the log that has reached
+the time decides, and everything after it is read.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ _GTIDS = (
     EventType.GTID_EVENT,
 )
 _HEARTBEATS = (EventType.HEARTBEAT_LOG_EVENT, EventType.HEARTBEAT_LOG_EVENT_V2)
-# Nobody is introduced, so no list of replicas shows it.
+# The reader does not register, so no list of replicas shows it.
 _REPLICA_NAME = "binlog-search"
 
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """How a log file begins."""
+    """The start of a log file."""
 
-    created: int  # when, seconds since the epoch
-    gtid_set: GtidSet | MariadbGtidSet | None  # all that was committed before; None: not told
+    created: int  # creation time, seconds since 1970
+    gtid_set: GtidSet | MariadbGtidSet | None  # all committed before; None if not told
 
 
 def log_head(server: MysqlServer, file: str) -> LogHead:
-    """Read the first events of a file that the server has.
+    """Read the first events of a file of the server.
 
     Raises SourceUnavailable or SourceRefused.
     """
@@ -77,17 +77,17 @@ def log_head(server: MysqlServer, file: str) -> LogHead:
 
 
 def find_time(server: MysqlServer, text: str) -> StartPoint:
-    """Return the place before the first transaction that was committed at `text` or later.
+    """Return the position before the first transaction that was committed at `text` or later.
 
-    `text` is a time of ISO 8601 with its zone. Where nothing has been committed since, the place is
-    the end of the log. Raises SourceRefused for what is no such time, for one before the oldest
-    log, and for one in the future.
+    `text` is a time of ISO 8601 with its zone. If nothing has been committed since, the position is
+    the end of the log. Raises SourceRefused for another form, for a time before the oldest log, and
+    for one in the future.
     """
     time_us = _microseconds(text)
     (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
     now = int(str(row["now"]))
     if time_us >= (now + 1) * _US:
-        raise SourceRefused(source_start.FUTURE, place=server.place, time=text, now=_iso(now))
+        raise SourceRefused(source_start.FUTURE, server=server.name, time=text, now=_iso(now))
     files = list(binary_logs(server))
     first = _last_begun_before(server, files, time_us)
     if first is None:
@@ -95,7 +95,7 @@ def find_time(server: MysqlServer, text: str) -> StartPoint:
         if time_us < created * _US:
             raise SourceRefused(
                 source_start.BEFORE_LOGS,
-                place=server.place,
+                server=server.name,
                 time=text,
                 file=files[0],
                 begins=_iso(created),
@@ -105,11 +105,11 @@ def find_time(server: MysqlServer, text: str) -> StartPoint:
 
 
 def _last_begun_before(server: MysqlServer, files: list[str], time_us: int) -> str | None:
-    """Return the last file that was surely begun before the time; None where none was."""
-    low, high = 0, len(files)  # all below `low` were, none from `high` on
+    """Return the last file that certainly began before the time; None if there is none."""
+    low, high = 0, len(files)  # all below `low` began before, none from `high` on
     while low < high:
         middle = (low + high) // 2
-        # The whole second: when in it the file was begun is not known.
+        # The header has whole seconds: the file may have begun at any moment of this one.
         if (log_head(server, files[middle]).created + 1) * _US <= time_us:
             low = middle + 1
         else:
@@ -118,7 +118,7 @@ def _last_begun_before(server: MysqlServer, files: list[str], time_us: int) -> s
 
 
 def _first_transaction(server: MysqlServer, file: str, time_us: int) -> StartPoint:
-    """Return the place of the first transaction from the start of `file` on that is not earlier."""
+    """Return the position of the first transaction, from `file` on, that is not earlier."""
     flavour = server.identity.flavour
     gtids: GtidSet | MariadbGtidSet | None = None
     end_file, end_position = file, FIRST_POSITION
@@ -137,7 +137,7 @@ def _first_transaction(server: MysqlServer, file: str, time_us: int) -> StartPoi
 
 
 def _latest_us(event: Event) -> int:
-    """Return the latest time, microseconds since the epoch, that the event's own may stand for."""
+    """Return the latest time, in microseconds since 1970, that the event's timestamp can mean."""
     body = event.body
     if isinstance(body, GtidEvent | GtidTaggedEvent | AnonymousGtidEvent):
         committed = body.immediate_commit_timestamp
@@ -189,7 +189,7 @@ def _dump(server: MysqlServer, file: str) -> Iterator[Iterator[Event]]:
                 else:
                     raise SourceUnavailable(
                         source_stream.DUMP_HANGS,
-                        place=server.place,
+                        server=server.name,
                         file=file,
                         seconds=settings.read_timeout_seconds,
                     )

@@ -1,15 +1,14 @@
-"""A socket to events as the server sends them: our own reader of a dump.
+"""A socket to events: our own reader of a dump.
 
-*Liveness.* The server was asked for heartbeats, three or more in each read timeout, so silence
-longer than that is a dead peer and not an idle one. `silent_seconds` tells sooner that something is
-wrong.
+*Liveness.* The server sends at least three heartbeats in each read timeout. So a longer silence
+means a dead peer, not an idle one. `silent_seconds` shows sooner that something is wrong.
 
-*Backpressure.* Nothing is read ahead beyond one receive: while the caller does not ask, the socket
-fills, and TCP makes the server wait.
+*Backpressure.* The stream reads at most one receive ahead. While the caller does not ask, the
+socket fills, and TCP makes the server wait.
 
-*Ends.* A stream that follows the log never ends well: it raises, once the connection breaks, the
-server stops, or it refuses. What comes next is a new stream from committed progress. One that was
-opened with `stop_at_end` has `ended` at the end of the log.
+*Ends.* A stream that follows the log ends only by an error: the connection breaks, the server
+stops, or it refuses. Then a new stream starts from committed progress. With `stop_at_end`, the
+stream has `ended` at the end of the log.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 HEARTBEATS_PER_READ_TIMEOUT = 3
 
 _RECEIVE_BYTES = 1024 * 1024
-# What comes so long after what was before it is a heartbeat, or as good as one.
+# If data comes so long after earlier data, it counts as a heartbeat.
 _IDLE_SECONDS = 1.0
 
 
@@ -46,7 +45,7 @@ class ReplicationStream:
     def __init__(
         self,
         dumping: socket.socket,
-        place: str,
+        server_name: str,
         identity: ServerIdentity,
         read_timeout_seconds: float,
         *,
@@ -54,36 +53,36 @@ class ReplicationStream:
         semi_sync: bool = False,
         clock: Clock = CLOCK,
     ) -> None:
-        """Read from `dumping`, on which a dump command has been sent; see `dump_request`."""
+        """Read from `dumping`, to which a dump command has been sent; see `dump_request`."""
         self._monotonic = clock.monotonic
         self.identity = identity
-        self.ended = False  # at the end of the log, where `stop_at_end` was asked for
-        # Whether the server awaits `acknowledge` for the event that was received last.
+        self.ended = False  # at the end of the log, if `stop_at_end` was asked for
+        # Whether the server waits for `acknowledge` of the event that was received last.
         self.ack_wanted = False
         self._stop_at_end = stop_at_end
         self._semi_sync = semi_sync
-        self._place = place
+        self._server_name = server_name
         self._socket = SharedSocket(dumping)
         self._read_timeout_seconds = read_timeout_seconds
-        # What was received, for whoever takes the events in another way than by `receive`.
-        self.events = EventStream(place)
-        self._ahead: bytes | None = None  # the next event, where `buffered` had to look for it
+        # The received bytes, for callers that take events in another way than by `receive`.
+        self.events = EventStream(server_name)
+        self._ahead: bytes | None = None  # the next event, if `buffered` had to look for it
         self._last_heard = self._monotonic()
-        # Whether the server was idle before: a server that looks for the place sends nothing.
+        # Whether the server was idle before. A server that searches for the position sends nothing.
         self._has_idled = False
 
     @property
     def silent_seconds(self) -> float:
-        """How long nothing has come from a server that has sent heartbeats; else 0."""
+        """For how many seconds a server with heartbeats has sent nothing; else 0."""
         return self._monotonic() - self._last_heard if self._has_idled else 0.0
 
     def receive(self, timeout_seconds: float) -> bytes | None:
-        """Return the next event without its OK byte, or None when none came in time.
+        """Return the next event without its OK byte; None if none came in time.
 
-        None also at the end of the log, where `ended` is true, if that was asked for. Raises
-        SourceUnavailable when the connection ended or has been silent for longer than the read
-        timeout, SourceRefused when the server refuses to go on, ProtocolError when the bytes are
-        not a dump.
+        Returns None also at the end of the log, with `ended` true, if `stop_at_end` was asked for.
+        Raises SourceUnavailable if the connection ended or has been silent for longer than the read
+        timeout, SourceRefused if the server refuses to go on, ProtocolError if the bytes are not a
+        dump.
         """
         event = self._next()
         deadline = self._monotonic() + timeout_seconds if event is None else 0.0
@@ -98,9 +97,9 @@ class ReplicationStream:
         return event
 
     def fill(self, timeout_seconds: float) -> bool:
-        """Receive once, into `events`; False when nothing came in time, or where it has `ended`.
+        """Receive once, into `events`; return False if nothing came in time, or if it has `ended`.
 
-        Raises as `receive` does, once there is nothing but the end left to take from `events`.
+        Raises as `receive` does, after the last event in `events` was taken.
         """
         end = self.events.end
         if end is None:
@@ -113,8 +112,8 @@ class ReplicationStream:
     def acknowledge(self, file: str, position: int) -> None:
         """Tell the server that everything up to `position` of `file` is safe here.
 
-        Only while `ack_wanted`: the server closes the connection after an answer that it did not
-        ask for. Raises SourceUnavailable when the connection broke.
+        Call it only while `ack_wanted`: the server closes the connection after an answer that it
+        did not ask for. Raises SourceUnavailable if the connection broke.
         """
         self.ack_wanted = False
         try:
@@ -126,20 +125,22 @@ class ReplicationStream:
         try:
             event, self.ack_wanted = split_header(data)
         except ProtocolError as error:
-            raise ProtocolError(source_stream.BROKEN_RULES, place=self._place, why=error) from error
+            raise ProtocolError(
+                source_stream.BROKEN_RULES, server=self._server_name, why=error
+            ) from error
         if self.ack_wanted:
             self.events.restart_numbers()
         return event
 
     @property
     def buffered(self) -> bool:
-        """Whether `receive` has something to return or raise without waiting for the server."""
+        """Whether `receive` can return or raise without waiting for the server."""
         if self._ahead is None:
             self._ahead = self.events.next_event()
         return self._ahead is not None or (self.events.end is not None and not self.ended)
 
     def close(self) -> None:
-        """End the connection; a receive under way raises SourceUnavailable. Idempotent."""
+        """End the connection; a running receive raises SourceUnavailable. Idempotent."""
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -163,7 +164,7 @@ class ReplicationStream:
         if not data:
             if self._socket.closed:
                 raise self._closed_here()
-            raise SourceUnavailable(source_stream.SERVER_CLOSED, place=self._place)
+            raise SourceUnavailable(source_stream.SERVER_CLOSED, server=self._server_name)
         self.events.feed(data)
         now = self._monotonic()
         self._has_idled = self._has_idled or now - self._last_heard >= _IDLE_SECONDS
@@ -175,7 +176,7 @@ class ReplicationStream:
         if silence_seconds > self._read_timeout_seconds:
             raise SourceUnavailable(
                 source_stream.SILENT,
-                place=self._place,
+                server=self._server_name,
                 seconds=silence_seconds,
                 times=HEARTBEATS_PER_READ_TIMEOUT,
                 limit=self._read_timeout_seconds,
@@ -185,12 +186,12 @@ class ReplicationStream:
         if self._socket.closed:
             return self._closed_here()
         why = error.strerror or str(error)
-        return SourceUnavailable(source_stream.BROKE, place=self._place, why=why)
+        return SourceUnavailable(source_stream.BROKE, server=self._server_name, why=why)
 
     def _closed_here(self) -> SourceUnavailable:
-        return SourceUnavailable(source_stream.STREAM_CLOSED_HERE, place=self._place)
+        return SourceUnavailable(source_stream.STREAM_CLOSED_HERE, server=self._server_name)
 
     def _end(self, said: ErrPacket | EofPacket) -> Exception:
         if isinstance(said, EofPacket):
-            return SourceUnavailable(source_stream.DUMP_ENDED, place=self._place)
-        return server_error(self._place, said.code, said.message)
+            return SourceUnavailable(source_stream.DUMP_ENDED, server=self._server_name)
+        return server_error(self._server_name, said.code, said.message)

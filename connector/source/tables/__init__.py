@@ -1,1 +1,1 @@
-"""What a server tells about its tables."""
+"""The definitions of tables, as the server shows them."""

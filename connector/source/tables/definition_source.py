@@ -1,9 +1,8 @@
-"""What tables are now, and whether they have been the same since a place in the log.
+"""The columns of tables now, and whether they are the same since a position in the log.
 
-The second is read from the log itself: a short dump, from the place to the log's end, of which only
-statements are looked at. Where the dump ends is the place of the definition that was read before
-it: a statement that was in force then is in what the dump has, because servers write a statement to
-the log before they let anybody see what it did.
+A short dump, from the position to the log's end, shows the statements in between. The end of the
+dump is the position of the definition that was read before it. If a statement was in force by then,
+the dump has it, because servers write a statement to the log before its effect is visible.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from connector.errors import SourceRefused, UnsupportedChange, table_definitions
 from connector.progress.order import file_number
 from connector.progress.start_point import StartPoint
 from connector.source.server.identity import another_answered
-from connector.source.server.mysql_server import place_of
+from connector.source.server.mysql_server import name_of
 from connector.source.server.select_session import SelectSession
 from connector.source.stream.dump_request import open_stream
 from connector.source.tables.table_definition import read_definition
@@ -34,35 +33,35 @@ if TYPE_CHECKING:
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import SourceSettings
 
-# In SHOW REPLICAS.
+# The name in SHOW REPLICAS.
 _REPLICA_NAME = "binlog-definitions"
 _RECEIVE_SECONDS = 1.0
 _NO_SUCH_DATABASE, _NO_SUCH_TABLE = 1049, 1146
 
 _QUERIES = frozenset({EventType.QUERY_EVENT, EventType.QUERY_COMPRESSED_EVENT})
 
-# Number of the file, position.
-_Place = tuple[int, int]
+# Number of the file, byte offset.
+_Position = tuple[int, int]
 
 
 class TableDefinitions(DefinitionSource):
-    """Asks one server, whose places those of the stream are."""
+    """Asks one server; its positions are those of the stream."""
 
     def __init__(
         self, settings: SourceSettings, identity: ServerIdentity, *, lower_case_names: bool
     ) -> None:
-        """Ask the server of `settings`, which has to be `identity`."""
+        """Ask the server of `settings`, which must be `identity`."""
         self._settings = settings
         self._identity = identity
         self._lower_case_names = lower_case_names
-        # What has been read of the log: from where to where, and the last statement in it on each
-        # table, or database where the table is "".
-        self._read_from: _Place | None = None
+        # The part of the log that was read, and the last statement in it on each table, or on each
+        # database with the table "".
+        self._read_from: _Position | None = None
         self._read_to = "", 0
-        self._statements: dict[tuple[str, str], _Place] = {}
+        self._statements: dict[tuple[str, str], _Position] = {}
 
     def define(self, database: str, table: str, change: RowsChange) -> Definition:
-        """Return what the table is now; see `DefinitionSource`."""
+        """Return the current definition of the table; see `DefinitionSource`."""
         columns = self._columns(database, table)
         transaction, event = change.transaction, change.event
         here = file_number(event.file), event.position
@@ -80,7 +79,7 @@ class TableDefinitions(DefinitionSource):
         if columns is None and not changed:
             raise UnsupportedChange(
                 table_definitions.ROWS_WITHOUT_TABLE,
-                place=place_of(self._settings),
+                server=name_of(self._settings),
                 name=f"{database}.{table}",
                 file=event.file,
                 position=event.position,
@@ -90,10 +89,10 @@ class TableDefinitions(DefinitionSource):
         return Definition(columns, file, position, changed=changed)
 
     def _columns(self, database: str, table: str) -> list[SchemaColumn] | None:
-        """Return the columns of a table, None where there is no such table."""
+        """Return the columns of a table; None if there is no such table."""
         with SelectSession(self._settings) as session:
             if session.identity.server_uuid != self._identity.server_uuid:
-                raise another_answered(session.place)
+                raise another_answered(session.name)
             if not _exists(session, database, table):
                 return None
             columns = list(read_definition(session, database, table).schema_columns())
@@ -101,20 +100,20 @@ class TableDefinitions(DefinitionSource):
             if has_uncertain_labels(column):
                 raise UnsupportedChange(
                     table_definitions.LABELS_UNCERTAIN,
-                    place=session.place,
+                    server=session.name,
                     name=f"{database}.{table}",
                     column=column["name"],
                 )
         return columns
 
     def _read_log(self, file: str, position: int) -> None:
-        """Look at all statements from a place on, up to the log's end."""
+        """Read all statements from a position up to the log's end."""
         here = file_number(file), position
         if self._read_from is None or here < self._read_from:
             self._read_from = here
             self._statements.clear()
         elif self._read_to[0]:
-            # All before has been read already.
+            # All statements before it have been read.
             file, position = self._read_to
         if position > ComBinlogDump.POSITION_MAX:
             position = FIRST_POSITION
@@ -136,20 +135,20 @@ class TableDefinitions(DefinitionSource):
                     assert isinstance(body, QueryEvent)
                     self._take(body, (file_number(event.file), event.position))
 
-    def _take(self, body: QueryEvent, place: _Place) -> None:
+    def _take(self, body: QueryEvent, position: _Position) -> None:
         statement = classify(body.query)
         if not statement.kind.changes_columns:
             return
         statement.resolve(body.schema, lower_case=self._lower_case_names)
         for name in statement.tables:
-            self._statements[name] = place
+            self._statements[name] = position
 
 
 def _exists(session: SelectSession, database: str, table: str) -> bool:
     """Return whether there is a table.
 
-    Without the right to read it, information_schema shows nothing, and no error. Raises
-    SourceRefused without that right.
+    Without the right to read it, information_schema shows no table and gives no error. So this
+    raises SourceRefused without that right.
     """
     try:
         session.query(f"SELECT 1 FROM {quoted_name(database, table)} LIMIT 0")  # noqa: S608 - quoted

@@ -1,4 +1,4 @@
-"""A table of the source becomes its schema, as the log tells it, and the SELECT that reads it."""
+"""A table of the source becomes its schema, as in the log, and the SELECT that reads it."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _FLOATS = frozenset({"float", "double"})
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column of the key by which rows are told apart, which is that of their records."""
+    """A column of the key that identifies rows; it is also the key of their records."""
 
     name: str
     expression: str  # the quoted name, for WHERE and ORDER BY
-    # Whether WHERE with a `literal` and ORDER BY agree on what follows a value, so that the table
-    # can be read in pieces; false where the key has only the beginning of the value.
+    # Whether WHERE with a `literal` and ORDER BY have the same order, so that the table can be read
+    # in chunks. False if the key has only the beginning of the value.
     ordered: bool
     type: str  # as in the schema
-    charset: str  # of text: the server's own name
+    charset: str  # for text: the server's name of the collation
     packed_type: str  # MariaDB's UUID, INET4 or INET6, else ""
-    declared: str  # name, type and collation: with others, the same keys may have another order
+    declared: str  # name, type and collation: if they change, the order of the keys may change
 
     def literal(self, cell: bytes) -> str:
-        """Return the SQL of a value, given by its cell in `Chunk.last_key`."""
+        """Return the SQL literal of a value, from its cell in `Chunk.last_key`."""
         if self.packed_type:
             return f"CAST(X'{cell.hex()}' AS {self.packed_type})"
         if self.type in _BYTES:
@@ -61,23 +61,23 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True)
 class SelectedTable:
-    """A table as it is now, and how to read it.
+    """The current form of a table, and how to read it.
 
-    `select_list` has each column of the schema, also invisible ones, in its order, in the form
-    that `SelectedRowWriter` reads; `quoted_name` is what to select from.
+    `select_list` has each column of the schema, also invisible ones, in the order of the schema and
+    in the form that `SelectedRowWriter` reads. `quoted_name` is the table's name in SQL.
     """
 
     schema: TableSchema
     select_list: str
     quoted_name: str
-    key_columns: tuple[KeyColumn, ...]  # in key order; none where records have no key
+    key_columns: tuple[KeyColumn, ...]  # in key order; empty if records have no key
 
     @classmethod
     def describe(cls, session: SelectSession, database: str, table: str) -> Self:
-        """Ask the server what the table looks like.
+        """Read the table's definition from the server.
 
-        Raises SourceRefused when there is no such table that the account may read,
-        UnsupportedChange where rows of a SELECT cannot be what the log would have of them.
+        Raises SourceRefused if there is no such table that the account may read, UnsupportedChange
+        if rows of a SELECT cannot equal those of the log.
         """
         try:
             definition = read_definition(session, database, table)
@@ -92,8 +92,8 @@ class SelectedTable:
             ", ".join(map(_expression, columns, definition.columns)),
             quoted_name(database, table),
             tuple(
-                _key_column(columns[place], definition.columns[place], definition)
-                for place in schema.key_indexes
+                _key_column(columns[index], definition.columns[index], definition)
+                for index in schema.key_indexes
             ),
         )
 
@@ -108,7 +108,7 @@ class SelectedTable:
 
 
 def _expression(column: SchemaColumn, row: Row) -> str:
-    """Return what to select, so that the text of the answer is exact; see `selected_cells`."""
+    """Return the expression to select, whose text is exact; see `selected_cells`."""
     quoted = quoted_identifier(column["name"])
     kind = row["type"] or ""
     if kind in PACKED_TYPES:
@@ -118,7 +118,7 @@ def _expression(column: SchemaColumn, row: Row) -> str:
     if kind in ("enum", "set"):
         return f"CAST({quoted} AS UNSIGNED)"
     if kind == "float" or (kind == "double" and "(" in (row["definition"] or "")):
-        # A FLOAT prints with six digits, and a number with a count of decimals with these alone.
+        # A FLOAT prints with six digits, and a number with a fixed scale only with its decimals.
         return f"{quoted} + 0e0"
     return quoted
 
@@ -128,7 +128,7 @@ def _key_column(column: SchemaColumn, row: Row, definition: TableDefinition) -> 
     return KeyColumn(
         column["name"],
         quoted_identifier(column["name"]),
-        # Labels sort by their number, which is not what is selected then.
+        # Labels sort by their number, but the SELECT gives their text.
         ordered=column["name"] not in definition.prefixed and not has_uncertain_labels(column),
         type=column["type"],
         charset=row["charset"] or "",

@@ -1,8 +1,8 @@
-"""What `information_schema` says of a table becomes the columns that the log tells of it.
+"""`information_schema` to the columns that the log would show of a table.
 
-It has what TABLE_MAP has with binlog_row_metadata=FULL, so that rows of a SELECT have the same
-schema, and the same id of it, as rows of the log. One thing it has not: characters beyond the Basic
-Multilingual Plane in labels of ENUM and SET, which the servers show as `?`.
+It has the same facts as TABLE_MAP with binlog_row_metadata=FULL. So rows of a SELECT have the same
+schema, and the same schema id, as rows of the log. One thing is missing: characters beyond the
+Basic Multilingual Plane in labels of ENUM and SET, which the servers show as `?`.
 
 https://dev.mysql.com/doc/refman/8.4/en/information-schema-columns-table.html
 https://mariadb.com/docs/server/reference/system-tables/information-schema/information-schema-tables/information-schema-columns-table
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class TableMissing(SourceRefused):
-    """There is no such table now that the account may read."""
+    """The table does not exist now, or the account may not read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class TableDefinition:
     """The columns of a table, in the order of the log, and its key."""
 
     columns: list[Row]  # see _COLUMNS
-    key: dict[str, int]  # the 1-based place of each column of the key
-    prefixed: frozenset[str | None]  # columns of which the key has the beginning alone
-    collations: dict[str, int]  # the numbers of those of the columns, by name
+    key: dict[str, int]  # the 1-based number of each column of the key
+    prefixed: frozenset[str | None]  # columns of which the key has only the beginning
+    collations: dict[str, int]  # collation numbers, by name
     mariadb: bool
 
     def schema_columns(self) -> tuple[SchemaColumn, ...]:
@@ -83,7 +83,7 @@ class TableDefinition:
         return column
 
     def _family(self, row: Row) -> str:
-        """Return the type of a column as the schema has it."""
+        """Return the type of a column in the words of the schema."""
         if row["type"] == "vector" and self.mariadb:
             return "varbinary"
         kind = _FAMILIES.get(row["type"] or "")
@@ -93,7 +93,7 @@ class TableDefinition:
 
 
 def read_definition(session: SelectSession, database: str, table: str) -> TableDefinition:
-    """Ask the server what a table looks like.
+    """Read a table's definition from the server.
 
     Raises TableMissing when there is no such table that the account may read, SourceRefused for a
     view, UnsupportedChange where rows of a SELECT cannot have the columns that the log has.
@@ -104,10 +104,10 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
     columns = session.query(_COLUMNS.format(where=where))
     if not kinds or not columns:
         raise TableMissing(
-            source_tables.TABLE_MISSING, place=session.place, table=name, database=database
+            source_tables.TABLE_MISSING, server=session.name, table=name, database=database
         )
     if "VIEW" in (kinds[0]["type"] or ""):
-        raise SourceRefused(source_tables.VIEW, place=session.place, table=name)
+        raise SourceRefused(source_tables.VIEW, server=session.name, table=name)
     indexes = [
         row
         for row in session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")
@@ -203,17 +203,17 @@ def _number(row: Row, name: str) -> int:
 
 
 def _key(columns: list[Row], indexes: list[Row]) -> dict[str, int]:
-    """Return the 1-based place of each column of the key.
+    """Return the 1-based number of each column of the key.
 
-    The server takes the first unique key of whole columns that cannot be NULL for a primary key
-    where there is none, and says so of the columns.
+    If there is no primary key, the server takes the first unique key of whole columns that cannot
+    be NULL, and marks its columns in the same way.
     """
     keyed = {row["name"] for row in columns if row["keyed"] == "PRI"}
     keys: dict[str | None, list[str]] = {}
     for part in indexes:
         keys.setdefault(part["Key_name"], []).append(part["Column_name"] or "")
     found = (names for names in keys.values() if set(names) == keyed)
-    return {name: place for place, name in enumerate(next(found, []), start=1)}
+    return {name: number for number, name in enumerate(next(found, []), start=1)}
 
 
 _FULL_NAMES = """

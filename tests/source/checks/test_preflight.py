@@ -98,7 +98,7 @@ def test_each_wrong_setting_is_found_and_its_fix_fixes_it(
         name: Severity.WARNING if name in WARNINGS else Severity.ERROR for name in settings
     }
     with pytest.raises(SourceRefused) as caught:
-        require(list(findings.values()), source.place)
+        require(list(findings.values()), source.name)
     # A code in brackets, the name, and the rest.
     named = [line.split()[1] for line in caught.value.text.splitlines()[1:]]
     assert named == [name for name in findings if name in settings and name not in WARNINGS]
@@ -145,7 +145,8 @@ def test_the_servers_own_id_is_not_ours_to_take(source: Source) -> None:
     assert not finding.ok
     assert finding.severity is Severity.ERROR
     assert finding.problem.text == (
-        "source.server_id is 1, wanted not the server's own, 1; give source.server_id another "
+        "source.server_id is 1, wanted any number but the server's own, 1; give "
+        "source.server_id another "
         "number, unique among all replicas of this server"
     )
 

@@ -30,6 +30,6 @@ def test_a_server_with_names_in_lower_case_is_named_as_the_likely_reason(tmp_pat
     assert matched.ok
     assert unmatched.problem.code is source_setup.NO_TABLE_IN_LOWER_CASE
     assert unmatched.problem.text == (
-        "source.tables is shop.Orders*x: 0 tables, wanted a table; shop.Orders*x matches no table "
-        "that there is now, and that the account may see; this server has names in lower case"
+        "source.tables is shop.Orders*x: 0 tables, wanted a table; shop.Orders*x matches no "
+        "existing table that the account may see; this server has names in lower case"
     )

@@ -73,7 +73,7 @@ def test_a_query_without_its_grant_names_the_grant(source: Source) -> None:
         server.query("SHOW BINARY LOGS")
     privilege = "BINLOG MONITOR" if source.is_mariadb else "SUPER, REPLICATION CLIENT"
     assert caught.value.text == (
-        f"{source.place}: error 1227: Access denied; you need (at least one of) the {privilege} "
+        f"{source.name}: error 1227: Access denied; you need (at least one of) the {privilege} "
         "privilege(s) for this operation; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "
         "the account of source.user; see `binlog-connector config grants.sql`"
     )
@@ -83,7 +83,7 @@ def test_a_wrong_password_is_refused_without_showing_it(source: Source) -> None:
     with pytest.raises(SourceRefused) as caught:
         MysqlServer.connect(source.settings(password="secret of someone"))
     assert caught.value.text == (
-        f"{source.place}: error 1045: Access denied for user '{source.user}'@'127.0.0.1' (using "
+        f"{source.name}: error 1045: Access denied for user '{source.user}'@'127.0.0.1' (using "
         "password: YES); check source.user and source.password, and that the account may log in "
         "from this host"
     )
@@ -174,7 +174,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused(mysql: Source) -> None
     with pytest.raises(SourceRefused) as caught:
         MysqlServer.connect(mysql.settings(tls={"mode": "verify_ca"}))
     assert caught.value.text == (
-        f"{mysql.place}: the server's certificate is refused: self-signed certificate in "
+        f"{mysql.name}: the server's certificate is refused: self-signed certificate in "
         "certificate chain; check source.tls.ca and source.host, or lower source.tls.mode"
     )
 
@@ -184,7 +184,7 @@ def test_a_certificate_for_another_name_is_refused(mysql: Source) -> None:
     with pytest.raises(SourceRefused) as caught:
         MysqlServer.connect(mysql.settings(tls={"mode": "verify_identity", "ca": ca}))
     assert caught.value.text == (
-        f"{mysql.place}: the server's certificate is refused: IP address mismatch, certificate is "
+        f"{mysql.name}: the server's certificate is refused: IP address mismatch, certificate is "
         "not valid for '127.0.0.1'; check source.tls.ca and source.host, or lower source.tls.mode"
     )
 
@@ -228,4 +228,4 @@ def test_a_connection_that_breaks_is_unavailable(source: Source) -> None:
             server.query("SELECT 1")
         with pytest.raises(SourceUnavailable) as caught:
             server.query("SELECT 1")
-    assert caught.value.text == f"{source.place}: the connection was closed"
+    assert caught.value.text == f"{source.name}: the connection was closed"

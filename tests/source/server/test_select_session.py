@@ -76,7 +76,7 @@ def test_an_error_of_the_server_leaves_the_session_usable(source: Source) -> Non
     with session_on(source) as session:
         with pytest.raises(SourceRefused) as caught:
             session.query("SELECT * FROM mysql.user")
-        assert caught.value.text.startswith(f"{source.place}: error 1142: SELECT command denied")
+        assert caught.value.text.startswith(f"{source.name}: error 1142: SELECT command denied")
         assert session.query("SELECT 2 AS n") == [{"n": "2"}]
 
 
@@ -103,7 +103,7 @@ def test_closing_wakes_a_session_that_waits(source: Source) -> None:
     with pytest.raises(SourceUnavailable) as caught:
         session.query("SELECT SLEEP(600)")
     closer.join()
-    assert caught.value.text == f"{source.place}: the session was closed here"
+    assert caught.value.text == f"{source.name}: the session was closed here"
     with pytest.raises(SourceUnavailable, match="the session was closed here"):
         session.query("SELECT 1")
     session.close()
@@ -116,7 +116,7 @@ def test_a_killed_connection_is_named(source: Source) -> None:
     source.execute(f"KILL {row['id']}")
     with pytest.raises(SourceUnavailable) as caught:
         session.query("SELECT SLEEP(600)")
-    assert caught.value.text.startswith(f"{source.place}: ")
+    assert caught.value.text.startswith(f"{source.name}: ")
 
 
 def test_a_server_that_is_silent_for_too_long_is_given_up(source: Source) -> None:
@@ -124,7 +124,7 @@ def test_a_server_that_is_silent_for_too_long_is_given_up(source: Source) -> Non
     with pytest.raises(SourceUnavailable) as caught:
         session.query("SELECT SLEEP(60)")
     assert caught.value.text == (
-        f"{source.place}: no answer to a query in 1.5 seconds: the server or the network is gone, "
+        f"{source.name}: no answer to a query in 1.5 seconds: the server or the network is gone, "
         "or the query is slow; look at SHOW PROCESSLIST, and at source.read_timeout_seconds"
     )
 

@@ -9,7 +9,7 @@ from connector.errors.code import End, ErrorCode
 from connector.source.server.server_errors import server_error
 from tests.errors.texts import text_of
 
-PLACE = "source db:3306"
+SERVER = "source db:3306"
 SAID = "Access denied for user 'cdc'@'%' (using password: YES)"
 NUMBERED = (
     (source_server.TOO_MANY_CONNECTIONS, (1040,)),
@@ -31,7 +31,7 @@ NUMBERED = (
     (source_server.WRONG_PASSWORD, (1045, 1698)),
     (source_server.HOST_BLOCKED, (1129,)),
     (source_server.HOST_NOT_ALLOWED, (1130,)),
-    (source_server.NO_SUCH_PLACE, (1220,)),
+    (source_server.NO_SUCH_POSITION, (1220,)),
     (source_server.LOGIN_PLUGIN, (1251, 2059)),
     (source_server.NO_BINARY_LOG, (1381,)),
     (source_server.PASSWORD_EXPIRED, (1820, 1862)),
@@ -47,24 +47,24 @@ NUMBERED = (
     ("code", "number"), [(code, number) for code, numbers in NUMBERED for number in numbers]
 )
 def test_a_number_says_what_to_do_and_whether_it_passes(code: ErrorCode, number: int) -> None:
-    error = server_error(PLACE, number, "What it says.", logged_in=False)
+    error = server_error(SERVER, number, "What it says.", logged_in=False)
     assert error.code is code
     assert error.number == number
-    assert error.text == text_of(code, place=PLACE, number=number, said="What it says")
+    assert error.text == text_of(code, server=SERVER, number=number, said="What it says")
     kind = SourceUnavailable if code.end is End.RETRIED else SourceRefused
     assert type(error) is kind
 
 
 def test_a_text_has_the_place_the_number_the_words_of_the_server_and_the_advice() -> None:
-    assert server_error(PLACE, 1040, "Too many connections").text == (
+    assert server_error(SERVER, 1040, "Too many connections").text == (
         "source db:3306: error 1040: Too many connections; raise max_connections, or close idle "
         "connections"
     )
 
 
 def test_access_denied_is_the_password_at_login_and_a_grant_after_it() -> None:
-    assert server_error(PLACE, 1045, SAID, logged_in=False).code is source_server.WRONG_PASSWORD
-    assert server_error(PLACE, 1045, SAID).code is source_server.NO_REPLICATION
+    assert server_error(SERVER, 1045, SAID, logged_in=False).code is source_server.WRONG_PASSWORD
+    assert server_error(SERVER, 1045, SAID).code is source_server.NO_REPLICATION
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_access_denied_is_the_password_at_login_and_a_grant_after_it() -> None:
     ],
 )
 def test_each_failure_of_a_dump_has_its_advice(message: str, code: ErrorCode) -> None:
-    error = server_error(PLACE, 1236, message)
+    error = server_error(SERVER, 1236, message)
     assert error.code is code
-    assert error.text == text_of(code, place=PLACE, number=1236, said=message.rstrip("."))
+    assert error.text == text_of(code, server=SERVER, number=1236, said=message.rstrip("."))
     assert type(error) is SourceRefused

@@ -105,7 +105,7 @@ def test_gtids_are_taken_as_what_was_read(source: Source) -> None:
 
 def test_gtids_on_a_server_without_them_are_refused(without_gtids: Source) -> None:
     assert refusal(without_gtids, "gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1") == (
-        f"{without_gtids.place}: source.start names GTIDs, but the server has gtid_mode OFF; set "
+        f"{without_gtids.name}: source.start names GTIDs, but the server has gtid_mode OFF; set "
         "gtid_mode = ON, or start by position"
     )
 
@@ -144,11 +144,11 @@ def test_a_position_where_no_event_starts_is_refused(source: Source) -> None:
     file, _ = status(source)
     said = refusal(source, f"position:{file}:5")
     if source.is_mariadb:
-        assert said.startswith(f"{source.place}: error 1220: Error when executing command SHOW ")
+        assert said.startswith(f"{source.name}: error 1220: Error when executing command SHOW ")
         assert said.endswith("; choose a position that SHOW BINLOG EVENTS prints")
     else:
         assert said == (
-            f"{source.place}: {file}:5 is not the start of an event; choose a position that SHOW "
+            f"{source.name}: {file}:5 is not the start of an event; choose a position that SHOW "
             f"BINLOG EVENTS IN '{file}' prints"
         )
 
@@ -176,7 +176,7 @@ def test_a_position_inside_a_transaction_is_refused(source: Source, schema: str)
     file, _ = status(source)
     (inside,) = position_of(source, file, "Table_map")
     assert refusal(source, f"position:{file}:{inside}") == (
-        f"{source.place}: {file}:{inside} is a Table_map event inside a transaction; start where a "
+        f"{source.name}: {file}:{inside} is a Table_map event inside a transaction; start where a "
         "transaction starts, at a Gtid or Anonymous_Gtid event of SHOW BINLOG EVENTS IN "
         f"'{file}'"
     )
@@ -185,7 +185,7 @@ def test_a_position_inside_a_transaction_is_refused(source: Source, schema: str)
 def test_a_file_that_the_server_does_not_have_is_refused(source: Source) -> None:
     logs = [row[0] for row in source.execute("SHOW BINARY LOGS")]
     assert refusal(source, "position:binlog.999999:4") == (
-        f"{source.place}: the server does not have binlog.999999; its logs go from {logs[0]} to "
+        f"{source.name}: the server does not have binlog.999999; its logs go from {logs[0]} to "
         f"{logs[-1]}; if it was purged, changes are lost: give the pipeline a new name and start "
         "over; keep logs longer with binlog_expire_logs_seconds"
     )
@@ -194,7 +194,7 @@ def test_a_file_that_the_server_does_not_have_is_refused(source: Source) -> None
 def test_a_position_behind_the_end_of_its_file_is_refused(without_gtids: Source) -> None:
     file, position = status(without_gtids)
     assert refusal(without_gtids, f"position:{file}:{position + 1}") == (
-        f"{without_gtids.place}: {file} ends at {position}, before position {position + 1}: the "
+        f"{without_gtids.name}: {file} ends at {position}, before position {position + 1}: the "
         "logs were reset, or this is another server; give the pipeline a new name and start over"
     )
 
@@ -207,8 +207,9 @@ def test_transactions_purged_before_they_were_read_are_named(own_mysql: Source) 
     read = GtidSet()
     read.add(first)
     assert refusal_to_resume(own_mysql, StartPoint("mysql", read, "", 4)) == (
-        f"{own_mysql.place}: the server has purged transactions that were not read: {second}; to "
-        "go on without them is to lose changes: give the pipeline a new name and start over, or "
+        f"{own_mysql.name}: the server has purged transactions that were not read: {second}; "
+        "if the stream goes on without them, changes are lost: give the pipeline a new name "
+        "and start over, or "
         "point it at a replica that still has them; keep logs longer with "
         "binlog_expire_logs_seconds"
     )
@@ -220,7 +221,7 @@ def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
     own_mariadb.execute("RESET MASTER", "CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
     purged = executed(own_mariadb)
     own_mariadb.execute("FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
-    facts = {"place": own_mariadb.place, "purged": purged}
+    facts = {"server": own_mariadb.name, "purged": purged}
     nothing = StartPoint("mariadb", MariadbGtidSet(), "", 4)
     assert refusal_to_resume(own_mariadb, nothing) == (
         text_of(source_failover.PURGED_ALL_MARIADB, **facts)
@@ -235,7 +236,7 @@ def test_a_server_that_lacks_what_was_read_and_is_no_replica_is_refused(source: 
     gtids = executed(source).replace("\n", "")
     foreign = "7-9-1" if source.is_mariadb else "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
     assert refusal(source, f"gtid:{gtids},{foreign}") == (
-        f"{source.place}: the server does not have transactions that were already read: {foreign}. "
+        f"{source.name}: the server does not have transactions that were already read: {foreign}. "
         "It is no replica, so it will not receive them: it belongs to another topology, its logs "
         "were reset, or they were lost when it took over; point the pipeline at a server that has "
         "them, or give the pipeline a new name and start over"
@@ -255,9 +256,9 @@ def test_a_server_without_a_binary_log_is_refused(tmp_path: Path) -> None:
     with local_stack.MysqlServer(tmp_path / "no-log", settings=settings) as server:
         source = source_of(server)
         assert refusal(source, "latest") == (
-            f"{source.place}: the binary log is off; start the server with log_bin"
+            f"{source.name}: the binary log is off; start the server with log_bin"
         )
         assert refusal(source, "earliest") == (
-            f"{source.place}: error 1381: You are not using binary logging; start the server with "
+            f"{source.name}: error 1381: You are not using binary logging; start the server with "
             "log_bin"
         )

@@ -112,8 +112,9 @@ def test_a_replica_that_lags_is_waited_for(replication: ReplicationPair) -> None
     after = replication.gtids(replication.source)
     missing = after - before  # type: ignore[operator]  # of one product
     assert hesitation(replica, point) == (
-        f"{replica.place}: the server does not have transactions that were already read: {missing}."
-        " It is a replica that lags, and is waited for; look at SHOW REPLICA STATUS, or name a "
+        f"{replica.name}: the server does not have transactions that were already read: {missing}."
+        " It is a replica that lags; the connector waits for it; look at SHOW REPLICA STATUS, "
+        "or name a "
         "server that has them in source.failover_hosts"
     )
     replication.start_replication()
@@ -134,7 +135,7 @@ def test_a_server_that_took_over_without_what_was_read_is_refused(
     point = replace(latest(source), file="")
     missing = pair.gtids(pair.source) - before
     assert refusal(replica, point) == (
-        f"{replica.place}: the server does not have transactions that were already read: {missing}."
+        f"{replica.name}: the server does not have transactions that were already read: {missing}."
         " It is no replica, so it will not receive them: it belongs to another topology, its logs "
         "were reset, or they were lost when it took over; point the pipeline at a server that has "
         f"them, or {START_OVER}"
@@ -172,7 +173,7 @@ def test_a_mariadb_that_has_diverged_is_refused(tmp_path: Path) -> None:
         source.execute(domain, *["FLUSH TABLES"] * 2)
         point = replace(latest(source), file="")
         assert refusal(replica, point) == (
-            f"{replica.place}: the server has another transaction in the place of 77-1-2, which "
+            f"{replica.name}: the server has another transaction instead of 77-1-2, which "
             "was already read; domain 77 goes up to 77-2-3 there. It has diverged from the server "
             "that was read; point the pipeline at a server that has it, or "
             f"{START_OVER}"
@@ -184,9 +185,10 @@ def test_a_server_that_lacks_transactions_of_its_own_was_reset(own_mysql: Source
     point = replace(latest(own_mysql), file_created=0)
     own_mysql.execute("RESET MASTER")
     assert refusal(own_mysql, point) == (
-        f"{own_mysql.place}: the server's logs were reset, or its data was put back: it lacks "
-        f"transactions of its own that were already read: {point.gtid_set}; what was written since "
-        f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
+        f"{own_mysql.name}: the server's logs were reset, or a backup was restored: it lacks "
+        f"transactions of its own that were already read: {point.gtid_set}; new transactions "
+        f"cannot be distinguished from those that were read: {START_OVER}, or point it at a "
+        "server that has them"
     )
 
 
@@ -195,9 +197,10 @@ def test_a_mariadb_that_lacks_transactions_of_its_own_was_reset(own_mariadb: Sou
     point = replace(latest(own_mariadb), file_created=0)
     own_mariadb.execute("RESET MASTER")
     assert refusal(own_mariadb, point) == (
-        f"{own_mariadb.place}: the server's logs were reset, or its data was put back: it lacks "
-        f"transactions of its own that were already read: {point.gtid_set}; what was written since "
-        f"cannot be told from what was read: {START_OVER}, or point it at a server that has them"
+        f"{own_mariadb.name}: the server's logs were reset, or a backup was restored: it lacks "
+        f"transactions of its own that were already read: {point.gtid_set}; new transactions "
+        f"cannot be distinguished from those that were read: {START_OVER}, or point it at a "
+        "server that has them"
     )
 
 
@@ -214,7 +217,7 @@ def test_a_replica_that_lacks_what_it_has_received_was_reset(
         wait_until(lambda: has_committed(replica), lambda: str(pair.replication_status()))
         replica.execute(pair.reset)
         assert refusal(replica, point) == text_of(
-            source_failover.LOST, place=replica.place, gtids=point.gtid_set
+            source_failover.LOST, server=replica.name, gtids=point.gtid_set
         )
 
 
@@ -234,9 +237,9 @@ def test_a_reset_shows_though_no_transaction_is_missing(resettable: Source) -> N
     resettable.execute(*["CREATE DATABASE d", "DROP DATABASE d"] * 20)
     begun = latest(resettable).file_created
     assert refusal(resettable, point) == (
-        f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
-        f"the file was begun at {iso(begun)}, not at {iso(point.file_created)}; what was written "
-        f"since cannot be told from what was read: {START_OVER}"
+        f"{resettable.name}: the logs were reset since {point.file}:{point.position} was read: "
+        f"the file was begun at {iso(begun)}, not at {iso(point.file_created)}; new "
+        f"transactions cannot be distinguished from those that were read: {START_OVER}"
     )
 
 
@@ -245,9 +248,9 @@ def test_a_reset_shows_in_files_that_were_not_begun_again(resettable: Source) ->
     point = latest(resettable)
     reset(resettable)
     assert refusal(resettable, point) == (
-        f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
-        f"its newest file is binlog.000001; what was written since cannot be told from what was "
-        f"read: {START_OVER}"
+        f"{resettable.name}: the logs were reset since {point.file}:{point.position} was read: "
+        "its newest file is binlog.000001; new transactions cannot be distinguished from "
+        f"those that were read: {START_OVER}"
     )
 
 
@@ -257,9 +260,9 @@ def test_a_reset_shows_in_a_file_that_ends_before_the_place(resettable: Source) 
     reset(resettable)
     _, end = resettable.execute("SHOW MASTER STATUS")[0][:2]
     assert refusal(resettable, point) == (
-        f"{resettable.place}: the logs were reset since {point.file}:{point.position} was read: "
-        f"the file ends at {end}; what was written since cannot be told from what was read: "
-        f"{START_OVER}"
+        f"{resettable.name}: the logs were reset since {point.file}:{point.position} was read: "
+        f"the file ends at {end}; new transactions cannot be distinguished from those that "
+        f"were read: {START_OVER}"
     )
 
 
@@ -300,8 +303,9 @@ def wait_for_an_unfinished_commit(own_mysql: Source) -> None:
         gtids.add(sent)
         point = replace(before, gtid_set=gtids, position=position)
         assert hesitation(own_mysql, point) == (
-            f"{own_mysql.place}: the server is still committing transactions that it has sent: "
-            f"{sent}. They are waited for; if that lasts, look for sessions that wait for the "
+            f"{own_mysql.name}: the server is still committing transactions that it has sent: "
+            f"{sent}. The connector waits for them; if that lasts, look for sessions that "
+            "wait for the "
             "acknowledgement of a semi-synchronous replica"
         )
     finally:
@@ -330,7 +334,7 @@ def test_a_domain_that_was_deleted_is_left_out_where_its_end_was_read(
     assert refusal(
         own_mariadb, replace(point, file="", gtid_set=MariadbGtidSet.parse(f"{kept},7-9-1"))
     ) == (
-        f"{own_mariadb.place}: the server does not have transactions that were already read: 7-9-1."
+        f"{own_mariadb.name}: the server does not have transactions that were already read: 7-9-1."
         " It is no replica, so it will not receive them: it belongs to another topology, its logs "
         "were reset, or they were lost when it took over; point the pipeline at a server that has "
         f"them, or {START_OVER}"

@@ -113,7 +113,7 @@ def test_a_time_before_the_oldest_log_is_refused(own_mysql: Source) -> None:
     with MysqlServer.connect(own_mysql.settings()) as server:
         begins = datetime.fromtimestamp(log_head(server, "binlog.000002").created, UTC)
     assert refusal(own_mysql, iso(moment)) == (
-        f"{own_mysql.place}: source.start timestamp:{iso(moment)} lies before the oldest log, "
+        f"{own_mysql.name}: source.start timestamp:{iso(moment)} lies before the oldest log, "
         f"binlog.000002, which begins at {begins:%Y-%m-%dT%H:%M:%SZ}; choose a time from then on, "
         "or set source.start to earliest"
     )
@@ -121,7 +121,7 @@ def test_a_time_before_the_oldest_log_is_refused(own_mysql: Source) -> None:
 
 def test_a_time_in_the_future_is_refused(mysql: Source) -> None:
     said = refusal(mysql, "2999-01-01T00:00:00Z")
-    assert fits(said, source_start.FUTURE, place=mysql.place, time="2999-01-01T00:00:00Z")
+    assert fits(said, source_start.FUTURE, server=mysql.name, time="2999-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize("text", ["2026-11-21T10:00:00", "2026-11-21", "2026-13-01T00:00:00Z"])

@@ -245,7 +245,7 @@ def test_a_closed_stream_says_so_and_closing_twice_is_fine(source: Source) -> No
     stream.close()
     with pytest.raises(SourceUnavailable) as caught:
         stream.receive(5.0)
-    assert caught.value.text == f"{source.place}: the stream was closed here"
+    assert caught.value.text == f"{source.name}: the stream was closed here"
 
 
 @pytest.mark.parametrize("mode", ["required", "disabled"])
@@ -265,7 +265,7 @@ def test_another_thread_can_end_a_receive(source: Source, mode: str) -> None:
     thread.start()
     stream.close()
     thread.join()
-    assert [error.text for error in caught] == [f"{source.place}: the stream was closed here"]
+    assert [error.text for error in caught] == [f"{source.name}: the stream was closed here"]
 
 
 def test_a_killed_connection_is_unavailable(source: Source) -> None:
@@ -288,8 +288,8 @@ def test_a_killed_server_is_unavailable_and_streams_again_after_its_restart(
         with pytest.raises(SourceUnavailable) as caught:
             read_until(stream, NEVER)
     assert caught.value.text in {
-        f"{without_gtids.place}: the server closed the connection",
-        f"{without_gtids.place}: the connection broke: Connection reset by peer",
+        f"{without_gtids.name}: the server closed the connection",
+        f"{without_gtids.name}: the connection broke: Connection reset by peer",
     }
     with pytest.raises(SourceUnavailable, match="cannot connect: Connection refused"):
         open_stream(without_gtids.settings(), point, replica_name=NAME)
@@ -317,7 +317,7 @@ def test_a_server_that_hangs_is_noticed_by_its_silence(without_gtids: Source) ->
                 read_until(stream, NEVER)
         finally:
             os.kill(without_gtids.server.pid, signal.SIGCONT)
-    assert fits(caught.value.text, source_stream.SILENT, place=without_gtids.place, limit=1)
+    assert fits(caught.value.text, source_stream.SILENT, server=without_gtids.name, limit=1)
 
 
 @pytest.mark.parametrize("grants", ["", "REPLICATION CLIENT"])
@@ -326,7 +326,7 @@ def test_an_account_without_the_grant_is_told_which(source: Source, grants: str)
     with pytest.raises(SourceRefused) as caught:
         open_stream(source.settings(user=user), point_of(source, "latest"), replica_name=NAME)
     assert caught.value.text == (
-        f"{source.place}: error 1045: Access denied for user '{user}'@'%' (using password: YES); "
+        f"{source.name}: error 1045: Access denied for user '{user}'@'%' (using password: YES); "
         "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account of source.user; see "
         "`binlog-connector config grants.sql`"
     )
@@ -340,7 +340,7 @@ def test_of_two_replicas_with_one_server_id_the_older_is_told(source: Source) ->
             with pytest.raises(SourceRefused) as caught:
                 read_until(older, NEVER)
     number = 4052 if source.is_mariadb else 1236
-    assert caught.value.text.startswith(f"{source.place}: error {number}: A slave with the same ")
+    assert caught.value.text.startswith(f"{source.name}: error {number}: A slave with the same ")
     assert caught.value.text.endswith(
         "; give each replica and each pipeline a source.server_id of its own"
     )
@@ -358,11 +358,11 @@ def refusal(source: Source, point: StartPoint) -> str:
 def test_a_dump_of_purged_transactions_is_refused(own_mysql: Source) -> None:
     own_mysql.execute("CREATE DATABASE d", "FLUSH LOGS", "PURGE BINARY LOGS TO 'binlog.000002'")
     said = refusal(own_mysql, StartPoint("mysql", GtidSet(), "", 4))
-    assert said.startswith(f"{own_mysql.place}: error 1236: Cannot replicate because the master ")
+    assert said.startswith(f"{own_mysql.name}: error 1236: Cannot replicate because the master ")
     assert said.endswith("or point it at a replica that still has the log")
     said = refusal(own_mysql, StartPoint("mysql", None, "binlog.000001", 4))
     assert said == (
-        f"{own_mysql.place}: error 1236: Could not find first log file name in binary log index "
+        f"{own_mysql.name}: error 1236: Could not find first log file name in binary log index "
         "file; what was not read is gone from this server: give the pipeline a new name and start "
         "over, or point it at a replica that still has the log"
     )
@@ -375,7 +375,7 @@ def test_a_mariadb_dump_of_purged_transactions_is_refused(own_mariadb: Source) -
         own_mariadb.execute("PURGE BINARY LOGS TO 'binlog.000003'")
         time.sleep(0.05)
     said = refusal(own_mariadb, StartPoint("mariadb", MariadbGtidSet(), "", 4))
-    assert said.startswith(f"{own_mariadb.place}: error 1236: Could not find GTID state requested")
+    assert said.startswith(f"{own_mariadb.name}: error 1236: Could not find GTID state requested")
     assert said.endswith("or point it at a replica that still has the log")
 
 
@@ -437,6 +437,6 @@ def test_a_position_above_4_gib_cannot_be_asked_for_without_gtids(without_gtids:
     with pytest.raises(SourceRefused) as caught:
         open_stream(without_gtids.settings(), point, replica_name=NAME)
     assert caught.value.text == (
-        f"{without_gtids.place}: binlog.000001:4294967296 lies above 4 GiB, where a dump cannot "
+        f"{without_gtids.name}: binlog.000001:4294967296 lies above 4 GiB, where a dump cannot "
         "start without GTIDs; start at position 4 of the next file"
     )

@@ -6,10 +6,10 @@ from connector.errors.code import End, ErrorCode
 
 _NEW_NAME = "give the pipeline a new name and set {source.start}"
 _COPY_ANEW = f'{_NEW_NAME} = "snapshot"'
-_LOOKED_AT = "the logs may have been reset, which is looked at now"
+_LOOKED_AT = "the logs may have been reset; the connector checks this now"
 _RESET = (
-    "Something speaks for RESET MASTER, RESET BINARY LOGS or a server that was restored. The "
-    "stream is opened anew, and the start looks at the logs more closely."
+    "This is a sign of RESET MASTER, RESET BINARY LOGS or a server that was restored. The "
+    "stream is opened again, and the start checks the logs more closely."
 )
 _UUIDS = {
     "before": "3e11fa47-71ca-11e1-9e33-c80aa9429562",
@@ -18,26 +18,27 @@ _UUIDS = {
 
 OTHER_FLAVOUR = ErrorCode(
     "S901",
-    "{place}: the stream was read from {before}, this is {now}",
+    "{server}: the stream was read from {before}, this is {now}",
     _COPY_ANEW,
     cause="MySQL and MariaDB name transactions in different ways.",
-    example={"place": "source db1:3306", "before": "mysql", "now": "mariadb"},
+    example={"server": "source db1:3306", "before": "mysql", "now": "mariadb"},
 )
 POSITION_ELSEWHERE = ErrorCode(
     "S902",
-    "{place}: the stream stands at {file}:{position} of server {before}, but this is server {now}, "
+    "{server}: the stream stands at {file}:{position} of server {before}, but this is server "
+    "{now}, "
     "and positions mean nothing on another server",
-    f"go back to the first, or {_COPY_ANEW}; only with gtid_mode = ON from its start on can a "
-    "stream change the server",
+    f"go back to the first, or {_COPY_ANEW}; a stream can change the server only if gtid_mode "
+    "was ON from its start",
     cause="Each server writes a log of its own. Only GTIDs mean the same on all of them.",
-    example={"place": "source db1:3306", "file": "binlog.000042", "position": 1187, **_UUIDS},
+    example={"server": "source db1:3306", "file": "binlog.000042", "position": 1187, **_UUIDS},
 )
 GTID_MODE_OFF = ErrorCode(
     "S903",
-    "{place}: the stream has been read by GTID, but the server's gtid_mode is off",
+    "{server}: the stream has been read by GTID, but the server's gtid_mode is off",
     f'SET GLOBAL gtid_mode back to ON, or {_NEW_NAME} = "{{start}}"',
-    cause="The place of the stream is a set of GTIDs, and the server gives no GTIDs any more.",
-    example={"place": "source db1:3306", "start": "position:binlog.000042:1187"},
+    cause="The stream continues from a GTID set, and the server no longer gives GTIDs.",
+    example={"server": "source db1:3306", "start": "position:binlog.000042:1187"},
 )
 FILE_AFTER = ErrorCode(
     "S911",
@@ -53,18 +54,18 @@ FILE_AFTER = ErrorCode(
 )
 LOG_WENT_BACK = ErrorCode(
     "S912",
-    f"{{place}}: the log ends at {{end}}, and went up to {{before}}: {_LOOKED_AT}",
+    f"{{server}}: the log ends at {{end}}, and went up to {{before}}: {_LOOKED_AT}",
     end=End.RETRIED,
     cause=_RESET,
-    example={"place": "source db1:3306", "end": "binlog.000001:157", "before": "binlog.000042:4"},
+    example={"server": "source db1:3306", "end": "binlog.000001:157", "before": "binlog.000042:4"},
 )
 FILE_SHRANK = ErrorCode(
     "S913",
-    "{place}: {file} ends at {size}, and was read up to {position}: " + _LOOKED_AT,
+    "{server}: {file} ends at {size}, and was read up to {position}: " + _LOOKED_AT,
     end=End.RETRIED,
     cause=_RESET,
     example={
-        "place": "source db1:3306",
+        "server": "source db1:3306",
         "file": "binlog.000001",
         "size": 157,
         "position": 1187,
@@ -83,8 +84,8 @@ DEAD = ErrorCode(
     "connection is dead",
     end=End.RETRIED,
     cause=(
-        "The connection of the stream brings nothing, and another one to the same server works. "
-        "The stream is opened anew."
+        "Nothing comes on the connection of the stream, and another one to the same server "
+        "works. The stream is opened again."
     ),
     example={"address": "db1:3306", "seconds": 4.2},
 )
