@@ -182,7 +182,7 @@ def summarize(records: DataFrame) -> list[PartitionSummary]:
 
 
 def _header(name: str, index: int) -> Column:
-    """Return the text of the header with that name, NULL where there is none.
+    """Return the text of the header with that name, NULL without one.
 
     The connector writes it at `index`. To look there first is ten times as fast as a search.
     """

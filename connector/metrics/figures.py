@@ -35,7 +35,7 @@ class CommittedPosition:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far the stream is behind the end of the source's log; None for an unknown figure."""
+    """The lag of the stream to the end of the source's log; None for an unknown figure."""
 
     bytes: int | None
     transactions: int | None

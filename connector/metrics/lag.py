@@ -1,8 +1,8 @@
 """Computes the lag from the source's log and the stream's position.
 
-*Seconds.* A stream that has everything is 0 seconds behind, however old the last change is.
-Otherwise, the lag counts from the commit of the last delivered transaction, or from when the stream
-had everything, whichever is later: the missing transactions came after both.
+*Seconds.* A stream that has everything has no lag, however old the last change is. Otherwise,
+the lag counts from the commit of the last delivered transaction, or from when the stream had
+everything, whichever is later: the missing transactions came after both.
 
 *Purge.* A server purges a log file once it is older than the retention, but never the file that it
 writes. The current file is at least as new as the last transaction that was read from it. If GTIDs

@@ -41,7 +41,7 @@ class StopSignals:
         if self.requested and not self._told:
             self._told = True
             name = signal.Signals(self._number).name if self._number else None
-            structlog.get_logger().info("stop asked for", signal=name)
+            structlog.get_logger().info("stop requested", signal=name)
 
     def sleep(self, seconds: float) -> None:
         """Sleep until the time is over or a stop is requested."""

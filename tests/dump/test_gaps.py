@@ -152,16 +152,16 @@ def test_a_log_of_format_v1_is_read_behind_damage() -> None:
     first, *others = (v1_event(EventType.QUERY_EVENT, query + text) for text in TEXTS)
     start = v1_event(EventType.START_EVENT_V3, start_v3(1, b"3.23.58"))
     data = MAGIC + start + first + others[0] + others[1]
-    place = 4 + len(start) + len(first)
-    found = recovered(changed(data, place + 9, bytes(4)))
-    assert gaps_of(found) == [(place, place + len(others[0]))]
+    position = 4 + len(start) + len(first)
+    found = recovered(changed(data, position + 9, bytes(4)))
+    assert gaps_of(found) == [(position, position + len(others[0]))]
     assert len(positions_of(found)) == 3
 
 
-@pytest.mark.parametrize("place", [8, 16, 60])
-def test_a_log_whose_first_event_is_damaged_is_not_recovered(place: int) -> None:
+@pytest.mark.parametrize("position", [8, 16, 60])
+def test_a_log_whose_first_event_is_damaged_is_not_recovered(position: int) -> None:
     log = bytearray(log_of(*TEXTS, checksum=True))
-    log[place] ^= 0xFF
+    log[position] ^= 0xFF
     with pytest.raises((EventError, LogTruncated), match=rf"{NAME}:4: "):
         recovered(bytes(log))
 
@@ -187,23 +187,24 @@ def test_recorded_logs_lose_what_is_damaged_alone(shared_binlogs: Path, name: st
     data = (shared_binlogs / name).read_bytes()
     events = recovered(data)
     assert gaps_of(events) == []
-    places = positions_of(events)
+    positions = positions_of(events)
     # The size of each event in turn, but of the first, without which nothing can be read.
-    for place, end in pairwise(places[1:]):
-        found = recovered(changed(data, place + 9, b"\xff\xff\xff\x7f"))
+    for position, end in pairwise(positions[1:]):
+        found = recovered(changed(data, position + 9, b"\xff\xff\xff\x7f"))
         (first, *others) = gaps_of(found)
-        assert first == (place, end)
+        assert first == (position, end)
         # Rows whose table map is lost are told as well, and nothing else.
-        assert set(positions_of(found)) | {start for start, _ in others} == set(places) - {place}
+        found_or_lost = set(positions_of(found)) | {start for start, _ in others}
+        assert found_or_lost == set(positions) - {position}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_damage_gives_events_and_gaps_that_cover_the_log(data: st.DataObject) -> None:
     log = log_of(*TEXTS, b"fourth", b"fifth", checksum=data.draw(st.booleans()))
-    place = data.draw(st.integers(4, len(log) - 1))
+    position = data.draw(st.integers(4, len(log) - 1))
     cut = data.draw(st.integers(0, 30))
-    damaged = log[:place] + data.draw(st.binary(max_size=40)) + log[place + cut :]
+    damaged = log[:position] + data.draw(st.binary(max_size=40)) + log[position + cut :]
     covered = [4]
     # Damage in the first event is an error.
     with suppress(LogTruncated, EventError):
@@ -227,8 +228,8 @@ def rows_without_table_map(shop: Shop, tmp_path: Path) -> Callable[[bool], Path]
 
     def make(packed: bool) -> Path:
         events = dumped_json(shop.first).objects
-        place = next(e["log_pos"] for e in events if e["type"] == "TABLE_MAP_EVENT")
-        data = changed(shop.first.read_bytes(), place + 9, b"\xff\xff\xff\x7f")
+        position = next(e["log_pos"] for e in events if e["type"] == "TABLE_MAP_EVENT")
+        data = changed(shop.first.read_bytes(), position + 9, b"\xff\xff\xff\x7f")
         path = tmp_path / f"{NAME}.gz"
         path.write_bytes(gzip.compress(data) if packed else data)
         return path
@@ -283,7 +284,7 @@ def test_standard_input_is_recovered_from_a_position(shop: Shop) -> None:
 
 
 @pytest.mark.server
-def places_in(message: str) -> list[str]:
+def positions_in(message: str) -> list[str]:
     return re.findall(r"binlog\.\d+:\d+", message)
 
 
@@ -299,7 +300,7 @@ def test_what_damaged_compressed_bytes_unpack_to_is_shown(
     with_recovery = dump("--recover", path)
     without = dump(path)
     assert (with_recovery.lines, with_recovery.code) == (without.lines, without.code)
-    assert places_in(with_recovery.errors) == places_in(without.errors)
+    assert positions_in(with_recovery.errors) == positions_in(without.errors)
     assert len(with_recovery.lines) > 50
     assert with_recovery.code == (3 if flip else 2)
 
@@ -323,20 +324,20 @@ def test_rows_that_cannot_be_read_are_a_gap_of_their_own(
     log = shared_binlogs / "seed" / "mysql-bin.000006"
     (rows,) = (e for e in dumped_json(log).objects if e["type"] == "WRITE_ROWS_EVENT")
     # The log has no checksums; the last column of its row is a DOUBLE.
-    place, end = rows["log_pos"], rows["next_pos"]
+    position, end = rows["log_pos"], rows["next_pos"]
     path = tmp_path / log.name
     path.write_bytes(changed(log.read_bytes(), end - 2, b"\xff\xff"))
     wish = ("--format", output_format, path)
     strict = dump(*wish)
-    assert (strict.code, f"{log.name}:{place}: cannot decode" in strict.errors) == (3, True)
+    assert (strict.code, f"{log.name}:{position}: cannot decode" in strict.errors) == (3, True)
     done = dump("--recover", *wish)
     assert done.code == 3
     said = with_code(
         log_values.NOT_FINITE,
-        f"{log.name}: nothing could be read from {place} to {end} ({end - place} bytes): ",
+        f"{log.name}: nothing could be read from {position} to {end} ({end - position} bytes): ",
     )
     assert done.errors.startswith(f"gap: {said}")
     assert "Xid" in done.output or "XID_EVENT" in done.output
     # No half of the event is shown.
-    assert f"# at {place}\n" not in done.output
-    assert f'"log_pos":{place},' not in done.output
+    assert f"# at {position}\n" not in done.output
+    assert f'"log_pos":{position},' not in done.output

@@ -76,8 +76,8 @@ def event(body: RowsEvent) -> Event:
 
 
 def statement(kind: StatementKind, name: str, *added: AddedColumn) -> StatementChange:
-    place = inserted(table(), 1).event
-    return StatementChange(TRANSACTION, 0, place, kind, "shop", name, list(added), "…")
+    event = inserted(table(), 1).event
+    return StatementChange(TRANSACTION, 0, event, kind, "shop", name, list(added), "…")
 
 
 class Encoder:

@@ -82,7 +82,7 @@ class Log:
         self.end = 4 + len(FORMAT_DESCRIPTION)
         self.number = 0
         # Behind the events that were delivered; the format is made known to each run.
-        self.place = 1
+        self.delivered = 1
 
     def transaction(self, *events: tuple[str, list[Row]], key_columns: bytes = b"\x00") -> None:
         """Append a transaction of rows events, each of one table and one kind."""
@@ -100,7 +100,7 @@ class Log:
 
     def next_events(self) -> list[bytes]:
         """Return what is to be delivered."""
-        events, self.place = self.events[self.place :], len(self.events)
+        events, self.delivered = self.events[self.delivered :], len(self.events)
         return events
 
     def _open(self) -> None:
@@ -220,7 +220,7 @@ class Run:
         # As after a restart, the server sends the format first.
         decoder = EventDecoder(file=FILE)
         decoder.open(FORMAT_DESCRIPTION)
-        decoder.seek(4 + sum(map(len, log.events[: log.place])))
+        decoder.seek(4 + sum(map(len, log.events[: log.delivered])))
         kept = kafka.last_values(f"{PREFIX}.fences", f"{PIPELINE}/")
         self.fences = Fences(PREFIX, PIPELINE, target, kept)
         store = QuarantineStore(options, PIPELINE, encoder, decoder, target, record_bytes_max)

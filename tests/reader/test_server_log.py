@@ -117,14 +117,14 @@ def test_a_stream_begins_behind_a_gtid_set(source: Source) -> None:
 
 def test_a_stream_begins_at_a_position(source: Source) -> None:
     with source.open(stop_at_end=True) as log:
-        places = [(each.file, each.position, each.gtid) for each in log.transactions()]
-    for number, (file, position, _) in enumerate(places):
+        starts = [(each.file, each.position, each.gtid) for each in log.transactions()]
+    for number, (file, position, _) in enumerate(starts):
         with source.open(start=f"position:{file}:{position}", stop_at_end=True) as log:
             found = [(each.file, each.position, each.gtid) for each in log.transactions()]
-        assert found == places[number:]
+        assert found == starts[number:]
 
 
-def test_a_stream_from_the_latest_place_has_nothing_yet(source: Source) -> None:
+def test_a_stream_from_the_latest_position_has_nothing_yet(source: Source) -> None:
     with source.open(start="latest", stop_at_end=True) as log:
         assert list(log.transactions()) == []
 
@@ -166,7 +166,7 @@ def test_transactions_of_a_server_are_selected_by_time(source: Source) -> None:
         assert list(log.transactions())
 
 
-def test_a_place_that_the_server_does_not_have_is_refused(source: Source) -> None:
+def test_a_position_that_the_server_does_not_have_is_refused(source: Source) -> None:
     first = source.logs()[0]
     with pytest.raises(SourceRefused, match="the server does not have nowhere"):
         source.open(start="position:nowhere.000001:4")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1")
-PLACE = CopyPosition(1, "binlog.000001", 1, 4, 0, 0)
+READ_AT = CopyPosition(1, "binlog.000001", 1, 4, 0, 0)
 START = b'{"before":null,"after":'
 END = b',"source":{"version":"1",'
 
@@ -78,7 +78,7 @@ class Place(NamedTuple):
 def rows_of(chunk: Chunk) -> Rows:
     """Return the keys and the `after` of a chunk's records."""
     target = Collected()
-    chunk.publish(target, OPTIONS, PLACE, set(), 0)
+    chunk.publish(target, OPTIONS, READ_AT, set(), 0)
     rows: Rows = []
     for record in target.records:
         assert record.value is not None

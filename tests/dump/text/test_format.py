@@ -181,10 +181,10 @@ def test_a_file_of_mariadb_reads_as_with_mariadb_binlog(shared_binlogs: Path) ->
     assert lines[: len(expected)] == expected
 
 
-@given(place=st.integers(4, 491), byte=st.integers(0, 255))
-def test_any_byte_gives_lines_or_our_errors(shared_binlogs: Path, place: int, byte: int) -> None:
+@given(offset=st.integers(4, 491), byte=st.integers(0, 255))
+def test_any_byte_gives_lines_or_our_errors(shared_binlogs: Path, offset: int, byte: int) -> None:
     data = bytearray((shared_binlogs / "seed/mysql-bin.000005").read_bytes())
-    data[place] = byte
+    data[offset] = byte
     writer = TextWriter(hexdump=True)
     with suppress(ConnectorError), open_binlog(bytes(data), verify_checksum=False) as log:
         for event in log:
@@ -497,11 +497,11 @@ FRAME = re.compile(
 def of_mysqlbinlog(server: MysqlServer, file: Path) -> list[str]:
     """Return what the server's own mysqlbinlog prints."""
     lines = mysqlbinlog(server, file)
-    return list(without_places_inside(line for line in lines if not FRAME.match(line)))
+    return list(without_positions_inside(line for line in lines if not FRAME.match(line)))
 
 
-def without_places_inside(lines: Iterator[str]) -> Iterator[str]:
-    """Take places and checksums off the events of payloads, which are the payload's own."""
+def without_positions_inside(lines: Iterator[str]) -> Iterator[str]:
+    """Take positions and checksums off the events of payloads, which are the payload's own."""
     inside = False
     for line in lines:
         if line.startswith("# Start of compressed"):
