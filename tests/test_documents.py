@@ -40,17 +40,27 @@ ODD_WORDS = {
 # More of them, for docstrings and comments of the rooms below.
 ODD_WORDS_OF_CODE = ODD_WORDS | {
     r"behind": "after",
-    r"(?:a|the|one|which|no such) places?": "the server, position, index or sequence",
-    r"carried|carries|carry": "publish",
+    r"(?<!takes )(?:a|the|one|which|no such) places?": "the server, position, index or sequence",
+    r"(?:be|is|are|was|were) carried|(?:can|could|cannot) carry": "publish",
     r"who (?:has|is|asks|reads|writes)": "a noun, such as: the caller, a session",
 }
 # Rooms of connector/ whose docstrings and comments are checked, too.
 ROOMS = (
+    "binlog",
     "changes",
+    "cli",
+    "codec",
+    "contract",
+    "dump",
+    "errors",
+    "flashback",
     "gtid",
     "progress",
+    "records",
     "snapshot",
     "source",
+    "stat",
+    "system",
     "wire",
 )
 SECTIONS = {

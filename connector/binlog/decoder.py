@@ -227,7 +227,7 @@ class EventDecoder:
 
 
 def _position_said_by(event: Event, file: str, position: int) -> PositionCounter:
-    """Return the place that an event of the server names.
+    """Return the position that an event of the server names.
 
     Raises EventError for a position that no log can have.
     """
@@ -238,7 +238,7 @@ def _position_said_by(event: Event, file: str, position: int) -> PositionCounter
 
 
 def _has_position(type_code: i64) -> bool:
-    """Return whether events of this type have a place in the file, unless they are made up."""
+    """Return whether events of this type have a position in the file, unless made up."""
     return type_code in (FORMAT_DESCRIPTION, ROTATE, START_ENCRYPTION)
 
 

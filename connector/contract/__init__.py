@@ -24,8 +24,8 @@ as, and before, the first row that uses it::
 
 A progress record, in the compacted topic `<prefix>.progress`, closes every Kafka transaction.
 
-A change that could not be carried, and what was kept behind it so that nothing overtakes it, is in
-`<prefix>.quarantine` (`QuarantineRecord`). What is kept back is in the compacted topic
+A change that could not be published, and the changes that were kept back so that none overtakes it,
+are in `<prefix>.quarantine` (`QuarantineRecord`). The fences are in the compacted topic
 `<prefix>.fences` (`FenceRecord`; a null value says that the fence was lifted)::
 
     key      pipeline/shop.orders             of every quarantine record, and of a table's fence

@@ -15,10 +15,10 @@ class SnapshotRange(TypedDict):
 
 
 class SnapshotRecord(TypedDict):
-    """The value of a record in `<prefix>.snapshot`: how far the copy of a table is.
+    """The value of a record in `<prefix>.snapshot`: the state of the copy of a table.
 
-    The key is `pipeline/database.table`, behind which `/offset` follows for a copy of some rows.
-    It is written in the same Kafka transaction as the rows that it speaks of.
+    The key is `pipeline/database.table`, and `/offset` after it for a copy of some rows. The record
+    is written in the same Kafka transaction as the rows that it counts.
     """
 
     database: str
@@ -32,7 +32,7 @@ class SnapshotRecord(TypedDict):
     key: list[str]
     ranges: list[SnapshotRange]
     rows: int  # written so far
-    kept_back: int  # that went into quarantine, because they cannot be carried
+    kept_back: int  # rows in quarantine, because they cannot be published
     estimated_rows: int
     started_at_ms: int
     ended_at_ms: int  # 0 before
@@ -57,7 +57,7 @@ class ProgressRecord(TypedDict):
     flavour: str  # "mysql" or "mariadb"
     gtid_set: str | None  # every GTID whose rows are committed; None for a stream by position
     file: str
-    position: int  # first byte behind the last committed transaction
+    position: int  # first byte after the last committed transaction
     epoch: int
     seq: str  # sequence of the last committed transaction's first event; "" before the first
     server_uuid: str  # the server that `file` and `position` belong to

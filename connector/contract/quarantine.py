@@ -10,15 +10,15 @@ class QuarantinedRow(TypedDict):
 
     row: int  # its number in the event, from 0
     keys: list[str]  # of its records: the one before and, where it differs, the one after
-    # Why it could not be carried; None where it follows an earlier change of one of its keys.
+    # Why it could not be published; None if it follows an earlier change of one of its keys.
     error: str | None
 
 
 class QuarantineRecord(TypedDict):
     """The value of a record in `<prefix>.quarantine`: a change as the log has it.
 
-    Where it is larger than Kafka takes, it has several parts, one behind the other; those but the
-    first have `seq`, `part`, `parts` and more of `event`, and nothing else.
+    If it is larger than a Kafka record may be, it has several parts, one after the other. Those
+    after the first have `seq`, `part`, `parts` and more of `event`, and nothing else.
     """
 
     seq: str  # of the first row that is kept
@@ -33,7 +33,7 @@ class QuarantineRecord(TypedDict):
     # Of an event of rows: those that are kept one by one, and all from number `rest` on.
     rows: list[QuarantinedRow]
     rest: int | None
-    error: str  # why it, or the one that it follows, could not be carried
+    error: str  # why it, or the one that it follows, could not be published
     file: str
     position: int  # of the event
     event_number: int  # in its transaction, as a sequence counts it
@@ -73,6 +73,6 @@ class FenceRecord(TypedDict):
     replay: str | None
     replayed_seq: str
     answered: str | None  # the last replay that could not lift it; `reason` says why
-    # Of a whole database, whose `table` is "*": the tables that were copied anew, emptied or
+    # For a whole database, whose `table` is "*": the tables that were copied again, emptied or
     # created since, which are exempt.
     exempt: list[str]

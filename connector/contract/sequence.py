@@ -18,7 +18,7 @@ SEQ_DIGITS: Final = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class Sequence:
-    """A place in the total order of changes; compared field by field, as numbers.
+    """A sequence: the position of a change in the total order; compared field by field, as numbers.
 
     `row` is the row's index in its event times two, plus one for the create side of a
     primary key change.

@@ -78,7 +78,7 @@ class CopyScheduler:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether something is to be written now."""
+        """Whether there is something to write now."""
         if self._pass is not None and self._pass.is_approaching:
             return True
         if not self._read or self._output.seconds < self._not_before:
@@ -88,7 +88,7 @@ class CopyScheduler:
 
     @property
     def holds_stream(self) -> bool:
-        """Whether the stream has to stand still where it is."""
+        """Whether the stream must stop at its current position."""
         return self._pass is not None and self._pass.holds_stream
 
     def step(self) -> None:

@@ -2,7 +2,7 @@
 
 Python's codec of the character set is used if both agree on every character. Single-byte sets that
 differ have tables. In multi-byte sets, a few characters that differ are replaced afterwards, and
-those that the codec lacks are added at the place where it stops.
+those that the codec lacks are added where it stops.
 
 A well-formed code without a character becomes `?`, or U+FFFD for a few codes. A SELECT gives the
 same.

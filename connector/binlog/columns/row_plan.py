@@ -151,14 +151,14 @@ class RowPlan:
         return readers
 
     def skip_image(self, image: PayloadReader, indexes: list[int]) -> None:
-        """Move behind one row image that holds the columns at `indexes`.
+        """Skip one row image that holds the columns at `indexes`.
 
         Raises DecodeError that names the column.
         """
         self.read_chosen(image, indexes, self.readers, _NONE, _NO_VALUES)
 
     def skip_partial_image(self, image: PayloadReader, indexes: list[int]) -> None:
-        """Move behind an after image of a PARTIAL_UPDATE_ROWS_EVENT.
+        """Skip an after image of a PARTIAL_UPDATE_ROWS_EVENT.
 
         Raises DecodeError that names the column.
         """

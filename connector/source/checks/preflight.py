@@ -34,7 +34,7 @@ _DAY_SECONDS = 86_400
 def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]:
     """Return a finding for each setting and grant that a source needs, also for good ones.
 
-    Raises SourceUnavailable when the connection breaks.
+    Raises SourceUnavailable if the connection breaks.
     """
     mariadb = server.identity.flavour == "mariadb"
     grants = list(check_grants(server, settings))

@@ -95,8 +95,8 @@ class TableDefinition:
 def read_definition(session: SelectSession, database: str, table: str) -> TableDefinition:
     """Read a table's definition from the server.
 
-    Raises TableMissing when there is no such table that the account may read, SourceRefused for a
-    view, UnsupportedChange where rows of a SELECT cannot have the columns that the log has.
+    Raises TableMissing if there is no such table that the account may read, SourceRefused for a
+    view, UnsupportedChange if rows of a SELECT cannot have the columns that the log has.
     """
     name = f"{database}.{table}"
     where = f"table_schema = {sql_text(database)} AND table_name = {sql_text(table)}"
