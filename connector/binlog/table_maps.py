@@ -44,8 +44,8 @@ class TableMaps:
         """
         raw = body.data[body.offset : body.end]
         # The lowest byte of the table id; a shorter body cannot be decoded.
-        place: i64 = raw[0] & _LATEST_MASK if raw else 0
-        latest = self._latest[place]
+        slot: i64 = raw[0] & _LATEST_MASK if raw else 0
+        latest = self._latest[slot]
         if latest is not None and latest.raw == raw:
             body.skip(len(raw))
             return latest
@@ -60,5 +60,5 @@ class TableMaps:
             self._decoded[raw] = table_map
         else:
             body.skip(len(raw))
-        self._latest[place] = table_map
+        self._latest[slot] = table_map
         return table_map

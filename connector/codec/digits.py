@@ -1,6 +1,6 @@
 """Numbers become decimal digits at the end of a `BytesWriter`.
 
-The text of a row is mostly digits. They are written directly to their place, the highest first,
+The text of a row is mostly digits. They are written directly to their positions, the highest first,
 without a `str` or a format. Two, four or eight digits are computed side by side in one word, with
 multiplications that replace the division of each part by 100 or 10, and are stored at once.
 """

@@ -111,9 +111,8 @@ PURGED_ALL_MARIADB = ErrorCode(
 )
 RESET = ErrorCode(
     "S431",
-    "{server}: the server's logs were reset, or a backup was restored: it lacks transactions "
-    "of its "
-    "own that were already read: {gtids}",
+    "{server}: the server's logs were reset, or a backup was restored: it lacks transactions of "
+    "its own that were already read: {gtids}",
     f"{_UNTOLD}{_OVER}, or point it at a server that has them",
     cause=(
         "The transactions were first committed on this very server, and it does not know them: "
@@ -166,8 +165,7 @@ RESET_FILE_END = ErrorCode(
 RESET_FILE_TIME = ErrorCode(
     "S436",
     "{server}: the logs were reset since {file}:{position} was read: the file was begun at "
-    "{begun}, "
-    "not at {before}",
+    "{begun}, not at {before}",
     f"{_UNTOLD}{_OVER}",
     cause="The file has another time of creation, so it is another file of the same name.",
     example={

@@ -81,9 +81,9 @@ NO_ROW_METADATA = ErrorCode(
     "S616",
     _WHAT,
     "upgrade: the log has column names from MySQL 8.0.1 and MariaDB 10.5 on, and this is "
-    "{version}; "
-    "until then the columns are read from information_schema, which takes GRANT SELECT on the "
-    "tables, and a table that is changed while the pipeline stands still is copied again",
+    "{version}; until then the columns are read from information_schema, which takes GRANT "
+    "SELECT on the tables, and a table that is changed while the pipeline stands still is copied "
+    "again",
     cause="The server is too old to name the columns of a table in its log.",
     example={
         "name": "binlog_row_metadata",

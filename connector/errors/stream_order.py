@@ -6,9 +6,8 @@ from connector.errors.code import End, ErrorCode
 
 NESTED_TRANSACTION = ErrorCode(
     "L701",
-    "{log_position}: a transaction starts inside the one that started at {file}:{position} "
-    "and has not "
-    "ended",
+    "{log_position}: a transaction starts inside the one that started at {file}:{position} and "
+    "has not ended",
     "compare with `mysqlbinlog --start-position={position} {file}`",
     cause="Servers write transactions one after the other. Events were lost or changed.",
     example={"log_position": "binlog.000042:2200", "file": "binlog.000042", "position": 1187},

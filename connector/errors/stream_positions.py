@@ -26,8 +26,7 @@ OTHER_FLAVOUR = ErrorCode(
 POSITION_ELSEWHERE = ErrorCode(
     "S902",
     "{server}: the stream stands at {file}:{position} of server {before}, but this is server "
-    "{now}, "
-    "and positions mean nothing on another server",
+    "{now}, and positions mean nothing on another server",
     f"go back to the first, or {_COPY_ANEW}; a stream can change the server only if gtid_mode "
     "was ON from its start",
     cause="Each server writes a log of its own. Only GTIDs mean the same on all of them.",

@@ -30,8 +30,7 @@ NO_COLUMN_NAMES = ErrorCode(
 MISFIT = ErrorCode(
     "T303",
     "{log_position}: the log does not name the columns of table {table}, and those that the "
-    "server shows "
-    "have other types",
+    "server shows have other types",
     f"{_FULL}, and continue after the rows that were logged without names: {_CONTINUE}; or exclude "
     "the table",
     fence_fix=_FULL,

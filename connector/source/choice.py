@@ -1,10 +1,10 @@
 """Settings and progress become a checked server and the position at which its stream starts.
 
-The servers of `source.host` and `source.failover_hosts` are asked in turn, first the one that was
-read last. The first one that has everything after the committed progress is read. A server is
-skipped, without waiting, if it cannot be reached, lags, or has refused to go on with its log. If no
-server fits, but one of them may fit later, the error is a TransientError, and the supervisor tries
-again.
+The servers of `source.host` and `source.failover_hosts` are asked in turn; the one that was read
+last comes first. The connector reads the first server that has everything after the committed
+progress. It skips a server, without waiting, that cannot be reached, lags, or has refused to go on
+with its log. If no server fits, but one of them may fit later, the error is a TransientError, and
+the supervisor tries again.
 """
 
 from __future__ import annotations

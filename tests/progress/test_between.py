@@ -17,7 +17,7 @@ def taken(between: BetweenOrder, file: str, position: int, count: int = 1) -> Se
 def test_what_stands_between_transactions_rises() -> None:
     order = TransactionOrder()
     between = BetweenOrder(order, FILE, 4, 0)
-    places = [
+    sequences = [
         taken(between, FILE, 4, 3),
         taken(between, FILE, 4),
         Sequence(*order.of_transaction(FILE, 4), 0, 0),
@@ -27,9 +27,9 @@ def test_what_stands_between_transactions_rises() -> None:
         taken(between, FILE, 500),
         Sequence(*order.of_transaction("binlog.000008", 4), 0, 0),
     ]
-    assert places == sorted(set(places))
-    assert places[0] == Sequence(1, 7, 3, 0, 0)
-    assert places[4] == Sequence(1, 7, 299, 1, 0)
+    assert sequences == sorted(set(sequences))
+    assert sequences[0] == Sequence(1, 7, 3, 0, 0)
+    assert sequences[4] == Sequence(1, 7, 299, 1, 0)
 
 
 def test_a_restart_at_the_same_place_counts_on() -> None:

@@ -120,8 +120,8 @@ def character_decoder(charset: str, *, exact: bool = False) -> Callable[[bytes],
             raise _not_of(charset, data, error.start) from None
         if charset == "cp932" and _CP932_FOREIGN.search(text):
             raise _not_of(charset, data, 0)
-        if exact and charset == "big5" and (place := text.find(_UNKNOWN)) >= 0:
-            raise _not_of(charset, data, len(text[:place].encode("big5", "replace")))
+        if exact and charset == "big5" and (index := text.find(_UNKNOWN)) >= 0:
+            raise _not_of(charset, data, len(text[:index].encode("big5", "replace")))
         return text
 
     return decode

@@ -157,7 +157,7 @@ _IBM = (
     "\ufa23\ufa24\ufa25\u90de\ufa26\u9115\ufa27\ufa28\u9592\uf9dc\ufa29\u973b\u974d\u9751"
     "\ufa2a\ufa2b\ufa2c\u999e\u9ad9\u9b72\ufa2d\u9ed1"
 )
-_IBM_PLACES = [(0xF3, trail) for trail in range(0xF3, 0xFF)] + [(0xF4, trail) for trail in _TRAILS]
+_IBM_CODES = [(0xF3, trail) for trail in range(0xF3, 0xFF)] + [(0xF4, trail) for trail in _TRAILS]
 
 # The character of bytes that Python's codec cannot read, by MySQL's name of the character set.
 EXTRA_CHARACTERS: dict[str, dict[bytes, str]] = {
@@ -170,8 +170,8 @@ EXTRA_CHARACTERS: dict[str, dict[bytes, str]] = {
         **_USER_DEFINED,
         **_NEC,
         **{
-            bytes([0x8F, *place]): character
-            for place, character in zip(_IBM_PLACES, _IBM, strict=True)
+            bytes([0x8F, *code]): character
+            for code, character in zip(_IBM_CODES, _IBM, strict=True)
         },
     },
     "ujis": _USER_DEFINED,

@@ -109,12 +109,12 @@ def collation_name(number: int, *, mariadb: bool = False) -> str | None:
 
 def _uca1400_name(number: int) -> str | None:
     charset = charset_of(number)
-    place = (number - _UCA1400_START) % _UCA1400_SIZE
-    language_place, ending = divmod(place, len(_UCA1400_ENDINGS))
-    if charset is None or language_place >= len(_UCA1400_LANGUAGES):
+    index = (number - _UCA1400_START) % _UCA1400_SIZE
+    language_index, ending = divmod(index, len(_UCA1400_ENDINGS))
+    if charset is None or language_index >= len(_UCA1400_LANGUAGES):
         return None
-    language = _UCA1400_LANGUAGES[language_place]
-    if language_place and not language:
+    language = _UCA1400_LANGUAGES[language_index]
+    if language_index and not language:
         return None
     return "_".join(filter(None, (charset, "uca1400", language, _UCA1400_ENDINGS[ending])))
 
@@ -133,8 +133,8 @@ def _mysql_names() -> dict[int, str]:
             if language != "-":
                 names[number] = f"utf8mb4_{language}_{ending}"
         names[start] = f"utf8mb4_{ending}"
-    for place, language in enumerate(_UCA900_PAIRS):
-        for number, ending in enumerate(_UCA900_START, _UCA900_PAIRS_START + 2 * place):
+    for index, language in enumerate(_UCA900_PAIRS):
+        for number, ending in enumerate(_UCA900_START, _UCA900_PAIRS_START + 2 * index):
             names[number] = f"utf8mb4_{language}_{ending}"
     return names
 

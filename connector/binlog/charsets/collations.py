@@ -76,6 +76,6 @@ def charset_of(collation: int) -> str | None:
     if collation in _NO_PAD:
         collation -= _NO_PAD.start
     elif collation >= _UCA1400_START:
-        place = (collation - _UCA1400_START) // _UCA1400_SIZE
-        return _UCA1400_CHARSETS[place] if place < len(_UCA1400_CHARSETS) else None
+        index = (collation - _UCA1400_START) // _UCA1400_SIZE
+        return _UCA1400_CHARSETS[index] if index < len(_UCA1400_CHARSETS) else None
     return _CHARSETS.get(collation)

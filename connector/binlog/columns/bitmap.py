@@ -40,13 +40,13 @@ def set_indexes(bitmap: bytes, count: i64) -> list[int]:
 
 def all_set(bitmap: bytes, count: i64) -> bool:
     """Return whether the first `count` bits are set."""
-    place: i64 = 0
+    index: i64 = 0
     while count >= 8:  # noqa: PLR2004 - a byte of the bitmap
-        if bitmap[place] != _EIGHT_BITS:
+        if bitmap[index] != _EIGHT_BITS:
             return False
-        place += 1
+        index += 1
         count -= 8
     if not count:
         return True
     rest: i64 = (1 << count) - 1
-    return bitmap[place] & rest == rest
+    return bitmap[index] & rest == rest

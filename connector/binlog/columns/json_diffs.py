@@ -1,4 +1,4 @@
-"""The changes of a JSON document, which a PARTIAL_UPDATE_ROWS_EVENT has in its place.
+"""The changes of a JSON document, which a PARTIAL_UPDATE_ROWS_EVENT has instead of it.
 
 ::
 

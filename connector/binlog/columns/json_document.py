@@ -193,14 +193,14 @@ class _Document:
         cursor.offset = entry
         cursor.end = end
         kind = cursor.read_uint8()
-        place = cursor.offset
+        value = cursor.offset
         offset = _read_size(cursor, large)
-        behind = cursor.offset
+        entry_end = cursor.offset
         if _is_inlined(kind, large):
-            self.put(kind, place, behind, depth + 1)
+            self.put(kind, value, entry_end, depth + 1)
         else:
             self.put(kind, min(start + offset, end), end, depth + 1)
-        return behind
+        return entry_end
 
     def _put_scalar(self, kind: i64) -> None:
         out = self._out

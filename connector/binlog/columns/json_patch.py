@@ -128,16 +128,16 @@ def _legs(path: str) -> list[_Leg]:
     Raises DecodeError for a bad path, and for `$` alone: no change replaces the whole document.
     """
     legs: list[_Leg] = []
-    place = 1
-    while path[:1] == "$" and (match := _LEG.match(path, place)):
-        place = match.end()
+    offset = 1
+    while path[:1] == "$" and (match := _LEG.match(path, offset)):
+        offset = match.end()
         member, last, index = match.groups()
         if member is None:
-            place_in_array = int(index or 0)
-            legs.append(place_in_array if index and not last else -place_in_array - 1)
+            array_index = int(index or 0)
+            legs.append(array_index if index and not last else -array_index - 1)
         else:
             legs.append(cast("str", _parse(member)) if member[0] == '"' else member)
-    if not legs or place < len(path):
+    if not legs or offset < len(path):
         raise DecodeError(log_json.DIFF_PATH, path=path)
     return legs
 

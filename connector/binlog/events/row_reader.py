@@ -47,8 +47,8 @@ class RowReader:
         """Begin at the cursor of `image`; without a bitmap, rows lack that image."""
         self._plan = plan
         self._image = image
-        self._before = places_in(plan, before_columns_present)
-        self._after = places_in(plan, after_columns_present)
+        self._before = indexes_of(plan, before_columns_present)
+        self._after = indexes_of(plan, after_columns_present)
         self._partial = partial
 
     @property
@@ -88,7 +88,7 @@ class RowReader:
                 plan.skip_image(image, self._after)
 
 
-def places_in(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
+def indexes_of(plan: RowPlan, columns_present: bytes | None) -> list[int] | None:
     """Return the indexes of the columns that an image holds; None without the image."""
     return None if columns_present is None else plan.indexes(columns_present)
 
@@ -102,11 +102,11 @@ def with_whole_documents(row: Row, table_map: TableMapEvent) -> Row:
     assert before is not None
     assert after is not None
     whole: list[Value] = []
-    place = 0
+    index = 0
     try:
         for value in before:
-            whole.append(with_diffs_applied(value, after[place]))
-            place += 1
+            whole.append(with_diffs_applied(value, after[index]))
+            index += 1
     except DecodeError as error:
-        raise in_column(table_map.columns[place], place, error) from error
+        raise in_column(table_map.columns[index], index, error) from error
     return Row(before, whole)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from connector.binlog.events.row_reader import Row, RowReader, places_in, with_whole_documents
+from connector.binlog.events.row_reader import Row, RowReader, indexes_of, with_whole_documents
 from connector.binlog.events.rows_head import DELETE, DUMMY_TABLE_ID, INSERT, STMT_END_F, UPDATE
 from connector.binlog.events.table_map import TableMapEvent
 from connector.codec.payload import PayloadReader
@@ -196,8 +196,8 @@ class RowsEvent:
         plan = self.plan
         if (
             self.partial
-            or places_in(plan, self.before_columns_present)
-            or places_in(plan, self.after_columns_present)
+            or indexes_of(plan, self.before_columns_present)
+            or indexes_of(plan, self.after_columns_present)
         ):
             return False
         if self._start < self._end:

@@ -8,9 +8,9 @@
     START_EVENT_V3, else                    v3       4.0.2 to 4.1; v2 when it says so itself
     any other                               v3       4.0 and 4.1 wrote a start event at startup only
 
-Type and size of an event have the same place in every format, so they can be read before the format
-is known. 75 bytes are the header of v3 (19), the format's number (2), the server's version (50) and
-a time (4).
+Type and size of an event have the same offset in every format, so they can be read before the
+format is known. 75 bytes are the header of v3 (19), the format's number (2), the server's version
+(50) and a time (4).
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
 """

@@ -7,8 +7,8 @@ after a position that its log has not reached. The errors distinguish the causes
 - the server *lags*: it may still receive what it lacks, so the connector waits;
 - it has *purged* transactions that were not read;
 - its logs were *reset*, or a backup was restored: it lacks its own transactions or those that it
-  has received, or its files are not those that were read. If it has committed as many transactions
-  since, no number is missing. If it is only about to finish commits that it has sent, the connector
+  has received. Its GTID set may look complete, if it has committed as many transactions since; then
+  its files show the reset. If it is only about to finish commits that it has sent, the connector
   waits;
 - it has *diverged*, or belongs to another topology.
 
