@@ -181,7 +181,7 @@ class DeliveryStream(ChangeReceiver):
         return progress
 
     def rows(self, change: RowsChange) -> None:
-        """Deliver changed rows."""
+        """Encode changed rows; rows that cannot be published go to the guard, if there is one."""
         if self._measured is not change.transaction:
             self._measured = change.transaction
             self._began_us = self._now_us

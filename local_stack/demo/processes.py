@@ -139,7 +139,7 @@ class StreamJob(DemoProcess):
         self._status = JobStatus()
 
     def start(self) -> None:
-        """Start it."""
+        """Start the job; its status and its log go to two files."""
         job = [sys.executable, "-m", "stream_jobs", str(self._directory.stream_job_config)]
         status = shlex.quote(str(self._directory.stream_job_status))
         # Status lines and Spark's log are two file descriptors, and go to two files.
