@@ -100,8 +100,8 @@ class DebeziumConnector(Connector):
             self._call("POST", "/connectors", stopped)
             self._wait_until("STOPPED")
             offset = {"file": file, "pos": 4, "gtids": self.stack.gtids_before(file)}
-            place = {"partition": {"server": self.prefix}, "offset": offset}
-            self._call("PATCH", f"/connectors/{self.prefix}/offsets", {"offsets": [place]})
+            entry = {"partition": {"server": self.prefix}, "offset": offset}
+            self._call("PATCH", f"/connectors/{self.prefix}/offsets", {"offsets": [entry]})
             self._call("PUT", f"/connectors/{self.prefix}/resume")
         self._wait_until("RUNNING")
 
@@ -140,8 +140,8 @@ class DebeziumConnector(Connector):
             # As if it had been seen at the very start of the log.
             records = [json.loads(line) for line in self._history.read_text().splitlines()]
             for record in records:
-                place = {"ts_sec": 1, "file": "binlog.000001", "pos": 4, "snapshot": True}
-                record["position"] = place
+                position = {"ts_sec": 1, "file": "binlog.000001", "pos": 4, "snapshot": True}
+                record["position"] = position
             template.write_text("".join(f"{json.dumps(record)}\n" for record in records))
         finally:
             self.stop()

@@ -30,7 +30,7 @@ class Decoder:
 
     name: str
     depth: Depth
-    command: tuple[str, ...]  # with FILE in the place of the path
+    command: tuple[str, ...]  # with FILE instead of the path
     prints_counts: bool = True
     warm: bool = False  # whether passes 2.. of the process count, not the process
     environment: Mapping[str, str] | None = None

@@ -71,9 +71,9 @@ def measure_large(home: Home, compiled: Literal["require", "off"]) -> dict[str, 
 
 def _fill(servers: Stack, table: str, count: int) -> None:
     """Write `count` rows in one transaction."""
-    places = range(len(str(count - 1)))
-    number = " + ".join(f"d{place}.d * {10**place}" for place in places)
-    joined = ", ".join(f"{DATABASE}.digit d{place}" for place in places)
+    digits = range(len(str(count - 1)))
+    number = " + ".join(f"d{digit}.d * {10**digit}" for digit in digits)
+    joined = ", ".join(f"{DATABASE}.digit d{digit}" for digit in digits)
     with session(servers.source) as connection:
         connection.execute(
             f"INSERT INTO {DATABASE}.{table} SELECT {_COLUMNS[table]} FROM "

@@ -178,10 +178,10 @@ def _decoders(decoders: dict[str, Any]) -> Iterator[list[str]]:
         found = {name: each for name, each in decoders.items() if each["depth"] == depth}
         ours = next((each for name, each in found.items() if name.startswith(_OURS)), None)
         fastest_first = sorted(found.items(), key=lambda item: -item[1]["rows_per_s"])
-        for place, (name, each) in enumerate(fastest_first):
+        for rank, (name, each) in enumerate(fastest_first):
             compared = ours is not None and not name.startswith(_OURS)
             yield [
-                result if place == 0 else "",
+                result if rank == 0 else "",
                 name,
                 f"{each['rows_per_s']:,.0f}",
                 as_fast(ours["rows_per_s"] / each["rows_per_s"]) if ours and compared else "",

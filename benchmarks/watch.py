@@ -39,17 +39,17 @@ class Topics:
             metadata_max_age_ms=500,
         )
         self._names = names
-        self._places: dict[str, list[TopicPartition]] = {}
+        self._known: dict[str, list[TopicPartition]] = {}
 
     def count(self) -> int:
         """Return the sum of the offsets; marks of transactions count, too."""
         for name in self._names:
-            if name not in self._places:
+            if name not in self._known:
                 partitions = self._consumer.partitions_for_topic(name)
                 if partitions:
-                    self._places[name] = [TopicPartition(name, each) for each in partitions]
-        places = [place for each in self._places.values() for place in each]
-        return sum(self._consumer.end_offsets(places).values()) if places else 0
+                    self._known[name] = [TopicPartition(name, each) for each in partitions]
+        known = [partition for each in self._known.values() for partition in each]
+        return sum(self._consumer.end_offsets(known).values()) if known else 0
 
     def close(self) -> None:
         """Let go of the broker."""

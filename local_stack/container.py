@@ -1,8 +1,8 @@
-"""Servers in containers, for machines where a Docker engine answers.
+"""Servers in containers, for machines with a Docker engine.
 
-They are the images of the products, told the same settings as the private servers, and removed by
-testcontainers when the owner ends. Inside and outside, a server has the same port, published on
-127.0.0.1 alone: its address is the same for all, and stays over a restart.
+They are the official images, with the settings of the private servers; testcontainers removes them
+when the owner ends. A server has the same port inside and outside, published only on 127.0.0.1. So
+its address is the same for all clients, and stays the same after a restart.
 
 https://testcontainers-python.readthedocs.io/
 """
@@ -14,7 +14,7 @@ import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-# Docker's client has no types of its own, and two names are not worth a package of stubs.
+# Docker's client has no types, and a package of stubs is too much for two names.
 from docker import from_env  # type: ignore[import-untyped]
 from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
@@ -33,41 +33,41 @@ TAIL_LINES = 20
 
 
 class ContainerServer(Server):
-    """A server in a container of ours, made at the first start and removed by the stop."""
+    """A server in its own container, which the first start creates and the stop removes."""
 
     def __init__(self, image: str) -> None:
-        """Use `image`, which Docker pulls where it is missing."""
+        """Use `image`; Docker pulls it if necessary."""
         self.image = image
         self._container: DockerContainer | None = None
         self._endpoint: Endpoint | None = None
 
     @abstractmethod
     def _describe(self, container: DockerContainer, port: int) -> None:
-        """Give the container the environment and the command with which it serves `port`."""
+        """Return the container's environment and the command that serves `port`."""
 
     @abstractmethod
     def _reach(self, port: int) -> Endpoint | None:
-        """Return the endpoint if the server answers there, None if it does not yet."""
+        """Return the endpoint if the server answers, None if it does not yet."""
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where the server answers; raises LocalStackError before the first start."""
+        """The server's address; raises LocalStackError before the first start."""
         if self._endpoint is None:
             raise LocalStackError(local_stack.CONTAINER_NOT_STARTED, image=self.image)
         return self._endpoint
 
     @property
     def pid(self) -> int:
-        """The process id that the server has on the engine's machine."""
+        """The server's process id on the machine of the engine."""
         wrapped = self._wrapped()
         wrapped.reload()
         pid: int = wrapped.attrs["State"]["Pid"]
         return pid
 
     def start(self) -> Endpoint:
-        """Start the container, made anew where there is none; return where the server answers.
+        """Start the container, or create a new one; return the server's endpoint.
 
-        Raises LocalStackError when no Docker engine answers, or the server does not start.
+        Raises LocalStackError if no Docker engine answers, or the server does not start.
         """
         require_engine()
         try:
@@ -103,7 +103,7 @@ class ContainerServer(Server):
 
     def _make(self, port: int) -> DockerContainer:
         container = DockerContainer(self.image)
-        # Docker's own client takes an address with the port, testcontainers' signature does not.
+        # Docker's own client accepts an address with the port; testcontainers' signature does not.
         ports: dict[str, Any] = container.ports
         ports[f"{port}/tcp"] = (HOST, port)
         self._describe(container, port)

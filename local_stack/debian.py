@@ -1,4 +1,4 @@
-"""Packages of any Debian suite turned into a folder, without apt, root or chroot.
+"""Unpacks packages of any Debian suite into a folder, without apt, root or chroot.
 
 ::
 
@@ -6,9 +6,9 @@
     └─ main/binary-amd64/by-hash/SHA256/...   Packages.xz: Filename, Size, SHA256 of every package
        └─ pool/main/...                       the packages
 
-Suites move: nothing is pinned here, each file is compared with the digest that the one above gives,
-and what was unpacked is kept. The mirror is the one that the environment names, else that of the
-system's own apt, else Debian's; a suite that has left it is looked for in Debian's archive.
+Suites change, so nothing is pinned here: each file is compared with the digest in the file above
+it, and unpacked packages are kept. The mirror is the one in the environment, else that of the
+system's apt, else Debian's. If it does not have the suite any more, Debian's archive is used.
 
 https://wiki.debian.org/DebianRepository/Format
 """
@@ -36,8 +36,8 @@ ARCHIVE = "https://archive.debian.org/debian"
 APT = Path("/etc/apt")
 INDEX = "main/binary-amd64/Packages.xz"
 
-# One-line style, `deb [options] URI suite main`, and deb822 style, `URIs: URI`. The archive proper
-# ends in /debian; security updates and other vendors' archives lie elsewhere.
+# One-line style, `deb [options] URI suite main`, and deb822 style, `URIs: URI`. The main archive
+# ends in /debian; security updates and archives of other vendors have other paths.
 APT_URI = re.compile(
     r"^\s*(?:deb\s+(?:\[[^\]]*\]\s+)?|URIs:\s*)(https?://\S+/debian)/?(?:\s|$)", re.MULTILINE
 )
@@ -48,7 +48,7 @@ def unpack_packages(
 ) -> None:
     """Unpack `packages` of `suite` (amd64) below `directory`.
 
-    Raises LocalStackError when the mirror cannot be reached or lacks a package.
+    Raises LocalStackError if the mirror cannot be reached or lacks a package.
     """
     base = mirror()
     try:
@@ -77,7 +77,7 @@ def unpack_packages(
 
 
 def find_packages(index: str, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return the fields of each package of `names` that the text of a Packages file lists."""
+    """Return the fields of those packages in `names` that the text of a Packages file lists."""
     found = {}
     for name in names:
         match = re.search(rf"^Package: {re.escape(name)}\n(?:.+\n)*", index, re.MULTILINE)
@@ -88,7 +88,7 @@ def find_packages(index: str, names: Sequence[str]) -> dict[str, dict[str, str]]
 
 
 def mirror(environment: Mapping[str, str] = os.environ, apt: Path = APT) -> str:
-    """Return the base URL of the mirror to fetch from, without a slash at its end."""
+    """Return the base URL of the mirror, without a slash at its end."""
     if chosen := environment.get(MIRROR_VARIABLE):
         return chosen.rstrip("/")
     lists = apt / "sources.list.d"
@@ -104,13 +104,13 @@ def mirror(environment: Mapping[str, str] = os.environ, apt: Path = APT) -> str:
 
 def _fetch_index(base: str, suite: str, cache: Cache) -> Path:
     release = read_text(f"{base}/dists/{suite}/InRelease")
-    # In the SHA256 paragraph only; MD5 digests are shorter.
+    # Only in the SHA256 paragraph; MD5 digests are shorter.
     match = re.search(rf"^ ([0-9a-f]{{64}})\s+(\d+) {re.escape(INDEX)}$", release, re.MULTILINE)
     if match is None:
         raise LocalStackError(local_files.NO_INDEX, mirror=base, suite=suite, index=INDEX)
     sha256, size = match[1], int(match[2])
     folder = INDEX.rpartition("/")[0]
-    # By digest, so that an index that is replaced meanwhile is still the one that was listed.
+    # By digest, so that a replaced index cannot differ from the listed one.
     url = f"{base}/dists/{suite}/{folder}/by-hash/SHA256/{sha256}"
     name = f"debian/dists/{suite}/{folder}/{sha256}.xz"
     (file,) = fetch(

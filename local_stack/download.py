@@ -1,9 +1,9 @@
-"""Published files turned into verified files of the cache.
+"""Downloads published files into the cache, and verifies them.
 
-A file is fetched over HTTP(S) into `NAME.part`, resumed there after a break (Range, RFC 9110 §14),
-compared with its SHA-256 and only then renamed to its name. A file that has its name is never
-asked for again. Certificates: OpenSSL's own variables (SSL_CERT_FILE, SSL_CERT_DIR), and the
-bundles that other tools are pointed to; proxies: the usual variables.
+A file is fetched over HTTP(S) into `NAME.part`, and after a break the download resumes there
+(Range, RFC 9110 §14). It is compared with its SHA-256, and only then renamed to its name. A file
+that has its name is never fetched again. Certificates: OpenSSL's variables (SSL_CERT_FILE,
+SSL_CERT_DIR), and the variables of other tools that name bundles. Proxies: the usual variables.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ BUNDLE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file that is published somewhere, and what it must be."""
+    """A published file, with its size and digest."""
 
     url: str
     name: str  # its path in the cache
@@ -67,16 +67,16 @@ class _Broken(Exception):
     """The transfer broke; another attempt may succeed."""
 
     def __init__(self, why: Message | str) -> None:
-        """Say `why`: a code of ours, or what the network said."""
+        """State `why`: a code of ours, or the text of a network error."""
         super().__init__(why)
         self.why = why
 
 
 def fetch(title: str, artifacts: Sequence[Artifact], cache: Cache) -> list[Path]:
-    """Return the files of `artifacts`, in order; those that are missing are fetched, in parallel.
+    """Return the files of `artifacts`, in order; missing ones are fetched in parallel.
 
-    `title` names them all in the progress display. Raises NotPublished when a repository does not
-    have a file, and LocalStackError when it cannot be reached or gives other bytes.
+    `title` names all of them in the progress display. Raises NotPublished if a repository does not
+    have a file, and LocalStackError if it cannot be reached or the bytes are wrong.
     """
     missing = [artifact for artifact in artifacts if not cache.file(artifact.name).exists()]
     if missing:
@@ -90,7 +90,7 @@ def fetch(title: str, artifacts: Sequence[Artifact], cache: Cache) -> list[Path]
                 for future in futures:
                     future.result()
             except BaseException:
-                # Of one failure or Ctrl-C, all end; their parts are kept for the next attempt.
+                # After a failure or Ctrl-C, all end; their parts are kept for the next attempt.
                 given_up.set()
                 pool.shutdown(cancel_futures=True)
                 raise
@@ -130,7 +130,7 @@ def _fetch_one(artifact: Artifact, cache: Cache, show: Meter, given_up: threadin
 
 
 class _Transfer:
-    """One file on its way: what was shown as done, and what the part file holds."""
+    """The download of one file: the bytes that were shown as done, and those in the part file."""
 
     def __init__(
         self, artifact: Artifact, part: Path, show: Meter, given_up: threading.Event
@@ -142,7 +142,7 @@ class _Transfer:
         self._shown = 0
 
     def run(self) -> None:
-        """Fetch what the part file lacks, and compare the whole."""
+        """Fetch the rest of the file, and compare the whole."""
         digest = hashlib.sha256()
         begin = self._read_part(digest)
         self._progress(begin)
@@ -153,7 +153,7 @@ class _Transfer:
             return
         self._part.unlink()
         if begin:
-            # The first bytes are from another day or another mirror: begin anew.
+            # The first bytes are from another version of the file: start again.
             raise _Broken(Message(local_files.PARTS_DIFFER, {}))
         raise LocalStackError(
             local_files.DIGEST,
@@ -171,7 +171,7 @@ class _Transfer:
         return size
 
     def _receive(self, begin: int, digest: Any) -> int:
-        """Append the rest; return where it began, 0 if the server sent the whole."""
+        """Append the rest; return its start, 0 if the server sent the whole file."""
         headers = {"Range": f"bytes={begin}-"} if begin else {}
         done = begin
         with _network(_open, self._artifact.url, headers) as response:
@@ -210,7 +210,7 @@ def _unreachable(url: str, error: _Broken) -> LocalStackError:
 
 
 def _network(call: Callable[..., Any], *arguments: object) -> Any:
-    """Call what may fail because of the network, and nothing that may fail because of the disk."""
+    """Call a function in which only the network may fail, not the disk."""
     try:
         return call(*arguments)
     except urllib.error.URLError as error:
@@ -220,7 +220,7 @@ def _network(call: Callable[..., Any], *arguments: object) -> Any:
 
 
 def _open(url: str, headers: dict[str, str]) -> Any:
-    """Return the response; a definite answer against us is not a transient error."""
+    """Return the response; raises a definite error if the server refuses."""
     if not url.startswith(("https://", "http://")):
         raise LocalStackError(local_files.NO_URL, url=url)
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see above
@@ -243,7 +243,7 @@ def _open(url: str, headers: dict[str, str]) -> Any:
 
 @functools.cache
 def _opener() -> urllib.request.OpenerDirector:
-    """Speak HTTP and HTTPS and nothing else; made once, for reading a bundle takes its time."""
+    """Return a client for HTTP and HTTPS only; made once, because reading a bundle is slow."""
     context = ssl.create_default_context()
     for variable in BUNDLE_VARIABLES:
         if bundle := os.environ.get(variable):

@@ -1,4 +1,4 @@
-"""Where a server answers, and what every kind of server of the local stack can do."""
+"""The address of a server, and the interface of all servers of the local stack."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address and the administrator who may log in there.
+    """An address, and the administrator's login.
 
-    A Kafka broker of the local stack knows no users: both are empty.
+    A private Kafka broker has no users: both are empty.
     """
 
     host: str
@@ -26,7 +26,7 @@ class Endpoint:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port`, as Kafka's `bootstrap.servers` wants it."""
+        """`host:port`, for Kafka's `bootstrap.servers`."""
         return f"{self.host}:{self.port}"
 
 
@@ -35,19 +35,19 @@ class Server(ABC):
 
     @abstractmethod
     def start(self) -> Endpoint:
-        """Return where the server answers, once it does; of a running server, at once."""
+        """Start the server; return its endpoint when it answers, at once if it runs already."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Shut the server down cleanly, its data kept; of a stopped server, do nothing."""
+        """Shut the server down cleanly and keep its data; nothing happens if it is stopped."""
 
     @abstractmethod
     def kill(self) -> None:
-        """End the server as a power cut would: SIGKILL."""
+        """End the server with SIGKILL, like a power cut."""
 
     @abstractmethod
     def restart(self) -> Endpoint:
-        """Start the server again, on the same port and data, after a stop where it runs."""
+        """Stop the server if it runs, and start it on the same port and data."""
 
     @property
     @abstractmethod
@@ -57,7 +57,7 @@ class Server(ABC):
     @property
     @abstractmethod
     def endpoint(self) -> Endpoint:
-        """Where the started server answers."""
+        """The address of the started server."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -73,10 +73,10 @@ CONNECT_SECONDS = 10
 def connect(
     endpoint: Endpoint, database: str | None = None, *, read_timeout_seconds: int | None = None
 ) -> pymysql.Connection[Cursor]:
-    """Log in as the administrator; every statement commits itself.
+    """Log in as the administrator; every statement is committed at once.
 
-    `read_timeout_seconds` bounds each wait for an answer, that for the greeting as well. Raises
-    pymysql.err.OperationalError when the server does not answer or refuses.
+    `read_timeout_seconds` limits each wait for a response, including the greeting. Raises
+    pymysql.err.OperationalError if the server does not answer or refuses.
     """
     return pymysql.connect(
         host=endpoint.host,

@@ -1,4 +1,4 @@
-"""A server that the user runs: an address behind the interface of the private servers."""
+"""A server of the user, with the interface of the private servers."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ DEFAULT_USER = "root"
 
 
 class ExternalServer(Server):
-    """A MySQL or MariaDB of the user's: looked at, never started or stopped."""
+    """The user's own MySQL or MariaDB: it is never started or stopped."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Stand for the server at `endpoint`."""
+        """Use the server at `endpoint`."""
         self._endpoint = endpoint
 
     @property
     def endpoint(self) -> Endpoint:
-        """The address that the user gave."""
+        """The address from the user."""
         return self._endpoint
 
     @property
@@ -37,7 +37,7 @@ class ExternalServer(Server):
         raise LocalStackError(local_stack.OWN_PID, address=self.endpoint.bootstrap)
 
     def start(self) -> Endpoint:
-        """Return the endpoint after a login; raises LocalStackError when that fails."""
+        """Log in and return the endpoint; raises LocalStackError if that fails."""
         try:
             connect(self.endpoint, read_timeout_seconds=CONNECT_SECONDS).close()
         except pymysql.err.MySQLError as error:
@@ -52,7 +52,7 @@ class ExternalServer(Server):
         return self.endpoint
 
     def stop(self) -> None:
-        """Leave the server as it is: it is not ours."""
+        """Nothing happens: the server belongs to the user."""
 
     def kill(self) -> None:
         """Refuse; raises LocalStackError."""
@@ -64,9 +64,9 @@ class ExternalServer(Server):
 
 
 def parse_address(address: str, environment: Mapping[str, str] = os.environ) -> Endpoint:
-    """Read `[USER[:PASSWORD]@]HOST[:PORT]`; a password that it lacks is taken from the environment.
+    """Read `[USER[:PASSWORD]@]HOST[:PORT]`; without a password, the environment has it.
 
-    User and password may be percent-encoded. Raises LocalStackError when it is no address.
+    User and password may be percent-encoded. Raises LocalStackError for any other form.
     """
     try:
         parts = urlsplit(f"//{address}")

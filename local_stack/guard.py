@@ -1,14 +1,14 @@
-"""Runs one server and ends it when its owner is gone: `guard.py LOG -- COMMAND...`.
+"""Runs one server, and ends it when its owner has ended: `guard.py LOG -- COMMAND...`.
 
-Started by `process.GuardedProcess` as a process of its own, with the standard library alone::
+`process.GuardedProcess` starts it as a separate process, with only the standard library::
 
     owner ── stdin: T = SIGTERM, K = SIGKILL, end of file = the owner is gone ──▶ guard ──▶ server
           ◀── stdout: the server's pid, one line ─────────────────────────────────┘
 
-The owner's end of the pipe is closed by the kernel, whatever ended the owner; a death signal
-(prctl) alone would not do, for it fires when the *thread* that started the server ends. The server
-itself carries one, in case the guard is killed. Both are in a session of their own, so that Ctrl-C
-in a terminal reaches the owner, who decides what stops first. Exits with the server's exit code.
+The kernel closes the owner's end of the pipe, whatever ended the owner. A death signal (prctl)
+alone is not enough, because it comes when the *thread* that started the server ends. The server
+itself has one, in case the guard is killed. Both have their own session, so Ctrl-C in a terminal
+reaches only the owner, who decides what stops first. The exit code is that of the server.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 GRACE_SECONDS = 20.0
-# A forked copy of the owner may hold the pipe open: the parent's id is looked at as well.
+# A forked copy of the owner may hold the pipe open, so the parent's id is checked, too.
 LOOK_SECONDS = 1.0
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command after `--`, its output appended to the log; return its exit code."""
+    """Run the command after `--`; return its exit code. Its output is appended to the log."""
     log, _, *command = arguments
     libc = ctypes.CDLL(None, use_errno=True)
     guard, owner = os.getpid(), os.getppid()
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
             os.kill(os.getpid(), signal.SIGKILL)
 
     with Path(log).open("ab") as output:
-        # The guard has one thread, which is what makes preexec_fn safe.
+        # The guard has one thread, so preexec_fn is safe.
         server = subprocess.Popen(  # noqa: S603 - the owner's own command
             command,
             stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""An unpacked MySQL or MariaDB: how it is called, and which version it says it is."""
+"""An unpacked MySQL or MariaDB: how to call it, and its version."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ LOADER = "ld-linux-x86-64.so.2"
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """A server program with its surroundings."""
+    """A server program with its files."""
 
-    command: tuple[str, ...]  # the program, behind a loader where it brings a libc of its own
-    options: tuple[str, ...]  # where its parts lie; before any other option
-    share: Path | None  # its SQL scripts, where known
-    library_path: str  # what it needs on LD_LIBRARY_PATH
+    command: tuple[str, ...]  # the program, after a loader if it has its own libc
+    options: tuple[str, ...]  # options for the paths of its parts; they come first
+    share: Path | None  # its SQL scripts, if known
+    library_path: str  # folders for LD_LIBRARY_PATH
     version: Version
 
     def environment(self) -> dict[str, str]:
-        """Return the environment that the program must be started with."""
+        """Return the environment of the program."""
         return library_environment(self.library_path)
 
     def run(self, options: list[str], log: Path, script: str = "") -> None:
-        """Run the program to its end, `script` on its input; its output goes to `log`.
+        """Run the program to its end, with `script` as its input; its output goes to `log`.
 
-        Raises LocalStackError, with the end of the log, when it fails.
+        Raises LocalStackError, with the end of the log, if it fails.
         """
         with log.open("ab") as output:
             run = subprocess.run(  # noqa: S603 - the server of this installation
@@ -59,9 +59,9 @@ class Installation:
 
 
 def program_installation(program: Path, cache: Cache, basedir: Path | None = None) -> Installation:
-    """Describe a `program` that runs with this system's libc, unpacked in `basedir` or installed.
+    """Describe a `program` that uses this system's libc, unpacked in `basedir` or installed.
 
-    Raises LocalStackError when it is missing, is no server, or lacks libraries.
+    Raises LocalStackError if it is missing, is not a server, or lacks libraries.
     """
     if not (program.is_file() and os.access(program, os.X_OK)):
         raise LocalStackError(local_stack.NO_PROGRAM, program=program)
@@ -75,7 +75,7 @@ def program_installation(program: Path, cache: Cache, basedir: Path | None = Non
 
 
 def rooted_installation(root: Path, program: str) -> Installation:
-    """Describe `program` of Debian packages unpacked in `root`, run through their own libc."""
+    """Describe `program` of Debian packages unpacked in `root`, with their own libc."""
     folders = [root / folder for folder in FOLDERS]
     loader = next(folder / LOADER for folder in folders if (folder / LOADER).exists())
     libraries = os.pathsep.join(str(folder) for folder in folders)

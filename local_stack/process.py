@@ -1,4 +1,4 @@
-"""A command turned into a process that cannot outlive the one that started it."""
+"""Starts a command as a process that ends with its owner."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TAIL_BYTES = 8192
 
 
 class GuardedProcess:
-    """A running command, its output appended to a log; ends with its owner (see `guard`)."""
+    """A running command, with its output in a log; it ends with its owner (see `guard`)."""
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
-        """Start `command`; raises LocalStackError when it cannot even be executed."""
+        """Start `command`; raises LocalStackError if it cannot be executed."""
         self.log = log
-        # -I -S: the guard needs nothing from the owner's environment, and starts in 20 ms.
+        # -I -S: the guard needs nothing of the owner's environment, and starts in 20 ms.
         guarded = [sys.executable, "-I", "-S", str(GUARD), str(log), "--", *command]
         self._guard = subprocess.Popen(  # noqa: S603 - our own script, the caller's command
             guarded,
@@ -52,11 +52,11 @@ class GuardedProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """The command's exit code, 128 and the signal's number above; None while it runs."""
+        """The command's exit code; 128 plus the signal's number; None while it runs."""
         return self._guard.poll()
 
     def terminate(self) -> None:
-        """Ask the command to end and wait; after a minute it is killed."""
+        """Send SIGTERM and wait; after a minute, kill it."""
         self._order(b"T")
         try:
             self._guard.wait(STOP_SECONDS)
@@ -82,7 +82,7 @@ class GuardedProcess:
     def _order(self, order: bytes) -> None:
         if self.is_running:
             assert self._guard.stdin is not None
-            # It may end between the question and the order, which is what was wanted.
+            # It may have ended just before the signal, which is as good.
             with suppress(BrokenPipeError):
                 self._guard.stdin.write(order)
 
@@ -97,7 +97,7 @@ class GuardedProcess:
 
 
 def log_tail(log: Path) -> str:
-    """Return the last lines of `log`, for an error message."""
+    """Return the last lines of `log`, for an error text."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, 2)

@@ -1,4 +1,4 @@
-"""How far a download is, on standard error: a bar on a terminal, plain lines in a pipe."""
+"""The progress of a download on standard error: a bar on a terminal, lines in a pipe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEGABYTE = 1_000_000
 
 
 class Meter(Protocol):
-    """Is told how many bytes have come; callable from several threads."""
+    """Counts bytes as they arrive; callable from several threads."""
 
     def __call__(self, size: int, /) -> None:
         """Add `size` bytes."""
@@ -34,7 +34,7 @@ class Meter(Protocol):
 
 @contextmanager
 def meter(title: str, total: int) -> Iterator[Meter]:
-    """Show that `total` bytes of `title` are being fetched while the block runs."""
+    """Show the progress of `title`, of `total` bytes, while the block runs."""
     console = Console(stderr=True)
     if console.is_terminal:
         with _bar(console) as progress:

@@ -1,4 +1,4 @@
-"""The jars that Spark needs beside pyspark's own, to read Kafka and write Delta."""
+"""The jars that Spark needs in addition to pyspark's, to read Kafka and write Delta."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SPARK_JARS = (
         113863,
         "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
     ),
-    # 4.2.0 is missing from some mirrors; the classes that are used are those of 4.0.0.
+    # Some mirrors lack 4.2.0; the used classes are those of 4.0.0.
     Jar(
         "org.apache.spark",
         "spark-token-provider-kafka-0-10_2.13",
@@ -58,9 +58,9 @@ SPARK_JARS = (
 
 
 def spark_jars(cache: Cache | None = None) -> list[Path]:
-    """Return the six jars for `--jars`, fetched where needed.
+    """Return the six jars for `--jars`, downloaded if necessary.
 
-    Raises NotPublished when the repository lacks one, LocalStackError when it cannot be had.
+    Raises NotPublished if the repository lacks one, LocalStackError if it cannot be downloaded.
     """
     return fetch_jars(
         "Spark's jars for Kafka and Delta", SPARK_JARS, cache or Cache.of_environment()

@@ -1,4 +1,4 @@
-"""What MySQL and MariaDB have in common as private servers.
+"""The common base of private MySQL and MariaDB servers.
 
 ::
 
@@ -7,7 +7,7 @@
     ├── server.log    what the server writes, over all starts
     └── port          the port that it has had since the first start
 
-The administrator is root with a password of no secrecy: the server listens on 127.0.0.1 alone.
+The administrator is root; the password is not secret, because the server listens only on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 ADMINISTRATOR = "root"
 ADMINISTRATOR_PASSWORD = "local-stack"  # noqa: S105 - not a secret, see above
 
-# Logs in over TCP without a look at the machine's host names, hence the address. MariaDB's scripts
-# have made that account already.
+# Logs in over TCP. The address is an IP address, so the server need not resolve host names.
+# MariaDB's scripts have created this account already.
 CREATE_ADMINISTRATOR = f"""\
 CREATE USER IF NOT EXISTS '{ADMINISTRATOR}'@'{HOST}';
 ALTER USER '{ADMINISTRATOR}'@'{HOST}' IDENTIFIED BY '{ADMINISTRATOR_PASSWORD}';
@@ -43,13 +43,13 @@ GRANT ALL PRIVILEGES ON *.* TO '{ADMINISTRATOR}'@'{HOST}' WITH GRANT OPTION;
 
 GREETING_SECONDS = 5
 
-# Settings that a data directory is made with, and cannot be served without.
+# Settings at the creation of the data directory, which every start must repeat.
 INITIAL_SETTINGS = frozenset(
     {"lower_case_table_names", "innodb_page_size", "innodb_data_file_path"}
 )
 
-# Of both products: small and fast rather than safe against a power cut of the machine. A SIGKILL
-# loses nothing.
+# For both products: small and fast, not safe against a power cut of the machine. A SIGKILL loses
+# nothing.
 SMALL_SETTINGS: Mapping[str, str] = {
     "innodb_buffer_pool_size": "64M",
     "innodb_flush_log_at_trx_commit": "2",
@@ -80,28 +80,28 @@ class SqlServer(ManagedServer):
 
     @abstractmethod
     def _install(self) -> Installation:
-        """Return the server's program, fetched where needed."""
+        """Return the server's program, downloaded if necessary."""
 
     @abstractmethod
     def _small_settings(self) -> dict[str, str]:
-        """Return the settings that make a server of this version small and fast."""
+        """Return the settings that make this version small and fast."""
 
     @abstractmethod
     def _source_settings(self) -> dict[str, str]:
-        """Return the settings that make a server of this version a source."""
+        """Return the settings that this version needs as a source."""
 
     @abstractmethod
     def _initialise(self, folder: Path, options: list[str]) -> None:
-        """Make the data directory `folder/data`, with the administrator in it."""
+        """Create the data directory `folder/data`, with the administrator."""
 
     @property
     def version(self) -> tuple[int, int, int]:
-        """The version that the program says it is; fetched where needed."""
+        """The version that the program reports; the program is downloaded if necessary."""
         return self._installation.version
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings that the server is started with, by their names in an option file."""
+        """The settings of the server's start, by their names in an option file."""
         merged = {**self._small_settings(), **self._source_settings(), **self._chosen}
         return {name: value for name, value in merged.items() if value is not None}
 
@@ -119,7 +119,7 @@ class SqlServer(ManagedServer):
         unfinished = data.with_name("data.part")
         shutil.rmtree(unfinished, ignore_errors=True)
         shutil.copytree(template / "data", unfinished)
-        # The file has the server_uuid: each server makes its own.
+        # The file has the server_uuid, which must differ from server to server.
         (unfinished / "auto.cnf").unlink(missing_ok=True)
         unfinished.rename(data)
 
@@ -143,9 +143,10 @@ class SqlServer(ManagedServer):
             *installation.options,
             f"--datadir={self.directory / 'data'}",
             f"--pid-file={self.directory / 'server.pid'}",
-            # In the data directory: as an absolute path it may exceed the 107 bytes allowed.
+            # In the data directory: an absolute path may exceed the allowed 107 bytes.
             "--socket=server.sock",
-            # A starting server deletes temporary tables: in /tmp they would be another server's.
+            # A starting server deletes temporary tables: in /tmp, they could belong to another
+            # server.
             f"--tmpdir={self.directory}",
             f"--bind-address={HOST}",
             f"--port={port}",
@@ -164,7 +165,7 @@ class SqlServer(ManagedServer):
 def server_answers(endpoint: Endpoint) -> bool:
     """Return whether the administrator can log in at `endpoint`."""
     try:
-        # A server that is stopping, or no server at all, may accept and never greet.
+        # A stopping server, or another program, may accept the connection and send no greeting.
         connect(endpoint, read_timeout_seconds=GREETING_SECONDS).close()
     except pymysql.err.OperationalError:
         return False
@@ -172,7 +173,7 @@ def server_answers(endpoint: Endpoint) -> bool:
 
 
 def option(name: str, value: str) -> str:
-    """Spell a setting as an option of the command; an empty value is an option without one."""
+    """Return a setting as an option of the command; an empty value gives an option without one."""
     return f"--{name}={value}" if value else f"--{name}"
 
 
@@ -181,5 +182,5 @@ def _options(settings: Mapping[str, str]) -> list[str]:
 
 
 def _as_user() -> list[str]:
-    """Both servers refuse to run as root unless told that this is meant."""
+    """Return the option for root: both servers refuse to run as root without it."""
     return ["--user=root"] if os.geteuid() == 0 else []

@@ -1,8 +1,8 @@
 """The command: `python -m stream_jobs CONFIG`, or this file given to spark-submit.
 
-Standard output carries status lines only, see `stream_jobs.status`; everything that Spark, its JVM
-or a library prints goes to standard error, and so does a failure, for people. Exit codes: 0
-stopped, 1 failed, 2 wrong configuration.
+Standard output has only status lines, see `stream_jobs.status`. The output of Spark, its JVM and
+libraries goes to standard error, and so does the text of a failure. Exit codes: 0 stopped, 1
+failed, 2 wrong configuration.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import TextIO
 from connector.errors import ConfigError, fields, mirror
 from connector.errors.message import Message
 
-# Packages of the extra; one of them is missing where the connector was installed alone.
+# Packages of the extra; without the extra, one of them is missing.
 _EXTRA = frozenset({"delta", "py4j", "pyspark"})
 
 EXIT_CONFIG = 2
 
 
 def main() -> int:
-    """Run the job by the configuration file that is given as the only argument."""
+    """Run the job with the configuration file that is the only argument."""
     parser = argparse.ArgumentParser(prog="stream_jobs", description="Keep Delta tables equal.")
     parser.add_argument(
         "config",
@@ -32,7 +32,7 @@ def main() -> int:
         help="TOML file; `binlog-connector config stream_job.toml` explains the keys",
     )
     arguments = parser.parse_args()
-    # The JVM inherits the file descriptors: what it prints must not end up between the lines.
+    # The JVM inherits the file descriptors: its output must not be between the status lines.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         try:
@@ -41,7 +41,7 @@ def main() -> int:
             if error.name is None or error.name.partition(".")[0] not in _EXTRA:
                 raise
             message = Message(mirror.EXTRA, {"said": error})
-            # As a status line, of which the module cannot be imported either.
+            # As a status line, too; the module for these cannot be imported either.
             print(json.dumps({"event": "failed", **fields(message)}), file=out)
             sys.stderr.write(f"error: {message}\n")
             return EXIT_CONFIG

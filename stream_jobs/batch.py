@@ -1,16 +1,16 @@
-"""One micro-batch becomes changed tables: what foreachBatch runs.
+"""Applies one micro-batch to the tables; foreachBatch calls it.
 
     records ─▶ summary ─▶ mirrors ready ─▶ for each table, in parallel:   ─▶ positions
                (1 job)    (DDL, floors)    latest, typed, checked, merged     (last)
 
-A crash at any point runs the same batch again, and every step may be repeated: columns that exist
-are not added again, floors delete what is below them, merges compare sequences row by row, and
-positions are replaced by the same positions.
+After a crash at any point, Spark runs the same batch again, and every step can be repeated:
+columns that exist are not added again, floors delete the same rows, merges compare sequences row by
+row, and positions are replaced by the same positions.
 
-Spark's transaction identifiers make the repetition cheap: a table whose merge of this batch is
-committed skips it. The identifier names the checkpoint, so a new checkpoint, whose batch numbers
-begin again, skips nothing. Only the merges carry it, one commit a table and batch, because a
-second commit with the same version would be skipped without a word.
+Spark's transaction identifiers make this cheap: if the merge of a table is already committed, it is
+skipped. The identifier contains the checkpoint, so a new checkpoint, whose batch numbers restart,
+skips nothing. Only merges have it, one commit for each table and batch, because Delta silently
+skips a second commit with the same version.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from connector.errors import mirror_records
 from connector.errors.message import Message
 from stream_jobs.latest_changes import (
     OP,
-    PLACE,
+    POSITION,
     PROBLEM,
     SOURCE_TS_MS,
     SUPERSEDED,
@@ -38,7 +38,7 @@ from stream_jobs.latest_changes import (
 )
 from stream_jobs.mirrors import TableRows
 from stream_jobs.problems import Problems
-from stream_jobs.records import Place, summarize, typed_records
+from stream_jobs.records import RecordPosition, summarize, typed_records
 from stream_jobs.sequence import HI, LO, PackedSequence
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """What a batch did to one table."""
+    """The result of a batch for one table."""
 
     changes: int  # records of the batch, without tombstones
     upserts: int  # keys whose last change is an insert or an update
@@ -68,19 +68,19 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What a batch did."""
+    """The result of a batch."""
 
     seconds: float
-    records: int  # tombstones included
+    records: int  # including tombstones
     tables: dict[str, TableReport]  # by `database.table`
-    keyless_topics: list[str]  # of which no mirror is kept
+    keyless_topics: list[str]  # topics of tables without a mirror
 
 
 class BatchApplier:
     """Applies the micro-batches of one stream to the mirrors."""
 
     def __init__(self, settings: Settings, mirrors: Mirrors, positions: Positions) -> None:
-        """Apply to `mirrors`, continuing behind `positions`."""
+        """Apply to `mirrors`, continuing after `positions`."""
         self._settings = settings
         self._mirrors = mirrors
         self._positions = positions
@@ -88,9 +88,8 @@ class BatchApplier:
     def apply(self, kafka: DataFrame, batch_id: int, checkpoint_id: str) -> BatchReport:
         """Apply a batch of Kafka records completely, or raise.
 
-        `checkpoint_id` is unique to the stream's checkpoint.
-
-        Raises MirrorError if the batch cannot be applied; its positions are not stored then.
+        `checkpoint_id` is unique to the stream's checkpoint. Raises MirrorError if the batch cannot
+        be applied; then its positions are not stored.
         """
         began = time.monotonic()
         session = kafka.sparkSession
@@ -139,17 +138,17 @@ class BatchApplier:
         batch: list[PartitionSummary],
         ready: dict[str, ReadyTable],
     ) -> dict[str, TableReport]:
-        """Merge each table in a thread of its own; a failure lets the others end first."""
+        """Merge each table in its own thread; after a failure, the other merges end first."""
 
         def merge(topic: str) -> TableReport:
-            # FAIR scheduling is between pools: a large table does not hold up the small ones.
+            # FAIR scheduling is between pools: a large table does not delay the small ones.
             session.sparkContext.setLocalProperty("spark.scheduler.pool", topic)
             parts = [part for part in batch if part.topic == topic]
             stale = self._positions.stale(topic, parts)
             return self._merge(records, parts, ready[topic], stale)
 
         with ThreadPoolExecutor(self._settings.mirror.tables_in_parallel) as pool:
-            # Each call carries the stream's own job group into its thread.
+            # Each call has the stream's job group in its thread.
             futures = {
                 topic: pool.submit(inheritable_thread_target(session)(merge), topic)
                 for topic in ready
@@ -180,27 +179,27 @@ class BatchApplier:
             self._settings.mirror.zero_dates,
             problems,
         )
-        # Kept by the job that counts it. Not `persist`: Delta refuses a cached merge source,
-        # because it could be evicted between its two readings; a checkpoint cannot.
+        # The job that counts it also keeps it. Not `persist`: Delta refuses a cached merge source,
+        # which could be evicted between its two readings; a checkpoint cannot.
         winners = typed.localCheckpoint(eager=False)
         totals = winners.agg(
             F.count(F.when(F.col(OP) != OP_DELETE, 1)).alias("upserts"),
             F.count(F.when(F.col(OP) == OP_DELETE, 1)).alias("deletes"),
             F.sum(SUPERSEDED).alias("applied"),
             F.max(SOURCE_TS_MS).alias("source_ts_ms"),
-            F.min(F.when(F.col(PROBLEM).isNotNull(), F.struct(PLACE, HI, LO, PROBLEM))).alias(
+            F.min(F.when(F.col(PROBLEM).isNotNull(), F.struct(POSITION, HI, LO, PROBLEM))).alias(
                 "problem"
             ),
         ).collect()[0]
         problem = totals["problem"]
         if problem is not None:
-            place = Place(
+            position = RecordPosition(
                 topic,
-                problem[PLACE]["partition"],
-                problem[PLACE]["offset"],
+                problem[POSITION]["partition"],
+                problem[POSITION]["offset"],
                 PackedSequence(problem[HI], problem[LO]),
             )
-            raise place.corrupt(problems[problem[PROBLEM]])
+            raise position.corrupt(problems[problem[PROBLEM]])
         applied = totals["applied"] or 0
         if applied:
             table.mirror.merge(winners, table.schema)

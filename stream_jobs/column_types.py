@@ -1,6 +1,6 @@
-"""A column of a schema record becomes a Spark type, and its JSON values that type's values.
+"""A column of a schema record becomes a Spark type; its JSON values become values of this type.
 
-A value takes three steps, so that one that does not fit is seen and never becomes NULL unnoticed:
+A value takes three steps, so that a value that does not fit is an error and never becomes NULL:
 
     JSON text ──from_json──▶ `parsed` type ──form and cast──▶ `stored` type, or NULL and a problem
 
@@ -47,34 +47,31 @@ if TYPE_CHECKING:
 DECIMAL_PRECISION_MAX = 38
 _UNSIGNED_64 = DecimalType(20, 0)
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"  # behind the hour
+_CLOCK = r"[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"  # after the hour
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """How values of one column travel from JSON into a table."""
+    """How JSON values of one column become values of the table."""
 
     stored: DataType
     parsed: DataType
-    # What the text of a value must look like, where JSON holds text that is cast.
+    # The pattern that a text must match before it is cast.
     form: str | None = None
-    # Whether a text of the right form may be a date that Spark cannot hold.
+    # Whether a text that matches may be a date that Spark cannot hold.
     is_date: bool = False
 
     @classmethod
     def of(cls, column: SchemaColumn) -> ColumnType:
-        """Return the type of `column`.
-
-        Raises KeyError when the column's type is not one of the contract.
-        """
+        """Return the type of `column`; raises KeyError for a type that is not in the contract."""
         return _FAMILIES[column["type"]](column)
 
     def has_form(self, parsed: Column) -> Column:
-        """Return whether a parsed value looks as the contract says."""
+        """Return whether a parsed value has the form of the contract."""
         return F.lit(True) if self.form is None else parsed.rlike(f"^{self.form}$")
 
     def store(self, parsed: Column) -> Column:
-        """Return the value of the stored type; NULL where it does not fit."""
+        """Return the value of the stored type; NULL if it does not fit."""
         if self.parsed == self.stored:
             return parsed if self.form is None else F.when(self.has_form(parsed), parsed)
         cast = parsed.try_cast(self.stored)

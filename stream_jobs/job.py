@@ -1,10 +1,10 @@
 """The life of the job: start the stream, wait, and stop it between two batches.
 
-*Stopping.* Spark's own `stop` interrupts the batch that runs. Here the running batch ends first,
-and Spark commits it; a batch that would begin after that is refused, and runs after the next start.
+*Stopping.* Spark's own `stop` interrupts the running batch. Here, the running batch ends first, and
+Spark commits it. A later batch is refused, and runs after the next start.
 
 *Failing.* An error in a batch ends the stream; its text goes to the `failed` line, and the exit
-code is 1. Nothing is retried here: whoever runs the job starts it again, and it continues.
+code is 1. The job retries nothing: its supervisor starts it again, and it continues.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from stream_jobs.settings import Settings
 
 _POLL_SECONDS = 0.2
-# Spark's listeners are called behind the stream; how long their last line is waited for.
+# Spark calls listeners after the stream; wait so long for their last line.
 _LISTENER_SECONDS = 10.0
 _QUERY_ID = "sql.streaming.queryId"
 _KAFKA_ERRORS = "org.apache.kafka.common.errors."
@@ -46,14 +46,14 @@ EXIT_FAILED = 1
 
 
 class StopRequested(Exception):
-    """A batch was about to begin after a stop was requested; it runs after the next start."""
+    """A batch was to begin after a stop was requested; it runs after the next start."""
 
 
 class StreamJob:
     """One run of the job."""
 
     def __init__(self, settings: Settings, lines: StatusLines) -> None:
-        """Run by `settings`, and write status to `lines`."""
+        """Run with `settings`, and write status to `lines`."""
         self._settings = settings
         self._lines = lines
         self._listener = ProgressListener(lines)
@@ -65,7 +65,7 @@ class StreamJob:
         self._announced: set[str] = set()
 
     def stop(self) -> None:
-        """Ask the job to stop after the current batch; returns at once."""
+        """Request a stop after the current batch; returns at once."""
         self._stop.set()
 
     def run(self, session: SparkSession) -> int:
@@ -156,7 +156,7 @@ class StreamJob:
 
     @contextmanager
     def _batch(self) -> Iterator[None]:
-        """Let a batch run unless the job is closed, and keep its error in its own type."""
+        """Run a batch unless the job is closed, and keep the type of its error."""
         with self._running:
             if self._is_closed:
                 self._failure = StopRequested()
@@ -164,7 +164,7 @@ class StreamJob:
             try:
                 yield
             except Exception as error:
-                # Spark turns it into text; the job's own report needs the error itself.
+                # Spark turns the error into text, but the report of the job needs the error itself.
                 self._failure = error
                 raise
 
@@ -178,7 +178,7 @@ def run(settings: Settings, lines: StatusLines) -> int:
     except (PySparkException, Py4JError) as error:
         lines.fail(Message(mirror.SPARK_NOT_STARTED, {"why": _message(error, settings)}))
         return EXIT_FAILED
-    # Again, because Spark installs a handler for SIGINT of its own.
+    # Once more: Spark installs its own handler for SIGINT.
     _stop_on_signals(job)
     try:
         return job.run(session)
@@ -192,7 +192,7 @@ def _stop_on_signals(job: StreamJob) -> None:
 
 
 def _message(error: BaseException, settings: Settings) -> Message:
-    """Return what went wrong; in Spark's own words, but without plans and stack traces."""
+    """Return the message of an error; of Spark's errors without plans and stack traces."""
     if isinstance(error, ConnectorError):
         return error.message
     text = re.split(r"\s*(?:SQLSTATE: \w+|=== Streaming Query|JVM stacktrace:)", str(error))[0]

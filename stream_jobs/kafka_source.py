@@ -37,9 +37,8 @@ def schema_topic(prefix: str) -> str:
 def read_rows(session: SparkSession, kafka: KafkaSettings) -> DataFrame:
     """Return the stream of row records.
 
-    A new checkpoint begins at the first record of each topic; a topic that appears while the
-    stream runs is joined at its first record. Records that Kafka deleted before they were read
-    stop the stream.
+    A new checkpoint begins at the first record of each topic, and so does a topic that is created
+    later. If Kafka deleted records before they were read, the stream stops.
     """
     return (
         session.readStream.format("kafka")
@@ -54,11 +53,11 @@ def read_rows(session: SparkSession, kafka: KafkaSettings) -> DataFrame:
 
 
 def read_schema_values(session: SparkSession, kafka: KafkaSettings) -> list[bytes]:
-    """Return the values in the schema topic, oldest first; none while there is no topic."""
+    """Return the values in the schema topic, oldest first; none if the topic does not exist."""
     rows = (
         session.read.format("kafka")
         .options(**kafka.client_options())
-        # A pattern, because it may match nothing; a name must exist.
+        # A pattern may match nothing, but a topic that is named must exist.
         .option("subscribePattern", rf"^{kafka.topic_prefix}\.{SCHEMA_TOPIC_SUFFIX}$")
         .option("startingOffsets", "earliest")
         .option("endingOffsets", "latest")

@@ -2,9 +2,9 @@
 
     typed records ──latest_changes──▶ one record a key ──typed_changes──▶ rows in the mirror's types
 
-The winner of a key is chosen by its sequence before any JSON is read: what a later change of the
-same batch replaces is never parsed. The winners are parsed with the exact column list that their
-`cdc.schema` names and completed to the mirror's columns.
+The last change of a key is chosen by its sequence before any JSON is read, so the other changes of
+the key are never parsed. The chosen ones are parsed with the exact column list that their
+`cdc.schema` names, and completed to the mirror's columns.
 
 A row of the result has the mirror's columns (of a delete only the key) and, under names that no
 mirror has::
@@ -13,7 +13,7 @@ mirror has::
     _cdc_op               c, u or d
     _cdc_superseded       changes of the key in this batch, this one included
     _cdc_source_ts_ms     when the source committed it
-    _cdc_place            partition and offset
+    _cdc_position         partition and offset
     _cdc_problem          the number of what is wrong with the change, see `Problems`, or NULL
 """
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 OP = "_cdc_op"
 SUPERSEDED = "_cdc_superseded"
 SOURCE_TS_MS = "_cdc_source_ts_ms"
-PLACE = "_cdc_place"
+POSITION = "_cdc_position"
 PROBLEM = "_cdc_problem"
 
 _JSON = "_cdc_json"
@@ -58,14 +58,14 @@ class ParsedAs(NamedTuple):
     """How records of one schema id become rows of the mirror."""
 
     schema: TableSchema
-    # Columns that the mirror has and `schema` has not, with the value that such rows have there.
+    # Columns of the mirror that `schema` lacks, with the value of such rows in them.
     added: Mapping[str, SchemaColumn]
 
 
 def latest_changes(records: DataFrame, topic: str, stale: Column | None) -> DataFrame:
     """Return the row change with the highest sequence of each key in `topic`.
 
-    Records for which `stale` holds are left out. Tombstones and truncates are no row changes.
+    Records that match `stale` are left out, and so are tombstones and truncates.
     """
     changes = records.where((F.col("topic") == topic) & F.col("op").isin(*ROW_OPS))
     if stale is not None:
@@ -87,9 +87,10 @@ def typed_changes(
     zero_dates: ZeroDates,
     problems: Problems,
 ) -> DataFrame:
-    """Return `latest` as rows of `target`, each parsed by the schema that it names.
+    """Return `latest` as rows of `target`, each parsed by its own schema.
 
-    `parses` has one entry for each schema id in `latest`. `problems` gets what can be wrong.
+    `parses` has one entry for each schema id in `latest`. Possible problems are added to
+    `problems`.
     """
     parts = [_parsed(latest, target, parse, zero_dates, problems) for parse in parses]
     return reduce(lambda left, right: left.unionByName(right), parts)
@@ -104,7 +105,7 @@ def literal(column: SchemaColumn, value: object) -> Column:
 
 
 def _image(schema: TableSchema, is_delete: Column) -> dict[str, Column]:
-    """Return each column as the record has it: of a delete the key before, else the row after."""
+    """Return the columns of a change: for a delete the old key, else the row after."""
     image = {
         column["name"]: F.col(f"{_JSON}.after").getField(column["name"])
         for column in schema.columns
@@ -169,14 +170,14 @@ def _parsed(
             F.col("op").alias(OP),
             SUPERSEDED,
             F.col(f"{_JSON}.source.ts_ms").alias(SOURCE_TS_MS),
-            F.struct("partition", "offset").alias(PLACE),
+            F.struct("partition", "offset").alias(POSITION),
             F.coalesce(*found).alias(PROBLEM),
         )
     )
 
 
 def _value_type(schema: TableSchema) -> StructType:
-    """Return what is parsed of an envelope: the row that changed, its old key, and its time."""
+    """Return the parsed part of an envelope: the changed row, its old key, and its time."""
     fields = {
         column["name"]: StructField(column["name"], ColumnType.of(column).parsed)
         for column in schema.columns
@@ -199,10 +200,10 @@ def _problem(
     zero_dates: ZeroDates,
     problems: Problems,
 ) -> Column:
-    """Return the number of why a column's value cannot be stored, NULL if it can."""
+    """Return the number of the problem of a column's value; NULL if it can be stored."""
     name, column_type = column["name"], ColumnType.of(column)
     is_key = name in schema.key
-    # Of a deleted row only the key is read.
+    # Only the key of a deleted row is read.
     concerned = F.lit(True) if is_key else ~is_delete
     problem = F.when(F.lit(False), 0)
     if is_key or not column["nullable"]:

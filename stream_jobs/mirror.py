@@ -1,10 +1,10 @@
-"""One source table becomes one Delta table, and stays equal to it.
+"""A Delta table that equals one source table.
 
 Each row has the sequence of its last change, `_cdc_hi` and `_cdc_lo`. A change is applied only to a
-row with a lower sequence, so applying it again changes nothing. The schema that the table follows
-is a table property, set last: a step that was interrupted is repeated, and repeating it is safe.
+row with a lower sequence, so applying it twice changes nothing. A table property, which is set
+last, names the current schema: an interrupted step is repeated safely.
 
-Deletion vectors and column mapping are off, so any reader of Delta tables can read a mirror.
+Deletion vectors and column mapping are off, so every reader of Delta tables can read a mirror.
 
 https://docs.delta.io/latest/delta-update.html
 """
@@ -49,14 +49,14 @@ class Mirror:
     """The Delta table of one source table."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
-        """Speak of the table at `path`, which need not exist yet."""
+        """Use the table at `path`, which may not exist yet."""
         self._session = session
         self.path = path
 
     def schema_id(self, table: str) -> str | None:
-        """Return the schema that the mirror follows, None when there is no mirror yet.
+        """Return the id of the mirror's schema; None if the mirror does not exist.
 
-        Raises MirrorError if `path` holds something else than the mirror of `table`.
+        Raises MirrorError if `path` holds something other than the mirror of `table`.
         """
         if not DeltaTable.isDeltaTable(self._session, self.path):
             return None
@@ -67,7 +67,7 @@ class Mirror:
         return properties[_SCHEMA_PROPERTY]
 
     def create(self, schema: TableSchema) -> None:
-        """Create the table, empty, where there is none."""
+        """Create the empty table if it does not exist."""
         columns = [
             *(_column_sql(column) for column in schema.columns),
             f"{HI} BIGINT COMMENT 'cdc.seq: epoch, file and position'",
@@ -84,7 +84,7 @@ class Mirror:
         )
 
     def replace(self, schema: TableSchema) -> None:
-        """Make the table an empty one with other columns."""
+        """Replace the table by an empty one with other columns."""
         columns = [StructField(c["name"], ColumnType.of(c).stored) for c in schema.columns]
         columns += [StructField(name, LongType()) for name in (HI, LO)]
         empty = self._session.createDataFrame([], StructType(columns))
@@ -98,9 +98,9 @@ class Mirror:
         added: Iterable[AddedColumn],
         origins: Mapping[str, SchemaColumn],
     ) -> None:
-        """Add columns, give rows from before them their value there, and follow `schema`.
+        """Add columns with their value in existing rows, and set `schema` as the current one.
 
-        `origins` has each added column as the schema that added it has it.
+        `origins` has each added column as in the schema that added it.
         """
         present = {field.name for field in self._table().toDF().schema.fields}
         missing = [
@@ -124,11 +124,11 @@ class Mirror:
         return self._table().toDF().isEmpty()
 
     def delete_below(self, floor: PackedSequence) -> None:
-        """Delete the rows that were last changed before `floor`."""
+        """Delete the rows whose last change is before `floor`."""
         self._table().delete(self._is_below(floor))
 
     def merge(self, changes: DataFrame, schema: TableSchema) -> None:
-        """Apply typed changes, one a key, to the rows with a lower sequence."""
+        """Apply typed changes, one for each key, to rows with a lower sequence."""
         newer = F.expr(f"s.{HI} > t.{HI} OR (s.{HI} = t.{HI} AND s.{LO} > t.{LO})")
         same_key = " AND ".join(f"t.{_quoted(name)} = s.{_quoted(name)}" for name in schema.key)
         names = [*schema.by_name, HI, LO]

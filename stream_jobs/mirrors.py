@@ -1,4 +1,4 @@
-"""The schemas that a batch's rows use become the columns of the mirrors, before any row is applied.
+"""Gives the mirrors the columns of a batch's schemas, before any row of it is applied.
 
 A mirror follows the newest schema whose rows have been seen; rows of older schemas are completed
 to it. Since a batch may end anywhere, the outcome is the same wherever it ended:
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """What a batch holds for one topic."""
+    """The content of a batch for one topic."""
 
     topic: str
     schema_ids: frozenset[str]
     # The highest row sequence under each schema id that has rows to apply.
     highest_row: Mapping[str, PackedSequence]
-    floor: PackedSequence | None  # rows below are gone
+    floor: PackedSequence | None  # rows below it are gone
     floor_is_new: bool
     were_applied: bool  # earlier batches applied rows, so there must be a mirror
 
@@ -49,7 +49,7 @@ class ReadyTable:
     """A table whose mirror has the columns that the batch needs."""
 
     schema: TableSchema
-    mirror: Mirror | None  # None without a primary key, or without a row so far
+    mirror: Mirror | None  # None without a primary key, or without rows so far
     parses: list[ParsedAs]
 
 
@@ -57,7 +57,7 @@ class Mirrors:
     """The mirrors of one pipeline and the schemas that they follow."""
 
     def __init__(self, settings: Settings, registry: SchemaRegistry | None = None) -> None:
-        """Know nothing yet; mirrors are looked at when their topic first has records."""
+        """Begin empty; a mirror is looked at when its topic first has records."""
         self._base = settings.mirror.path
         self._zero_dates = settings.mirror.zero_dates
         self._unknown_defaults = settings.mirror.unknown_defaults
@@ -117,7 +117,7 @@ class Mirrors:
         newest: TableSchema,
         mirror: Mirror,
     ) -> TableSchema:
-        """Return the schema that the mirror has from now on."""
+        """Return the schema of the mirror from now on."""
         if current is None:
             newest.refuse_unknown()
             mirror.create(newest)
@@ -147,7 +147,7 @@ class Mirrors:
         if schema.schema_id == target.schema_id:
             return ParsedAs(schema, {})
         if rows.highest_row[schema.schema_id] > target.first:
-            # An earlier column list is in use again: columns were dropped.
+            # The table has an earlier column list again: columns were dropped.
             schema.added_since(target, path)
         target.added_since(schema, path)
         origins = self._registry.defaults_between(rows.topic, schema, target)

@@ -51,7 +51,7 @@ class Positions:
     """The high-water marks of partitions and the floors of tables."""
 
     def __init__(self, base: str) -> None:
-        """Keep the positions of the mirror under `base`; nothing is read before `load`."""
+        """Store the positions of the mirror under `base`; call `load` first."""
         self._path = f"{base.rstrip('/')}/_cdc/positions"
         self._high_water: dict[tuple[str, int], PackedSequence] = {}
         self._floors: dict[str, PackedSequence] = {}
@@ -71,7 +71,7 @@ class Positions:
                 self._high_water[row["topic"], row["partition"]] = position
 
     def know_partitions(self, counts: Mapping[str, int]) -> None:
-        """Take up the number of partitions of topics for which it is not known yet.
+        """Note the number of partitions of topics that are not known yet.
 
         It is stored with the next batch, or by `store`.
         """
@@ -79,26 +79,26 @@ class Positions:
             self._partitions.setdefault(topic, count)
 
     def accept_partitions(self, batch: Iterable[PartitionSummary]) -> None:
-        """Take the partitions that have records in `batch` as given."""
+        """Accept all partitions that have records in `batch`."""
         for part in batch:
             count = self._partitions.get(part.topic)
             if count is not None and part.partition >= count:
                 self._partitions[part.topic] = part.partition + 1
 
     def refuse_added_partitions(self, batch: Iterable[PartitionSummary]) -> None:
-        """Raise MirrorError if `batch` has records of a partition that a topic had not."""
+        """Raise MirrorError if `batch` has records of a partition that the topic did not have."""
         for part in batch:
             count = self._partitions.get(part.topic)
             if count is not None and part.partition >= count:
                 raise MirrorError(mirror.PARTITIONS_ADDED, topic=part.topic, partitions=count)
 
     def applied(self, topic: str, partition: int) -> PackedSequence | None:
-        """Return the sequence up to which no change of a partition is applied any more."""
+        """Return the sequence up to which changes of a partition were applied."""
         bounds = (self._high_water.get((topic, partition)), self._floors.get(topic))
         return max((bound for bound in bounds if bound is not None), default=None)
 
     def has_rows(self, topic: str) -> bool:
-        """Return whether changes of `topic` were applied that no floor has taken back."""
+        """Return whether the mirror may have rows: changes of `topic` that no floor has removed."""
         floor = self._floors.get(topic)
         marks = [mark for (name, _), mark in self._high_water.items() if name == topic]
         return any(floor is None or mark > floor for mark in marks)
@@ -108,7 +108,7 @@ class Positions:
         return self._floors.get(topic)
 
     def raise_floors(self, batch: Iterable[PartitionSummary]) -> set[str]:
-        """Take up the truncates of a batch, and return the topics that have new ones."""
+        """Note the truncates of a batch, and return the topics with new floors."""
         raised: set[str] = set()
         for part in batch:
             floor = self._floors.get(part.topic)
@@ -120,7 +120,7 @@ class Positions:
     def stale(self, topic: str, batch: Iterable[PartitionSummary]) -> Column | None:
         """Return the condition on typed records of `topic` that must not be applied.
 
-        None when there can be no such record in `batch`, which is the rule.
+        It is None if `batch` has no such record, which is usual.
         """
         hi, lo = F.col("hi"), F.col("lo")
         conditions: list[Column] = []
@@ -133,17 +133,17 @@ class Positions:
         return reduce(lambda left, right: left | right, conditions) if conditions else None
 
     def advance(self, session: SparkSession, batch: Iterable[PartitionSummary]) -> None:
-        """Store that `batch` has been applied."""
+        """Store the end of `batch`, which was applied."""
         for part in batch:
-            place = (part.topic, part.partition)
+            partition = (part.topic, part.partition)
             if part.highest is not None:
-                self._high_water[place] = max(
-                    part.highest, self._high_water.get(place, part.highest)
+                self._high_water[partition] = max(
+                    part.highest, self._high_water.get(partition, part.highest)
                 )
         self.store(session)
 
     def store(self, session: SparkSession) -> None:
-        """Replace what is stored by what is known."""
+        """Replace the stored positions by the current ones."""
         rows = [
             _row(_HIGH_WATER, topic, partition, position)
             for (topic, partition), position in sorted(self._high_water.items())
@@ -155,7 +155,7 @@ class Positions:
             _row(_PARTITIONS, topic, count, PackedSequence(0, 0))
             for topic, count in sorted(self._partitions.items())
         ]
-        # Literals in the plan: a DataFrame made from Python objects costs another Spark job.
+        # Literals in the plan: a DataFrame of Python objects costs another Spark job.
         table = session.range(0, 1, 1, 1).select(F.inline(F.array(*rows)))
         table.write.format("delta").mode("overwrite").save(self._path)
 

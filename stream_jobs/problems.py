@@ -1,7 +1,7 @@
-"""What is wrong with a record: a number in Spark's plan, and the code and its facts beside it.
+"""The problems of records: a number in Spark's plan, with a code and facts.
 
-Spark finds the first record with a problem, and the driver turns its number into an error. So no
-text is composed for each record, and an error has facts.
+Spark finds the first record with a problem, and the driver turns its number into an error. So Spark
+composes no text for each record, and an error has facts.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Problems:
-    """The problems that one plan looks for."""
+    """The possible problems of one plan."""
 
     def __init__(self) -> None:
-        """Know none."""
+        """Begin without a problem."""
         self._messages: list[Message] = []
 
     def add(self, code: ErrorCode, /, **facts: object) -> Column:
-        """Return the number of a problem, as a constant."""
+        """Add a problem and return its number, as a constant of the plan."""
         self._messages.append(Message(code, facts))
         return F.lit(len(self._messages) - 1)
 

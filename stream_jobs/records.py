@@ -4,9 +4,8 @@
       ▼
     topic  partition  offset  key  value  op  schema_id  hi  lo  problem
 
-`problem` is the index in `_PROBLEMS` of what is wrong with the headers; it is NULL for a record
-that follows the contract. A tombstone repeats the headers of its `d`; it is kept here with `op`
-NULL, and never applied.
+`problem` is the index in `_PROBLEMS` of what is wrong with the headers, or NULL. A tombstone
+repeats the headers of its `d`; here its `op` is NULL, and it is never applied.
 
 https://spark.apache.org/docs/latest/streaming/structured-streaming-kafka-integration.html
 """
@@ -35,7 +34,7 @@ from stream_jobs.sequence import PackedSequence, pack_columns
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
-# A row of a copy stands in the order of changes, and is applied as an update is.
+# Rows of copies have sequences like changes, and are applied like updates.
 ROW_OPS = (OP_CREATE, OP_UPDATE, OP_DELETE, OP_READ)
 
 _PROBLEMS = (
@@ -50,7 +49,7 @@ _PROBLEMS = (
 
 def typed_records(kafka: DataFrame) -> DataFrame:
     """Return one row for each record of `kafka`, with its headers as columns."""
-    # One projection a step: in a single one, each mention of a header would search it again.
+    # One projection for each step: in a single one, each use of a header would search it again.
     headers = kafka.select(
         "topic",
         "partition",
@@ -91,8 +90,8 @@ def typed_records(kafka: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a record lies."""
+class RecordPosition:
+    """The topic, partition and offset of a record."""
 
     topic: str
     partition: int
@@ -104,7 +103,7 @@ class Place:
         topic, partition, offset = self.topic, self.partition, self.offset
         if self.seq is None:
             return MirrorError(
-                mirror_records.UNPLACED_RECORD,
+                mirror_records.RECORD_WITHOUT_SEQUENCE,
                 topic=topic,
                 partition=partition,
                 offset=offset,
@@ -122,7 +121,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSummary:
-    """What a batch holds of one partition under one schema id."""
+    """The content of a batch for one partition and one schema id."""
 
     topic: str
     partition: int
@@ -134,7 +133,7 @@ class PartitionSummary:
     highest: PackedSequence | None
     highest_row: PackedSequence | None  # of the changes to one row
     truncated: PackedSequence | None  # of the latest `t`
-    keyless: Place | None  # the first row without a key
+    keyless: RecordPosition | None  # the first row without a key
 
 
 def summarize(records: DataFrame) -> list[PartitionSummary]:
@@ -142,7 +141,7 @@ def summarize(records: DataFrame) -> list[PartitionSummary]:
 
     Raises MirrorError for the first record, by topic, partition and offset, with a problem.
     """
-    place = F.struct("offset", "hi", "lo", "problem")
+    position = F.struct("offset", "hi", "lo", "problem")
     seq = F.struct("hi", "lo")
     is_row = F.col("op").isin(*ROW_OPS)
     rows = (
@@ -155,15 +154,15 @@ def summarize(records: DataFrame) -> list[PartitionSummary]:
             F.max(F.when(F.col("op").isNotNull(), seq)).alias("highest"),
             F.max(F.when(is_row, seq)).alias("highest_row"),
             F.max(F.when(F.col("op") == OP_TRUNCATE, seq)).alias("truncated"),
-            F.min(F.when(is_row & F.col("key").isNull(), place)).alias("keyless"),
-            F.min(F.when(F.col("problem").isNotNull(), place)).alias("corrupt"),
+            F.min(F.when(is_row & F.col("key").isNull(), position)).alias("keyless"),
+            F.min(F.when(F.col("problem").isNotNull(), position)).alias("corrupt"),
         )
         .collect()
     )
     corrupt = [row for row in rows if row["corrupt"] is not None]
     if corrupt:
         first = min(corrupt, key=lambda row: (row["topic"], row["partition"], row["corrupt"][0]))
-        raise _place(first, "corrupt").corrupt(_PROBLEMS[first["corrupt"]["problem"]])
+        raise _position(first, "corrupt").corrupt(_PROBLEMS[first["corrupt"]["problem"]])
     return [
         PartitionSummary(
             topic=row["topic"],
@@ -176,18 +175,18 @@ def summarize(records: DataFrame) -> list[PartitionSummary]:
             highest=_packed(row["highest"]),
             highest_row=_packed(row["highest_row"]),
             truncated=_packed(row["truncated"]),
-            keyless=None if row["keyless"] is None else _place(row, "keyless"),
+            keyless=None if row["keyless"] is None else _position(row, "keyless"),
         )
         for row in rows
     ]
 
 
-def _header(name: str, place: int) -> Column:
-    """Return the text of the header with that name, NULL where there is none.
+def _header(name: str, index: int) -> Column:
+    """Return the text of the header with that name, NULL without one.
 
-    It is looked for at `place` first, where the connector writes it: ten times as fast as a search.
+    The connector writes it at `index`. To look there first is ten times as fast as a search.
     """
-    expected = F.get("headers", F.lit(place))
+    expected = F.get("headers", F.lit(index))
     matching = F.filter("headers", lambda header: header["key"] == name)
     value = F.when(expected["key"] == name, expected["value"])
     return value.otherwise(F.get(matching, F.lit(0))["value"]).cast("string")
@@ -199,6 +198,6 @@ def _packed(row: Row | None) -> PackedSequence | None:
     return PackedSequence(row["hi"], row["lo"])
 
 
-def _place(row: Row, column: str) -> Place:
+def _position(row: Row, column: str) -> RecordPosition:
     found = row[column]
-    return Place(row["topic"], row["partition"], found["offset"], _packed(found))
+    return RecordPosition(row["topic"], row["partition"], found["offset"], _packed(found))

@@ -1,8 +1,8 @@
-"""The schema topic becomes the schemas that a batch needs, and their history.
+"""The schemas of the schema topic, and their history.
 
-A schema record is committed in the same Kafka transaction as the first row that uses it, but a
-transaction's commit marker reaches each partition on its own: for a moment the row can be visible
-and its schema record not. So an id that is missing is waited for before it is an error.
+A schema record is committed in the same Kafka transaction as the first row that uses it. But the
+commit marker reaches each partition at a different time, so for a moment the row may be visible
+before its schema record. So the job waits for a missing id before it raises an error.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ POLL_SECONDS = 0.5
 
 
 class SchemaRegistry:
-    """Every schema of every table, read again whenever an unknown id appears."""
+    """All schemas of all tables; read again for each unknown id."""
 
     def __init__(self, kafka: KafkaSettings, wait_seconds: float = WAIT_SECONDS) -> None:
-        """Know nothing yet."""
+        """Begin without a schema."""
         self._kafka = kafka
         self._wait_seconds = wait_seconds
         self._schemas: dict[str, dict[str, TableSchema]] = {}
@@ -41,8 +41,7 @@ class SchemaRegistry:
     ) -> dict[tuple[str, str], TableSchema]:
         """Return the schema of each (topic, schema id) in `needed`.
 
-        Raises MirrorError if one does not appear in time, and for a schema record that cannot be
-        read.
+        Raises MirrorError if one does not appear in time, or if a schema record cannot be read.
         """
         deadline = time.monotonic() + self._wait_seconds
         while missing := self._missing(needed):
@@ -67,9 +66,9 @@ class SchemaRegistry:
     def defaults_between(
         self, topic: str, older: TableSchema, newer: TableSchema
     ) -> dict[str, SchemaColumn]:
-        """Return the columns of `newer` that `older` lacks, as the schema that added each has them.
+        """Return the columns of `newer` that `older` lacks, each as in the schema that added it.
 
-        That schema knows the value that rows had at the time in the added column.
+        Only that schema has the value of existing rows in the added column.
         """
         added: dict[str, SchemaColumn] = {}
         for schema in self.history(topic):
@@ -82,19 +81,19 @@ class SchemaRegistry:
         return added
 
     def _missing(self, needed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-        return [place for place in needed if place[1] not in self._schemas.get(place[0], {})]
+        return [each for each in needed if each[1] not in self._schemas.get(each[0], {})]
 
     def _read(self, session: SparkSession) -> None:
         for value in read_schema_values(session, self._kafka):
             try:
                 schema = TableSchema.decode(value)
             except (ValueError, KeyError, TypeError) as error:
-                # The text of the error may hold what the record holds.
+                # The text of the error may contain values of the record.
                 raise MirrorError(
                     mirror.SCHEMA_RECORD,
                     topic=schema_topic(self._kafka.topic_prefix),
                     why=type(error).__name__,
                 ) from error
             topic = row_topic(self._kafka.topic_prefix, schema.database, schema.table)
-            # Of an id that was published twice the first record says when it began.
+            # If an id was published twice, its first record says when it began.
             self._schemas.setdefault(topic, {}).setdefault(schema.schema_id, schema)

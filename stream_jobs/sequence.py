@@ -34,13 +34,13 @@ FILE_BITS = 20
 POSITION_BITS = 32
 ROW_BITS = 32
 
-# The columns that carry the sequence of the last change in each row of a mirror.
+# The columns of a mirror with the sequence of each row's last change.
 HI = "_cdc_hi"
 LO = "_cdc_lo"
 
 
 class PackedSequence(NamedTuple):
-    """A sequence as it is stored; compares as `Sequence` does."""
+    """A stored sequence; it compares like a `Sequence`."""
 
     hi: int
     lo: int
@@ -49,7 +49,7 @@ class PackedSequence(NamedTuple):
     def pack(cls, sequence: Sequence) -> PackedSequence:
         """Pack the five numbers.
 
-        Raises MirrorError for a number that is too wide for its field.
+        Raises MirrorError for a number that is too large for its field.
         """
         if (
             sequence.epoch >> EPOCH_BITS
@@ -78,7 +78,7 @@ class PackedSequence(NamedTuple):
 
 
 def pack_columns(text: Column) -> tuple[Column, Column]:
-    """Return (hi, lo) of a string column; both NULL where `PackedSequence.pack` would raise."""
+    """Return (hi, lo) of a string column; both are NULL if `PackedSequence.pack` would raise."""
     numbers: list[Column] = []
     start = 1
     for digits in (

@@ -18,28 +18,28 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from stream_jobs.settings import Settings
 
-# Set by spark-submit, whose JVM runs already and has its own master, jars and JVM options.
+# spark-submit has set these: its JVM already runs, with its own master, jars and options.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 _CHOICES: dict[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # TIMESTAMP is UTC in the log, and stays it.
+    # TIMESTAMP is UTC in the log and in the mirror.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Dates before 1582 as MySQL counts them, in the proleptic Gregorian calendar.
+    # Dates before 1582 in the proleptic Gregorian calendar, like in MySQL.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    # Few, small stages: adaptive execution would run each stage as a job of its own.
+    # Few, small stages: adaptive execution would run each stage as a separate job.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    # The state of a table's log: 50 partitions by default.
+    # Partitions for the state of a Delta log; the default is 50.
     "spark.databricks.delta.snapshotPartitions": "2",
     # The source of a merge is cached, or read again from the same Kafka offsets: the same rows.
     "spark.databricks.delta.merge.materializeSource": "none",
     "spark.scheduler.mode": "FAIR",
-    # Every batch has the same plans; with many tables their code must not push each other out.
+    # Every batch has the same plans; with many tables, their code must stay in the cache.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    # A line `idle` when there is nothing new; the default is every 10 seconds.
+    # How often `idle` is written without new records; the default is every 10 seconds.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.ui.enabled": "false",
@@ -48,13 +48,13 @@ _CHOICES: dict[str, str] = {
 
 
 def start_session(settings: Settings) -> SparkSession:
-    """Start Spark, or join the one that spark-submit started.
+    """Start Spark, or use the session that spark-submit started.
 
-    What `spark.settings` says wins over everything chosen here.
+    `spark.settings` has priority over the values here.
     """
     conf = dict(_CHOICES)
     if _SUBMITTED not in os.environ:
-        # Java starts Python by this name; the `python3` of PATH may be another one.
+        # Java starts Python by this name; `python3` on PATH may be another one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf["spark.master"] = "local[2]"
         if settings.spark.jars:
@@ -63,7 +63,7 @@ def start_session(settings: Settings) -> SparkSession:
             conf["spark.jars.packages"] = ",".join(settings.spark.packages)
     conf |= {key: _text(value) for key, value in settings.spark.settings.items()}
     if conf.get("spark.master", "").startswith("local"):
-        # Nobody else needs to reach a driver that is its own executor.
+        # Only this machine needs to reach a driver that is its own executor.
         conf.setdefault("spark.driver.host", "127.0.0.1")
         conf.setdefault("spark.driver.bindAddress", "127.0.0.1")
     builder = SparkSession.Builder().appName(f"stream_jobs {settings.name}")

@@ -1,4 +1,4 @@
-"""Typed settings of the Spark job: a TOML file, then the environment on top of it.
+"""The typed settings of the Spark job: a TOML file, and the environment, which has priority.
 
 Every key can be given in the environment as `STREAM_JOB_<SECTION>__<KEY>`, lists and tables as
 JSON, for example `STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS='["broker:9092"]'`. An unknown key is an
@@ -19,37 +19,37 @@ from connector.settings.values import PipelineName, TopicPrefix
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What Spark fetches itself where no jars are given.
+# The packages that Spark fetches if no jars are given.
 PACKAGES = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
     "io.delta:delta-spark_4.2_2.13:4.4.0",
 )
 
 _CLIENT_OPTIONS = {
-    # A batch knows its last offset. Behind it often stands only a transaction marker, for which a
-    # fetch would wait 500 ms in each partition.
+    # A batch knows its last offset. After it, there is often only a transaction marker, and a fetch
+    # would wait 500 ms for it in each partition.
     "kafka.fetch.max.wait.ms": "10",
-    # Spark asks three times: a minute without a broker, not three, until the job says so.
+    # Spark asks three times: without a broker, the job fails after one minute, not three.
     "kafka.request.timeout.ms": "15000",
     "kafka.default.api.timeout.ms": "20000",
 }
 
 
 class Section(BaseModel):
-    """Base of every section: unknown keys are errors, and nothing changes after the load."""
+    """Base of every section: unknown keys are errors, and the values are constant."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class KafkaSettings(Section):
-    """The brokers and the topics that are read."""
+    """The brokers, and the topics that are read."""
 
     bootstrap_servers: Annotated[list[str], Field(min_length=1)]
     topic_prefix: TopicPrefix
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 100_000
-    # Keys of a topic that got more partitions have no order any more.
+    # If a topic got more partitions, the changes of its keys are not in order any more.
     added_partitions: Literal["error", "accept"] = "error"
-    # Options of Kafka's Java consumer, by its own names. Secret, because credentials are here.
+    # Options of Kafka's Java consumer, by its own names; secret, because they may hold passwords.
     options: dict[str, SecretStr] = {}
 
     def client_options(self) -> dict[str, str]:
@@ -63,7 +63,7 @@ class KafkaSettings(Section):
 
 
 class MirrorSettings(Section):
-    """Where the Delta tables lie, and what they cannot hold."""
+    """The folders of the Delta tables, and how unsupported values are stored."""
 
     path: Annotated[str, Field(min_length=1)]
     checkpoint: Annotated[str, Field(min_length=1)]
@@ -75,14 +75,14 @@ class MirrorSettings(Section):
 
 
 class TriggerSettings(Section):
-    """When a batch is taken."""
+    """When a batch starts."""
 
     kind: Literal["processingTime", "availableNow"] = "processingTime"
     interval_seconds: Annotated[float, Field(ge=0, le=86_400)] = 5.0
 
 
 class SparkSettings(Section):
-    """The Spark session, where the job starts it itself."""
+    """The Spark session, if the job starts it itself."""
 
     jars: list[str] = []
     packages: list[str] = list(PACKAGES)
@@ -91,13 +91,13 @@ class SparkSettings(Section):
 
 
 class Settings(FileSettings):
-    """Everything that the job needs to know."""
+    """All settings of the job."""
 
     model_config = SettingsConfigDict(env_prefix="STREAM_JOB_")
 
     reference: ClassVar[str] = "binlog-connector config stream_job.toml"
 
-    # Names the pipeline; part of Delta's txnAppId, so that two pipelines never share one.
+    # Names the pipeline; a part of Delta's txnAppId, so that two pipelines never share one.
     name: PipelineName
     kafka: KafkaSettings
     mirror: MirrorSettings

@@ -1,4 +1,4 @@
-"""What the job does becomes JSON lines on standard output: a stable contract for its caller.
+"""The status of the job as JSON lines on standard output: a stable contract for its caller.
 
     {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger"}
     {"event": "batch_applied", "batch_id", "seconds", "records", "end_offsets", "tables"}
@@ -44,7 +44,7 @@ Offsets = dict[str, dict[str, int]]
 
 
 class StatusLines:
-    """Writes the lines, whole, from any thread."""
+    """Writes whole lines, from any thread."""
 
     def __init__(self, out: TextIO) -> None:
         """Write to `out`."""
@@ -59,7 +59,7 @@ class StatusLines:
             self._out.flush()
 
     def fail(self, message: Message) -> None:
-        """Write `failed`, and the same for people on standard error."""
+        """Write `failed`, and its text on standard error."""
         self.write("failed", **fields(message))
         sys.stderr.write(f"error: {message}\n")
 
@@ -67,7 +67,7 @@ class StatusLines:
 class ProgressListener(StreamingQueryListener):
     """Joins the report of a batch with the offsets that Spark has committed for it.
 
-    Spark calls it from a thread of its own, in order, behind the query.
+    Spark calls it in order, in its own thread, after the query.
     """
 
     def __init__(self, lines: StatusLines) -> None:
@@ -81,28 +81,28 @@ class ProgressListener(StreamingQueryListener):
         self.end_offsets: Offsets = {}
 
     def watch(self, query: StreamingQuery) -> None:
-        """Take the offsets of idle times from `query`."""
+        """Take the offsets for `idle` lines from `query`."""
         self._query = query
 
     def add_report(self, batch_id: int, report: BatchReport) -> None:
-        """Keep what foreachBatch did until Spark has committed the batch."""
+        """Keep the report of a batch until Spark has committed the batch."""
         self._reports[batch_id] = report
 
     def wait_for_batch(self, batch_id: int, seconds: float) -> None:
-        """Return when a batch's line has been written, or after `seconds`."""
+        """Wait until the line of a batch was written, at most `seconds`."""
         with self._committed:
             self._committed.wait_for(lambda: self._last_batch_id >= batch_id, seconds)
 
     def wait_for_end(self, seconds: float) -> None:
-        """Return when the query's last line has been written, or after `seconds`."""
+        """Wait until the query's last line was written, at most `seconds`."""
         self._terminated.wait(seconds)
 
     def partitions(self) -> dict[str, int]:
-        """Return how many partitions each topic has, as far as Spark has told."""
+        """Return the number of partitions of each topic that Spark has reported."""
         return {topic: len(offsets) for topic, offsets in self.end_offsets.items()}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
-        """Do nothing: the job says itself that it started."""
+        """Nothing to do: the job itself reports its start."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """Write `batch_applied`."""
@@ -126,7 +126,7 @@ class ProgressListener(StreamingQueryListener):
         """Write `idle`."""
         del event
         progress = None if self._query is None else self._query.lastProgress
-        # A batch that was applied meanwhile has its own line, which comes next.
+        # A batch that was applied meanwhile writes its own line next.
         if progress is None or self._reports:
             return
         self.end_offsets = _end_offsets(progress)
@@ -139,9 +139,9 @@ class ProgressListener(StreamingQueryListener):
 
 
 def _end_offsets(progress: StreamingQueryProgress) -> Offsets:
-    """Return the offsets behind the last record read; empty while there are no topics."""
+    """Return the offsets after the last records that were read; empty without topics."""
     text = progress.sources[0].endOffset
-    # Spark prints Java's null as one of these.
+    # Spark prints Java's null in one of these ways.
     if text in ("None", "null"):
         return {}
     offsets: Offsets = json.loads(text)

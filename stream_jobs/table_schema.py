@@ -1,8 +1,8 @@
-"""A schema record becomes the columns of a mirror, and two of them become what was added.
+"""A schema record becomes the columns of a mirror; two of them show which columns were added.
 
-Only added columns can be followed; everything else about the columns must stay as it is. What may
-change without a trace in the mirror: NULL and NOT NULL, lengths, character sets, labels, the order
-of columns, and types with the same JSON form and Spark type (VARCHAR to TEXT).
+Only added columns can be followed; all other facts about the columns must stay the same. These
+changes do not matter for a mirror: NULL and NOT NULL, lengths, character sets, labels, the order of
+columns, and types with the same JSON form and Spark type (VARCHAR to TEXT).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMES_FORBID = frozenset(" ,;{}()\n\t=")
 
 
 class AddedColumn(NamedTuple):
-    """A column that a newer schema has, and the column that it stands behind (None: first)."""
+    """A column that only the newer schema has, and the column before it (None: it is the first)."""
 
     column: SchemaColumn
     after: str | None
@@ -87,9 +87,9 @@ class TableSchema:
                 raise MirrorError(mirror.COLUMN_NAME, table=self.name, column=name)
 
     def added_since(self, older: TableSchema, path: str) -> list[AddedColumn]:
-        """Return the columns that this schema has and `older` has not, in this one's order.
+        """Return the columns that this schema has and `older` lacks, in the order of this one.
 
-        Raises SchemaUnfollowed if anything else differs; the mirror lies at `path`.
+        Raises SchemaUnfollowed if anything else differs. `path` is the folder of the mirror.
         """
         if self.key != older.key:
             raise SchemaUnfollowed(

@@ -12,6 +12,7 @@ import pytest
 
 from connector import compiled
 from tests import selection
+from tests.stale_build import newer_sources
 
 PROJECT = Path(__file__).parents[1]
 
@@ -47,7 +48,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_sessionstart() -> None:
-    newer = compiled.newer_sources()
+    newer = newer_sources()
     if newer:
         names = ", ".join(path.relative_to(PROJECT).as_posix() for path in newer)
         reason = f"compiled before its last change: {names}; run `make setup`, or use `make test`"

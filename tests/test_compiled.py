@@ -15,6 +15,7 @@ import pytest
 
 import connector
 from connector import compiled
+from tests.stale_build import newer_sources
 
 FOLDER = Path(connector.__file__).parent
 WHERE = """
@@ -142,6 +143,6 @@ def test_a_source_that_is_newer_than_its_extension_module_is_found(
     monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
     monkeypatch.setenv("CONNECTOR_COMPILED", "auto")
     os.utime(tmp_path / "codec/payload.py", ns=(0, 0))
-    assert compiled.newer_sources() == []
+    assert newer_sources() == []
     (tmp_path / "codec/payload.py").touch()
-    assert compiled.newer_sources() == [tmp_path / "codec/payload.py"]
+    assert newer_sources() == [tmp_path / "codec/payload.py"]

@@ -25,15 +25,15 @@ def main() -> None:
             "enable.partition.eof": True,
         }
     )
-    places = [
+    partitions = [
         TopicPartition(topic, partition, 0)
         for topic in topics
         for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions
     ]
-    consumer.assign(places)
+    consumer.assign(partitions)
     found: Counter[str] = Counter()
     ended = 0
-    while ended < len(places):
+    while ended < len(partitions):
         for message in consumer.consume(10_000, timeout=0.2):
             if (error := message.error()) is not None:
                 if error.name() != "_PARTITION_EOF":

@@ -51,8 +51,8 @@ def percentiles(seen: list[float]) -> dict[str, object]:
     ordered = sorted(seen)
     document: dict[str, object] = {"received": len(ordered)}
     for name, share in (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99), ("max_ms", 1.0)):
-        place = min(len(ordered) - 1, int(len(ordered) * share))
-        document[name] = round(ordered[place] * 1000, 2) if ordered else None
+        index = min(len(ordered) - 1, int(len(ordered) * share))
+        document[name] = round(ordered[index] * 1000, 2) if ordered else None
     return document
 
 

@@ -48,7 +48,7 @@ class FileFeed:
 
 
 def stream(path: Path, limit: int) -> bs.BinLogStreamReader:
-    """Return the library's reader with the file in the place of its connection."""
+    """Return the library's reader with the file instead of its connection."""
     reader = bs.BinLogStreamReader(
         {"host": "127.0.0.1", "user": "", "passwd": ""},
         server_id=4711,

@@ -85,8 +85,8 @@ def oltp(session: Session, transactions: int) -> Counts:
             )
             counts.updates += 1
         else:
-            place = rows.below(len(live))
-            live[place], live[-1] = live[-1], live[place]
+            index = rows.below(len(live))
+            live[index], live[-1] = live[-1], live[index]
             packets.add(f"DELETE FROM shop.orders WHERE id={live.pop()}")
             counts.deletes += 1
     packets.flush()

@@ -31,7 +31,7 @@ CONFIG: Final = _examples(
     ("config grants.sql", "the statements that create the account on the source"),
 )
 SNAPSHOT: Final = _examples(
-    ("snapshot my.toml shop.orders", "copy one table anew"),
+    ("snapshot my.toml shop.orders", "copy one table again"),
     ("snapshot my.toml 'shop.*' crm.users", "several tables"),
     ("snapshot my.toml shop.orders --where 'id > 1000'", "some rows, over what is there"),
 )

@@ -130,7 +130,7 @@ def _show(settings: Settings, watch: StateWatch, asked: CopyRequest) -> int:
             console.print(f"{state.name}: {state.rows} rows in {seconds:.1f} s", markup=False)
             if state.kept_back:
                 console.print(
-                    f"{state.name}: rows that cannot be carried and are kept back: "
+                    f"{state.name}: rows that cannot be published and are kept back: "
                     f"{state.kept_back}; `binlog-connector quarantine list CONFIG` says why",
                     markup=False,
                     soft_wrap=True,

@@ -4,7 +4,7 @@
 
     │timestamp│type_code│server_id│event_size│log_pos│flags│ …                    │CRC32│
                is known            ends in    is this         of the event is right, or, without
-                                   the file   place           checksums, a header or the end follows
+                                   the file   its position    checksums, a header or the end follows
 
 If no event states this position, bytes may have been lost or added. Then the search accepts an
 event that is right in everything else. Headers of MariaDB inside a transaction may have `log_pos`
@@ -64,7 +64,7 @@ class EventSearch:
             return None
         return int(_TYPE_AND_SIZE.unpack_from(header)[1])
 
-    def first_behind(self, position: int) -> int:
+    def first_after(self, position: int) -> int:
         """Return the start of the first event after `position`; the file's end without one."""
         for placed in (True, False):
             for candidate, header in self._candidates(position + 1):
@@ -93,7 +93,7 @@ class EventSearch:
         if not self._fits(header, position):
             return False
         type_code, size = _TYPE_AND_SIZE.unpack_from(header)
-        if placed and not self._says_its_place(header, position, size):
+        if placed and not self._ends_where_it_says(header, position, size):
             return False
         if self.checksums:
             return self._checksum_is_right(type_code, position, size)
@@ -109,7 +109,7 @@ class EventSearch:
         type_code, size = _TYPE_AND_SIZE.unpack_from(header)
         return type_code in _TYPE_CODES and self.header_length <= size <= self.end - position
 
-    def _says_its_place(self, header: bytes, position: int, size: int) -> bool:
+    def _ends_where_it_says(self, header: bytes, position: int, size: int) -> bool:
         if self._version is BinlogVersion.V1:
             return False
         (log_pos,) = _LOG_POS.unpack_from(header)

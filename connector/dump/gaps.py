@@ -83,22 +83,22 @@ class LogRecovery:
             try:
                 data = self._event_data(position)
                 event = decoder.decode(data)
-                self._check_place(event)
+                self._check_end(event)
             except LogTruncated as error:
-                following = self._search.first_behind(position)
+                following = self._search.first_after(position)
                 if following == self._search.end or position == FIRST_POSITION:
                     raise
                 why = DecodeError(log_files.GAP_TOO_SHORT, size=error.needed)
                 yield Gap(self._file, position, following, why)
-                decoder = self._decoder_behind_gap(following)
+                decoder = self._decoder_after_gap(following)
             except EventError as error:
                 if position == FIRST_POSITION:
                     # Without the format, everything after it would be gaps.
                     raise
-                following = self._behind(position)
+                following = self._after_unreadable(position)
                 why = DecodeError(log_files.GAP_EVENT, event=error.event_name, why=error.reason)
                 yield Gap(self._file, position, following, why)
-                decoder = self._decoder_behind_gap(following)
+                decoder = self._decoder_after_gap(following)
             else:
                 if isinstance(event.body, FormatDescriptionEvent):
                     self._describe(event, event.body)
@@ -109,7 +109,7 @@ class LogRecovery:
                     decoder = self._decoder_at(following)
             position = following
 
-    def _check_place(self, event: Event) -> None:
+    def _check_end(self, event: Event) -> None:
         """Refuse an event without checksum that does not end where its header says."""
         if not self._ends_are_known or isinstance(event.body, FormatDescriptionEvent):
             # The format description of a relay log is followed by that of the source.
@@ -129,10 +129,10 @@ class LogRecovery:
         checksums = body.checksum_algorithm is ChecksumAlgorithm.CRC32
         self._search.checksums = checksums
         # Not in a relay log, whose headers refer to other files.
-        placed = event.header.log_pos == event.next_position
-        self._ends_are_known = placed and not checksums
+        agrees = event.header.log_pos == event.next_position
+        self._ends_are_known = agrees and not checksums
 
-    def _decoder_behind_gap(self, position: int) -> EventDecoder:
+    def _decoder_after_gap(self, position: int) -> EventDecoder:
         if self._search.size_at(position) is None:
             # Bytes were lost or added: from here on headers state the original positions.
             self._ends_are_known = False
@@ -169,10 +169,10 @@ class LogRecovery:
             raise LogTruncated(self._file, position, size, left)
         return self._search.read(position, size)
 
-    def _behind(self, position: int) -> int:
+    def _after_unreadable(self, position: int) -> int:
         """Return the start of the event that follows the unreadable one at `position`."""
         size = self._search.size_at(position)
         if size is not None:
             # The header and size are right, and only the body is damaged.
             return position + size
-        return self._search.first_behind(position)
+        return self._search.first_after(position)

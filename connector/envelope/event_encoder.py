@@ -89,15 +89,15 @@ class EventEncoder:
         transaction: SourceTransaction,
         event: Event,
         table: TableParts,
-        place: tuple[int, int, int],
+        start: tuple[int, int, int],
         event_number: i64,
         now_us: i64,
         row_shift: i64 = 0,
     ) -> None:
         """Compose the parts that the records of an event share.
 
-        `place` is the transaction's place in the order, `now_us` the time of encoding.
-        `row_shift` is added to the row numbers in sequences.
+        `start` has the first three parts of the transaction's sequences. `now_us` is the time of
+        encoding. `row_shift` is added to the row numbers in sequences.
         """
         self._row_shift = row_shift
         if transaction is not self._transaction:
@@ -113,7 +113,7 @@ class EventEncoder:
         self._keys = keys
         self._source.begin(transaction, self._transaction_id, event, table.source, now_us)
         self._headers.begin(
-            place[0], place[1], place[2], event_number, table.header, self._transaction_id
+            start[0], start[1], start[2], event_number, table.header, self._transaction_id
         )
 
     def row(self, kind: RowsKind, images: RowImages, number: i64) -> None:

@@ -10,7 +10,7 @@ from connector.envelope.ddl_record import write_ddl
 from connector.envelope.event_encoder import HALVES, US_PER_MS, EventEncoder
 from connector.envelope.key_watch import KeyWatch
 from connector.envelope.schemas.schema_records import SchemaRecords
-from connector.envelope.table_registry import PublishedTables, placed
+from connector.envelope.table_registry import PublishedTables, in_event
 from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class RecordEncoder:
         # Tables that the log does not describe; None if it describes all.
         self.anchored: AnchoredTables | None = None
         self._transaction: SourceTransaction | None = None
-        self._place: tuple[int, int, int] = (0, 0, 0)
+        self._start: tuple[int, int, int] = (0, 0, 0)
         # For the current event: the number of rows that have been written.
         self.rows_written: i64 = 0
 
@@ -86,7 +86,7 @@ class RecordEncoder:
                 number += 1
                 self.rows_written = number
         except UnsupportedChange as error:
-            raise placed(change.event, table.schema.name, error) from error
+            raise in_event(change.event, table.schema.name, error) from error
 
     def open_rows(self, change: RowsChange, now_us: i64) -> PublishedTable:
         """Open the rows of an event, after writing the schema that they need.
@@ -98,9 +98,9 @@ class RecordEncoder:
         table = self.tables.of(change.rows.table_map, event)
         self._enter(change.transaction, change.event_number, event)
         if not table.announced or self.schemas.added_columns:
-            self._announce(table, change.transaction, self._place, change.event_number)
+            self._announce(table, change.transaction, self._start, change.event_number)
         self._events.begin(
-            change.transaction, event, table.parts, self._place, change.event_number, now_us
+            change.transaction, event, table.parts, self._start, change.event_number, now_us
         )
         return table
 
@@ -121,31 +121,36 @@ class RecordEncoder:
         self._events.row(row.kind, images, number)
 
     def repeat(
-        self, change: RowsChange, row: RowsEvent, number: i64, place: BetweenSequence, now_us: i64
+        self,
+        change: RowsChange,
+        row: RowsEvent,
+        number: i64,
+        sequence: BetweenSequence,
+        now_us: i64,
     ) -> None:
-        """Write row `number` of an earlier event at `place`; `row` is an event with only this row.
+        """Write row `number` of an earlier event with `sequence`.
 
-        Its place has room for `HALVES` records. Raises as `rows` does; then nothing of it has been
-        written.
+        `row` is an event with only this row. The sequence has room for `HALVES` records. Raises as
+        `rows` does; then nothing of the row has been written.
         """
         table = self.tables.of(change.rows.table_map, change.event)
-        at = (place.epoch, place.file, place.position)
+        at = (sequence.epoch, sequence.file, sequence.position)
         awaited = self.schemas.awaits(table.schema)
         if not table.announced or awaited:
-            self._announce(table, change.transaction, at, place.event, takes_up=awaited)
+            self._announce(table, change.transaction, at, sequence.event, takes_up=awaited)
         self._events.begin(
             change.transaction,
             change.event,
             table.parts,
             at,
-            place.event,
+            sequence.event,
             now_us,
-            place.row - number * HALVES,
+            sequence.row - number * HALVES,
         )
         self.row(table, row, number)
 
-    def repeat_gone(self, change: StatementChange, place: BetweenSequence, now_us: i64) -> None:
-        """Write at `place` that all earlier rows of a published table are gone."""
+    def repeat_gone(self, change: StatementChange, sequence: BetweenSequence, now_us: i64) -> None:
+        """Write with `sequence` that all earlier rows of a published table are gone."""
         newest = self.schemas.newest_id(f"{change.database}.{change.table}")
         if not newest:
             return
@@ -153,10 +158,10 @@ class RecordEncoder:
             change.transaction,
             change.event,
             self.tables.parts(change.database, change.table, newest),
-            (place.epoch, place.file, place.position),
-            place.event,
+            (sequence.epoch, sequence.file, sequence.position),
+            sequence.event,
             now_us,
-            place.row,
+            sequence.row,
         )
         self._events.truncate()
 
@@ -204,9 +209,9 @@ class RecordEncoder:
     ) -> Sequence:
         """Return the sequence of a row of a transaction, by default in its first event."""
         if transaction is not self._transaction:
-            self._place = self._order.of_transaction(transaction.file, transaction.position)
+            self._start = self._order.of_transaction(transaction.file, transaction.position)
             self._transaction = transaction
-        return Sequence(*self._place, event_number, row * HALVES)
+        return Sequence(*self._start, event_number, row * HALVES)
 
     def _enter(self, transaction: SourceTransaction, number: int, event: Event) -> None:
         """Go to event `number` of a transaction."""
@@ -217,20 +222,20 @@ class RecordEncoder:
                 limit=_EVENTS_MAX,
             )
         if transaction is not self._transaction:
-            self._place = self._order.of_transaction(transaction.file, transaction.position)
+            self._start = self._order.of_transaction(transaction.file, transaction.position)
             self._transaction = transaction
 
     def _put_gone(self, change: StatementChange, parts: TableParts, now_us: i64) -> None:
         number = change.event_number
         self._enter(change.transaction, number, change.event)
-        self._events.begin(change.transaction, change.event, parts, self._place, number, now_us)
+        self._events.begin(change.transaction, change.event, parts, self._start, number, now_us)
         self._events.truncate()
 
     def _announce(
         self,
         table: PublishedTable,
         transaction: SourceTransaction,
-        place: tuple[int, int, int],
+        start: tuple[int, int, int],
         event_number: i64,
         takes_up: bool = True,
     ) -> None:
@@ -238,7 +243,7 @@ class RecordEncoder:
         if watched.keys is not None and watched.schema_id != table.schema.schema_id:
             # Not all statements that change a column list are distinguished.
             watched.changes += 1
-        sequence = Sequence(*place, event_number, 0)
+        sequence = Sequence(*start, event_number, 0)
         anchored = self.anchored
         anchor = "" if anchored is None else anchored.take_anchor(table.schema.name)
         self.schemas.write(

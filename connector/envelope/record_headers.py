@@ -1,7 +1,7 @@
-"""The headers of a record: its place in the order, the operation, the schema, the transaction.
+"""The headers of a record: its sequence, the operation, the schema, the transaction.
 
 They have the form of `record`. Within one event they differ only in the operation and in the last
-digits of the place.
+digits of the sequence.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class RecordHeaders:
         self._transaction_id = transaction_id
 
     def encode(self, op: i64, row: i64) -> bytes:
-        """Return the headers of a record; `op` is the letter, `row` the last part of the place."""
+        """Return the headers of a record; `row` is the last part of its sequence, `op` a letter."""
         self._put(op, row)
         return self._out.getvalue()
 

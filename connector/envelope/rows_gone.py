@@ -1,6 +1,6 @@
 """The record that begins a copy: all earlier rows of the table are gone.
 
-It equals the record of a TRUNCATE, at a place between two source transactions.
+It equals the record of a TRUNCATE, with a sequence between two source transactions.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def put_rows_gone(
     table: str,
     schema_id: str,
     file: str,
-    place: BetweenSequence,
+    sequence: BetweenSequence,
     now_us: int,
 ) -> None:
-    """Give `target` the record for `place`, in log file `file`.
+    """Give `target` the record with `sequence`, in log file `file`.
 
     `schema_id` is that of the column list written last. Raises the target's errors.
     """
-    position = place.position + 1
+    position = sequence.position + 1
     source = SourceBlock(options)
     source.begin_copy(file, position, now_us, SourceTable(database, table, copied=True), now_us)
     out = BytesWriter()
@@ -44,10 +44,10 @@ def put_rows_gone(
     source.put(out, _TRUNCATE, 0)
     headers = RecordHeaders()
     headers.begin(
-        place.epoch,
-        place.file,
-        place.position,
-        place.event,
+        sequence.epoch,
+        sequence.file,
+        sequence.position,
+        sequence.event,
         schema_header(schema_id),
         f"{file}:{position}".encode(),
     )
@@ -55,6 +55,6 @@ def put_rows_gone(
         row_topic(options.prefix, database, table),
         None,
         out.getvalue(),
-        headers.encode(_TRUNCATE, place.row),
+        headers.encode(_TRUNCATE, sequence.row),
         now_us // _US_PER_MS,
     )

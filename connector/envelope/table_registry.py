@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from connector.binlog.events.table_map import TableMapEvent
     from connector.envelope.key_watch import KeyWatch
 
-# Table maps are small and few; but a table that is altered all the time must not fill the memory.
+# Table maps are small and few. The limit is for tables that are altered all the time.
 _TABLES_MAX: Final = 10_000
 
 
@@ -27,7 +27,7 @@ class PublishedTables:
         self._prefix = prefix
         self._watch = watch
         self._tables: dict[int, PublishedTable] = {}
-        self._last: PublishedTable | None = None  # of the event before
+        self._last: PublishedTable | None = None  # the table of the last event
         self._topics: dict[str, str] = {}
 
     def of(self, table_map: TableMapEvent, event: Event) -> PublishedTable:
@@ -48,7 +48,7 @@ class PublishedTables:
             try:
                 table = PublishedTable(table_map, schema, topic, watched)
             except UnsupportedChange as error:
-                raise placed(event, schema.name, error) from error
+                raise in_event(event, schema.name, error) from error
             self._tables[id(table_map)] = table
             self._watch.published.add((schema.database, schema.table))
         self._last = table
@@ -77,8 +77,8 @@ class PublishedTables:
         return topic
 
 
-def placed(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
-    """Return an error that says in which event, and of which table, it is."""
+def in_event(event: Event, table: str, error: UnsupportedChange) -> UnsupportedChange:
+    """Return `error` with the position of its event and its table."""
     return UnsupportedChange(
         table_rows.IN_EVENT, log_position=f"{event.file}:{event.position}", table=table, why=error
     )

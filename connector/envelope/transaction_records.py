@@ -61,7 +61,7 @@ class TransactionRecords(RecordTarget):
     def take(
         self, topic: str, key: bytes | None, value: bytes | None, headers: bytes, timestamp_ms: i64
     ) -> None:
-        """Pass a record on."""
+        """Count a row record and give it to the target; raises the target's errors."""
         opened = self._open
         # Records other than rows have no headers.
         if opened is not None and value is not None and headers != NO_HEADERS:

@@ -42,7 +42,7 @@ START_INSIDE = ErrorCode(
 START_AFTER_END = ErrorCode(
     "C305",
     "{file}: start position {start} lies after the end of the log, {last}",
-    "look whether it belongs to another log",
+    "check whether it belongs to another log",
     end=_END,
     cause="The log is shorter than the position.",
     example={"file": "binlog.000042", "start": 9000, "last": 1251},
@@ -72,8 +72,8 @@ CLOSED_TOO_SOON = ErrorCode(
 )
 PASSED_OVER = ErrorCode(
     "C309",
-    "{file}:{position}: the events of this transaction were passed over",
-    "read them before the next transaction is asked for",
+    "{file}:{position}: the events of this transaction were skipped",
+    "read them before you ask for the next transaction",
     end=_END,
     cause="A transaction is read as a stream: its events are not kept.",
     example={"file": "binlog.000042", "position": 1187},
@@ -104,7 +104,7 @@ COLUMN_OF_BATCH = ErrorCode(
 NO_TRANSACTION = ErrorCode(
     "C314",
     "{log}: the log has no transaction {gtid}",
-    "look which logs have it: `binlog-connector stat` shows their GTIDs",
+    "find the log that has it: `binlog-connector stat` shows the GTIDs of a log",
     end=_END,
     cause="The whole log was read, and the transaction to begin with was not in it.",
     example={"log": "binlog.000042", "gtid": "0-1-5"},

@@ -1,6 +1,6 @@
-"""All codes, by group: what `explain`, the page of errors and the tests go through.
+"""All codes by group, for `explain`, the page of errors and the tests.
 
-Nothing that raises imports this module: a call site imports the constants of its group.
+Code that raises errors imports the constants of its group, not this module.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-# Who said no, by the letter of the code, in the order of the page.
+# The origin of an error by the letter of its code, in the order of the page.
 GROUPS = {
     "C": "Configuration and arguments",
     "S": "Source",

@@ -1,7 +1,7 @@
 """A code of the catalogue: one thing that can go wrong, and the templates of its text.
 
-A code is a letter for who said no, and a number. It never changes its meaning, and is not given
-again.
+A code is a letter for the origin of the error, and a number. It never changes its meaning, and its
+number is never used again.
 
 === ==============================================================
  C  the configuration, or the arguments of a command
@@ -14,13 +14,13 @@ again.
  P  private servers of the local stack
 === ==============================================================
 
-In a template, a name in braces is a fact, which the call site gives: `{server}`. A name with a dot
-is a setting: `{source.user}`. A reader that was given a URL has no settings, so `words.py` says it
-in the words of a URL. `{problems:lines}` puts each member of a fact on its own line; other facts
-of many members are joined by commas.
+In a template, a name in braces is a fact, which the call site gives: `{table}`. A name with a dot
+is a setting: `{source.user}`. A reader that was opened by a URL has no settings, so `words.py`
+names the part of the URL instead. `{problems:lines}` puts each member of a fact on its own line;
+the members of other facts are joined by commas.
 
-A frame says where another error happened: `table erp.orders, {why}`. The code that is shown is that
-of `why`, the error inside of the frame. `{why:what}` leaves out the advice of that error.
+A frame says where another error happened: `table erp.orders, {why}`. The shown code is that of
+`why`, the error inside of the frame. `{why:what}` leaves out the fix of that error.
 """
 
 from __future__ import annotations
@@ -35,27 +35,26 @@ if TYPE_CHECKING:
 
 
 class End(Enum):
-    """What becomes of a command that meets the error: its exit code, or what it does instead."""
+    """How an error ends a command: the exit code, or what happens instead."""
 
     CONFIGURATION = "2"  # a ConfigError: nothing was done
-    DEFINITE = "3"  # every other DefiniteError: starting again cannot help
+    DEFINITE = "3"  # every other DefiniteError: a restart cannot help
     RETRIED = "retried"  # a TransientError: 1 after retry.attempts_max attempts
-    COMMAND = "1"  # a command has waited long enough
+    COMMAND = "1"  # a command has waited too long
     FAILED = "failed"  # the demo or the Spark job: its exit code is 1
-    LOGGED = "goes on"  # nothing is raised: a line of the log
+    LOGGED = "goes on"  # not raised: a log line
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorCode:
     """One thing that can go wrong.
 
-    `what` says where and what, `fix` what to do; `fix` is empty if nothing has to be done. `cause`
-    is the longer explanation that `binlog-connector explain` prints: why this happens. `example`
-    has a value for each fact of both templates. `url_fix` takes the place of `fix` if the advice
-    is another one for a reader that was given a URL, and `fence_fix` if it is another one once the
-    change was kept back in quarantine; empty, the fence alone is left to lift. A `frame` only adds
-    where, and its own code is never shown. The fix of a `passable` change is to continue after its
-    transaction.
+    `what` says where and what, `fix` what to do; an empty `fix` means that nothing has to be done.
+    `cause` is the explanation that `binlog-connector explain` prints. `example` has a value for
+    each fact of both templates. `url_fix` replaces `fix` for a reader that was opened by a URL.
+    `fence_fix` replaces it for a change in quarantine; if it is empty, the user only has to lift
+    the fence. A `frame` only adds where, and its own code is never shown. A `passable` change can
+    be skipped: the fix is to continue after its transaction.
     """
 
     code: str
@@ -71,7 +70,7 @@ class ErrorCode:
 
     @property
     def facts(self) -> frozenset[str]:
-        """The names of the facts that the templates need."""
+        """The names of the facts in the templates."""
         return frozenset(
             name
             for template in self._templates
@@ -81,7 +80,7 @@ class ErrorCode:
 
     @property
     def settings(self) -> frozenset[str]:
-        """The settings that the templates name, as `source.user`."""
+        """The names of the settings in the templates, such as `source.user`."""
         return frozenset(
             name
             for template in self._templates
@@ -94,5 +93,5 @@ class ErrorCode:
         return self.what, self.fix, self.url_fix or "", self.fence_fix or ""
 
     def __str__(self) -> str:
-        """Return the code alone, as S101."""
+        """Return the code, such as S101."""
         return self.code

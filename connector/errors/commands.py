@@ -1,4 +1,4 @@
-"""C5: arguments of commands that read no log."""
+"""C500: arguments of commands that read no log."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from connector.errors.code import End, ErrorCode
 
 _END = End.CONFIGURATION
 _CAUSE = (
-    "A condition may come from anybody who may write to the topic of commands, so it may hold only "
-    "what can do nothing but choose rows of one table."
+    "Every account with the right to write to the topic of commands can send a condition. So a "
+    "condition may only choose rows of one table."
 )
 
 

@@ -1,4 +1,4 @@
-"""What went wrong, as fields of a line of the log."""
+"""An error as fields of a log line."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def fields(error: ConnectorError | Message) -> dict[str, str]:
-    """Return the text of an error, and its code."""
+    """Return `error`, the text of an error, and `code`."""
     message = error if isinstance(error, Message) else error.message
     return {"error": message.text, "code": message.shown_code.code}
 
 
 def line(code: ErrorCode, **facts: object) -> dict[str, str]:
-    """Return a line that nothing is raised for: its text, and its code."""
+    """Return `event`, a text of the catalogue, and `code`, for a log line without an error."""
     message = Message(code, facts)
     return {"event": message.text, "code": code.code}

@@ -1,4 +1,4 @@
-"""K100: what Kafka says no to, and a second instance."""
+"""K100: what Kafka refuses, and a second instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""K900: what was tried of Kafka. These stand inside of the texts of other codes."""
+"""K900: what the connector asked of Kafka; parts of the texts of other codes."""
 
 from __future__ import annotations
 

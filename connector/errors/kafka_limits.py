@@ -1,4 +1,4 @@
-"""K300: sizes, times and numbers of Kafka that do not fit the settings."""
+"""K300: limits of Kafka that the settings exceed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ REQUEST_SIZE = ErrorCode(
     "K301",
     "kafka {servers}: {kafka.record_bytes_max} ({record}) is too close to the brokers' "
     "socket.request.max.bytes ({request})",
-    "lower the one by {overhead} bytes below the other, or raise the other",
+    "set it at least {overhead} bytes below the limit of the brokers, or raise that limit",
     cause=(
         "A request with one record of the largest size would be larger than the brokers take. They "
-        "end the connection then without a word."
+        "then close the connection silently."
     ),
     example={
         "servers": _SERVERS,
@@ -53,8 +53,8 @@ OUTLASTED = ErrorCode(
     end=End.RETRIED,
     frame=True,
     cause=(
-        "A source transaction goes through one transaction of Kafka, and Kafka aborts what takes "
-        "longer than kafka.transaction_timeout_seconds. It is tried once more, alone."
+        "A source transaction goes through one transaction of Kafka, and Kafka aborts it after "
+        "kafka.transaction_timeout_seconds. It is tried once more, alone."
     ),
     example={
         "transaction_id": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42",
@@ -70,7 +70,7 @@ OUTLASTED_TWICE = ErrorCode(
     "raise it, and transaction.max.timeout.ms of the brokers if that is lower",
     cause=(
         "A source transaction goes through one transaction of Kafka. This one is too large for "
-        "the time that Kafka gives, also alone."
+        "the time that Kafka allows, even alone."
     ),
     example={
         "servers": _SERVERS,
@@ -85,8 +85,8 @@ NO_TOPICS_NOW = ErrorCode(
     "start them",
     end=End.LOGGED,
     cause=(
-        "Topics that exist go on. The stream will wait when it needs a topic for another table, "
-        "until there is a broker for each replica."
+        "Existing topics work. If the stream needs a topic for another table, it waits until "
+        "there is a broker for each replica."
     ),
 )
 NO_RIGHT_TO_CREATE = ErrorCode(
@@ -95,7 +95,7 @@ NO_RIGHT_TO_CREATE = ErrorCode(
     "create those of followed tables beforehand, or allow CREATE on topics that start with "
     "{kafka.topic_prefix}",
     end=End.LOGGED,
-    cause="Topics that exist go on. The stream will end when it needs a topic for another table.",
+    cause="Existing topics work. If the stream needs a topic for another table, it ends.",
 )
 SMALL_TOPICS = ErrorCode(
     "K323",
@@ -108,14 +108,14 @@ SMALL_TOPICS = ErrorCode(
 NO_LIMITS = ErrorCode(
     "K324",
     "the limits of Kafka are not compared with {kafka.record_bytes_max}",
-    "let the user DESCRIBE_CONFIGS if they are to be",
+    "to compare them, allow the user DESCRIBE_CONFIGS",
     end=End.LOGGED,
     cause="The user may not read the settings of brokers and topics. The stream works without.",
 )
 STANDSTILL = ErrorCode(
     "K325",
     "the source has more, and nothing is delivered",
-    "look whether the brokers answer; a large transaction takes its time",
+    "check that the brokers answer; a large transaction may take long",
     end=End.LOGGED,
     cause="Nothing was committed for a minute although the source has more than was delivered.",
 )

@@ -1,4 +1,4 @@
-"""K200: the way to the brokers."""
+"""K200: connections to the brokers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from connector.errors.code import End, ErrorCode
 
 _PROTOCOL = {"protocol": "PLAINTEXT"}
 _COMPARED = (
-    "The listener was asked by which protocol it speaks. Each listener of a broker has one "
-    "protocol, and clients must use it."
+    "The listener was asked for its protocol. Each listener of a broker has one protocol, and "
+    "clients must use it."
 )
 
 WAY = ErrorCode(
@@ -15,12 +15,12 @@ WAY = ErrorCode(
     "kafka {servers}: {why}",
     end=End.RETRIED,
     frame=True,
-    cause="No broker of kafka.bootstrap_servers lets the connector in.",
+    cause="No broker of kafka.bootstrap_servers accepts the connection.",
     example={"servers": "kafka-1:9092", "why": "cannot connect: Connection refused"},
 )
 SEVERAL = ErrorCode(
     "K202",
-    "no broker lets us in:{problems:lines}",
+    "no broker accepts the connection:{problems:lines}",
     end=End.RETRIED,
     cause=(
         "The addresses of kafka.bootstrap_servers fail for different reasons, and each has its "
@@ -33,7 +33,7 @@ AT_ADDRESS = ErrorCode(
     "{address}: {why}",
     end=End.RETRIED,
     frame=True,
-    cause="One of several addresses does not let the connector in.",
+    cause="One of several addresses does not accept the connection.",
     example={"address": "kafka-1:9092", "why": "cannot connect: Connection refused"},
 )
 AT_ADVERTISED = ErrorCode(
@@ -41,7 +41,7 @@ AT_ADVERTISED = ErrorCode(
     "{address}: {why:what}",
     end=End.RETRIED,
     frame=True,
-    cause="An address that a broker gave does not let the connector in.",
+    cause="An address that a broker announces does not accept the connection.",
     example={"address": "kafka-1:9092", "why": "cannot connect: Connection refused"},
 )
 NO_CONNECTION = ErrorCode(
@@ -49,7 +49,7 @@ NO_CONNECTION = ErrorCode(
     "cannot connect: {why}",
     "check {kafka.bootstrap_servers}, firewalls, and that the brokers are up",
     end=End.RETRIED,
-    cause="Nobody listens at the address, or the network does not carry the connection.",
+    cause="No program listens at the address, or the network blocks the connection.",
     example={"why": "Connection refused"},
 )
 NO_NAME = ErrorCode(
@@ -67,19 +67,19 @@ NO_NAME_NOW = ErrorCode(
 )
 NOT_KAFKA = ErrorCode(
     "K214",
-    "what listens there does not answer as Kafka does",
+    "the program that listens there does not answer like Kafka",
     "check {kafka.bootstrap_servers}, and that the brokers are up",
     end=End.RETRIED,
-    cause="Another program listens at the address, or the broker starts or stops just now.",
+    cause="Another program listens at the address, or the broker is starting or stopping.",
 )
 ADVERTISED = ErrorCode(
     "K215",
-    "a broker answers, but none at the addresses that it gives: {addresses}",
+    "a broker answers, but no broker at the addresses that it announces: {addresses}",
     "set advertised.listeners of the brokers to addresses that this machine reaches",
     end=End.RETRIED,
     cause=(
-        "A broker tells its clients at which addresses the brokers are. Behind address "
-        "translation, in containers and tunnels, these are often not the ones that clients reach."
+        "A broker announces the addresses of all brokers to its clients. With address "
+        "translation, containers or tunnels, clients often cannot reach these addresses."
     ),
     example={"addresses": ["kafka-1.internal:9092: the name cannot be resolved"]},
 )
@@ -92,7 +92,7 @@ NO_TLS = ErrorCode(
 )
 TLS_ALONE = ErrorCode(
     "K222",
-    "the listener speaks TLS alone, and {kafka.security_protocol} is {protocol}",
+    "the listener speaks only TLS, and {kafka.security_protocol} is {protocol}",
     "set it to {right}, or name the port of a listener without TLS in {kafka.bootstrap_servers}",
     cause=_COMPARED,
     example={**_PROTOCOL, "right": "SSL"},
@@ -110,7 +110,7 @@ CERTIFICATE = ErrorCode(
     "the broker's certificate is refused: {why}",
     "check {kafka.ssl_ca}, and the names in {kafka.bootstrap_servers}",
     cause=(
-        "The certificate was not signed by an authority that the connector trusts, has run out, "
+        "The certificate was not signed by an authority that the connector trusts, has expired, "
         "or names another host."
     ),
     example={"why": "self-signed certificate"},
@@ -147,5 +147,5 @@ LOGIN_REFUSED = ErrorCode(
     "K234",
     "authentication failed",
     "check {kafka.sasl_username} and {kafka.sasl_password}",
-    cause="The broker does not know the user, or the password is another one.",
+    cause="The broker does not know the user, or the password is wrong.",
 )

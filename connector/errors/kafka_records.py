@@ -1,4 +1,4 @@
-"""K500: what earlier runs left in Kafka."""
+"""K500: records that earlier runs left in Kafka."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from connector.errors.code import ErrorCode
 
 _UNLIKE = "give the pipeline a new name, or remove the record"
 _CAUSE = (
-    "A newer version wrote the record, or another program did. What is not understood is never "
-    "passed over."
+    "A newer version wrote the record, or another program did. The connector never ignores "
+    "what it does not understand."
 )
 _WHY = {"why": "unexpected keyword argument 'new'"}
 
 PROGRESS = ErrorCode(
     "K501",
-    "{place} is not a progress record of this version ({why})",
+    "{record} is not a progress record of this version ({why})",
     _UNLIKE,
     cause=_CAUSE,
-    example={"place": "shop.progress[0]@7", **_WHY},
+    example={"record": "shop.progress[0]@7", **_WHY},
 )
 COPY = ErrorCode(
     "K502",
-    "{place} is not the state of a copy of this version ({why})",
+    "{record} is not the state of a copy of this version ({why})",
     _UNLIKE,
     cause=_CAUSE,
-    example={"place": "shop.snapshot[0]@7", **_WHY},
+    example={"record": "shop.snapshot[0]@7", **_WHY},
 )
 FENCE = ErrorCode(
     "K503",
-    "{place} is not a fence of this version ({why})",
-    "upgrade the connector, or remove the record and copy the table anew",
+    "{record} is not a fence of this version ({why})",
+    "upgrade the connector, or remove the record and copy the table again",
     cause=_CAUSE,
-    example={"place": "shop.fences[0]@7", **_WHY},
+    example={"record": "shop.fences[0]@7", **_WHY},
 )
 QUARANTINE = ErrorCode(
     "K504",
@@ -41,18 +41,18 @@ QUARANTINE = ErrorCode(
 )
 NO_ROWS = ErrorCode(
     "K505",
-    "{place}: {event_name} holds no rows",
+    "{position}: {event_name} holds no rows",
     "upgrade the connector",
     cause=_CAUSE,
-    example={"place": "binlog.000042:1187", "event_name": "QUERY_EVENT"},
+    example={"position": "binlog.000042:1187", "event_name": "QUERY_EVENT"},
 )
 QUARANTINE_ROOM = ErrorCode(
     "K511",
-    "{place}: what {table} is described by does not fit into a record of the quarantine",
+    "{position}: the description of {table} does not fit into a record of the quarantine",
     "raise {kafka.record_bytes_max}, and max.message.bytes of the topic if it existed before",
     cause=(
         "A change that is kept back is stored with the description of its table. A table of very "
         "many columns has a long description."
     ),
-    example={"place": "binlog.000042:1187", "table": "erp.orders"},
+    example={"position": "binlog.000042:1187", "table": "erp.orders"},
 )

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree with two kinds and one policy.
+"""The tree of errors: two kinds, and one policy for each.
 
 ::
 
@@ -7,19 +7,19 @@
     │   ├── SourceUnavailable          the server cannot be reached, or the connection broke
     │   ├── SinkUnavailable            Kafka cannot be reached, or a delivery failed
     │   │   └── TransactionOutlasted   it took longer than a transaction of Kafka may last
-    │   └── RolledBack                 rows that were read already were rolled back
+    │   └── RolledBack                 rows that were delivered were rolled back
     └── DefiniteError                  repeating cannot help: stop and say what to do
         ├── ConfigError                the configuration is wrong
         ├── SourceRefused              the server said no: credentials, grants, settings, purged log
         ├── SinkRefused                Kafka said no: credentials, rights, sizes
         │   └── RecordTooLarge         a record is above the limit; it was not sent
         ├── Superseded                 another instance with the same name took over
-        ├── UnsupportedChange          a change that this version cannot publish without loss
-        ├── RequestRefused             a request to a running pipeline is not as it should be
+        ├── UnsupportedChange          a change that cannot be published without loss
+        ├── RequestRefused             a request to a running pipeline has a wrong form
         ├── LocalStackError            a private server cannot be fetched or started
         ├── MirrorError                the Spark job cannot keep the mirror equal to the source
         │   └── SchemaUnfollowed       a table changed in a way that its mirror cannot follow
-        └── DecodeError                bytes that are not what they claim to be
+        └── DecodeError                bytes that have a wrong form
             ├── TruncatedPayload       a payload ends before a field does
             ├── ProtocolError          the conversation with the server broke its rules
             ├── EventError             any of these, with file, position and event name
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class ConnectorError(Exception):
-    """Base of every error that the product raises on purpose."""
+    """The base of all errors of the product."""
 
     def __init__(self, code: ErrorCode, /, **facts: object) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
@@ -54,7 +54,7 @@ class ConnectorError(Exception):
 
     @property
     def code(self) -> ErrorCode:
-        """What went wrong, as the catalogue has it; in a frame, what went wrong inside of it."""
+        """The code of the catalogue; in a frame, that of the error inside."""
         return self.message.shown_code
 
     @property
@@ -67,7 +67,7 @@ class ConnectorError(Exception):
         return f"[{self.code}] {self.text}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return what a copy in another process is made of: the facts."""
+        """Return how another process makes a copy: from the facts."""
         return _restored, (type(self),), self.__dict__
 
     def in_words(self, words: Words) -> Self:
@@ -87,10 +87,10 @@ class TransientError(ConnectorError):
 class SourceUnavailable(TransientError):
     """The source cannot be reached, or the connection to it broke.
 
-    `number` is that of the server's error, or 0. `awaits` is for a server that lags: the
-    server_uuids of all servers that may send it what it lacks, if they are known; `otherwise` takes
-    the place of this error if none of them has it any more. `answered` tells whether the server
-    works, and only cannot go on with the stream for now.
+    `number` is that of the server's error, or 0. `awaits` is for a lagging server: the server_uuids
+    of all servers that may still send what it lacks, if they are known. If none of them has it any
+    more, `otherwise` replaces this error. `answered` says that the server works, and only cannot
+    continue the stream for now.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class SourceUnavailable(TransientError):
 class SinkUnavailable(TransientError):
     """Kafka cannot be reached, or did not accept a delivery for now.
 
-    `answered` tells whether Kafka said so itself, `superseded` whether it said that another
-    producer may have taken over the transactional id.
+    `answered` says whether Kafka itself reported it, `superseded` whether another producer may have
+    taken over the transactional id.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class SinkUnavailable(TransientError):
 
 
 class TransactionOutlasted(SinkUnavailable):
-    """Kafka did not take a batch within the time that one of its transactions may last."""
+    """Kafka did not accept a batch within the transaction timeout."""
 
     def __init__(
         self, code: ErrorCode, transaction_id: str, seconds: float, **facts: object
@@ -148,7 +148,7 @@ class TransactionOutlasted(SinkUnavailable):
 
 
 class RolledBack(TransientError):
-    """A source transaction took back rows that were read already: read again without them."""
+    """A source transaction rolled back rows that were delivered: read it again without them."""
 
     def __init__(self, transaction_id: str) -> None:
         """Name the transaction as `Transaction.id` does."""
@@ -157,7 +157,7 @@ class RolledBack(TransientError):
 
 
 class DefiniteError(ConnectorError):
-    """Repeating the attempt cannot help; the message says what will."""
+    """A retry cannot help; the text says what does."""
 
 
 class ConfigError(DefiniteError):
@@ -167,9 +167,9 @@ class ConfigError(DefiniteError):
 class SourceRefused(DefiniteError):
     """The source refused: credentials, grants, settings, or a position it no longer has.
 
-    `number` is that of the server's error, or 0. `address` is HOST:PORT of a server that does not
-    go on sending its log, if another one may. `reset_server` is the server_uuid of a server whose
-    logs are not those any more that were read.
+    `number` is that of the server's error, or 0. `address` is HOST:PORT of a server that refuses to
+    continue with its log, if another server may. `reset_server` is the server_uuid of a server
+    whose logs were reset since they were read.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class SinkRefused(DefiniteError):
 
 
 class RecordTooLarge(SinkRefused):
-    """A record is larger than Kafka is told to take; nothing of it was sent."""
+    """A record exceeds `kafka.record_bytes_max`; it was not sent."""
 
 
 class Superseded(DefiniteError):
@@ -208,10 +208,10 @@ class Superseded(DefiniteError):
 
 
 class UnsupportedChange(DefiniteError):
-    """The source changed something that this version cannot publish without loss.
+    """The source changed something that cannot be published without loss.
 
-    `database` and `table` say what was changed if that is known, `table` None if more than one;
-    `event` has the bytes of the event that did it.
+    `database` and `table` say what was changed, if it is known; `table` is None for more than one.
+    `event` has the bytes of the event.
     """
 
     def __init__(
@@ -232,7 +232,7 @@ class UnsupportedChange(DefiniteError):
 
 
 class RequestRefused(DefiniteError):
-    """A request to a running pipeline is not as it should be."""
+    """A request to a running pipeline has a wrong form."""
 
 
 class LocalStackError(DefiniteError):
@@ -248,7 +248,7 @@ class SchemaUnfollowed(MirrorError):
 
 
 class DecodeError(DefiniteError):
-    """Bytes are not what they claim to be."""
+    """Bytes have a wrong form."""
 
 
 class TruncatedPayload(DecodeError):
@@ -273,7 +273,7 @@ class EventError(DecodeError):
     """
 
     def __init__(self, file: str, position: int, event_name: str, reason: ConnectorError) -> None:
-        """State that `reason` came of the event at byte `position` of `file`."""
+        """State that the event at byte `position` of `file` caused `reason`."""
         super().__init__(
             log.EVENT_DAMAGED, file=file, position=position, event=event_name, why=reason
         )

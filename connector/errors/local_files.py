@@ -40,7 +40,7 @@ DIGEST = ErrorCode(
 GIVEN_UP = ErrorCode(
     "P204",
     "{url}: not fetched, because another download of the same set failed",
-    "mend that one",
+    "fix that one first",
     end=End.FAILED,
     cause="A set of files is only of use as a whole. What was fetched is kept.",
     example={"url": _JAR},

@@ -91,7 +91,7 @@ PLATFORM = ErrorCode(
     cause="The programs that are fetched are built for one platform.",
     example={"system": "Darwin", "machine": "arm64"},
 )
-NOT_CARRIED = ErrorCode(
+NOT_OFFERED = ErrorCode(
     "P111",
     "there is no {product} {version} for the local stack",
     "choose one of {versions}, or give the address of a server of your own",

@@ -1,11 +1,11 @@
-"""A code and its facts become text: the only place that composes one."""
+"""A code and its facts become text; no other module composes one."""
 
 from __future__ import annotations
 
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from connector.errors.words import Words, setting
+from connector.errors.words import Words, second, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ _FORMATTER = Formatter()
 
 
 class Message:
-    """What went wrong, as a code and facts; also of a log line that nothing is raised for."""
+    """A code and its facts: the content of an error, or of a log line without one."""
 
     __slots__ = ("code", "facts", "words")
 
@@ -34,7 +34,7 @@ class Message:
 
     @property
     def shown_code(self) -> ErrorCode:
-        """The code; of a frame, that of the error inside of it."""
+        """The code; for a frame, the code of the error inside of it."""
         inside = self._nested(self.facts["why"]) if self.code.frame else None
         return self.code if inside is None else inside.shown_code
 
@@ -63,13 +63,17 @@ class Message:
 
     def _filled(self, template: str) -> str:
         parts = []
+        first = ""
         for literal, name, form, conversion in _FORMATTER.parse(template):
             parts.append(literal)
             if name is None:
                 continue
             if "." in name:
-                parts.append(setting(name, self.words))
+                shown = setting(name, self.words)
+                parts.append(second(shown, first, literal))
+                first = shown
             else:
+                first = ""
                 parts.append(self._shown(self.facts[name], form or "", conversion))
         return "".join(parts)
 
@@ -86,7 +90,7 @@ class Message:
         return format(repr(fact) if conversion == "r" else fact, form)
 
     def _nested(self, fact: object) -> Message | None:
-        """Return the message of a fact that is an error or a message itself, in the same words."""
+        """Return the message of a fact that is an error or a message, in the same words."""
         message = fact if isinstance(fact, Message) else getattr(fact, "message", None)
         return message.in_words(self.words) if isinstance(message, Message) else None
 

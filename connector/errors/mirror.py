@@ -1,4 +1,4 @@
-"""M100: Spark and Kafka; M300: schemas of a mirror; M400: what lies in Kafka and at its path."""
+"""M100: Spark and Kafka; M300: schemas of a mirror; M400: its topics and its folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOLLOW = (
 SPARK_FAILED = ErrorCode(
     "M101",
     "{kind}: {said}",
-    "what Spark wrote to standard error has more",
+    "Spark's output on standard error has more",
     end=End.FAILED,
     cause="Spark, or a library that it calls, failed. The words are its own.",
     example={"kind": "StreamingQueryException", "said": "Some data may have been lost"},
@@ -58,7 +58,7 @@ KEY_CHANGED = ErrorCode(
     "{table}: the primary key changed from ({before}) to ({now})",
     _FOLLOW,
     end=End.FAILED,
-    cause="Rows of a mirror are found by the primary key, which is why it has to stay as it is.",
+    cause="The job finds rows of a mirror by the primary key, so the key must not change.",
     example={"table": "erp.orders", "before": ["id"], "now": ["id", "line"], "path": _MIRROR},
 )
 COLUMN_GONE = ErrorCode(
@@ -105,11 +105,11 @@ COLUMN_NAME = ErrorCode(
 )
 ZERO_DEFAULT = ErrorCode(
     "M306",
-    "{table}: rows that existed have, in the added column {column}, a zero date, which Spark's "
-    "types cannot hold",
+    "{table}: existing rows have a zero date in the added column {column}, and Spark's types "
+    "cannot hold it",
     'set mirror.zero_dates = "null" to store NULL for such values',
     end=End.FAILED,
-    cause="MySQL gave the rows that existed the default of the added column.",
+    cause="MySQL gave existing rows the default of the added column.",
     example={"table": "erp.orders", "column": "shipped"},
 )
 UNKNOWN_DEFAULT = ErrorCode(
@@ -173,7 +173,7 @@ PARTITIONS_ADDED = ErrorCode(
 ANOTHER_TABLE = ErrorCode(
     "M402",
     "{path} holds a Delta table that is not the mirror of {table}",
-    "move it away, or set mirror.path to another place",
+    "move it away, or set mirror.path to another folder",
     end=End.FAILED,
     cause="The job writes only into tables that it made itself.",
     example={"path": _MIRROR, "table": "erp.orders"},

@@ -1,4 +1,4 @@
-"""M200: records that the mirror does not take."""
+"""M200: records that the job refuses."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _REPAIR = (
     "wrote it, and start the job again"
 )
 _WRITER = "The connector writes no such record. Another program wrote it, or it was damaged."
-_PLACE: dict[str, object] = {"topic": "shop.erp.orders", "partition": 1, "offset": 4711}
+_RECORD: dict[str, object] = {"topic": "shop.erp.orders", "partition": 1, "offset": 4711}
 
-UNPLACED_RECORD = ErrorCode(
+RECORD_WITHOUT_SEQUENCE = ErrorCode(
     "M201",
     "{topic}, partition {partition}, offset {offset}: {why}",
     _REPAIR,
     end=End.FAILED,
     frame=True,
     cause="A record of Kafka is refused, and its sequence is not known.",
-    example={**_PLACE, "why": "there is no header cdc.seq"},
+    example={**_RECORD, "why": "there is no header cdc.seq"},
 )
 RECORD = ErrorCode(
     "M202",
@@ -28,7 +28,7 @@ RECORD = ErrorCode(
     frame=True,
     cause="A record of Kafka is refused.",
     example={
-        **_PLACE,
+        **_RECORD,
         "seq": "00010000004200000011870000000000000000",
         "why": "the header cdc.op is not c, u, d, r or t",
     },

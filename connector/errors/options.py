@@ -98,7 +98,7 @@ OUTPUT = ErrorCode(
 NOT_WRITTEN = ErrorCode(
     "C233",
     "cannot write: {why}",
-    "look at what reads the output, or at the space of the disk",
+    "check the program that reads the output, and the free space of the disk",
     end=_END,
     cause="The operating system refuses to write more of the output.",
     example={"why": "No space left on device"},

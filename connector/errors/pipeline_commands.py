@@ -15,7 +15,7 @@ NOT_IN_QUARANTINE = ErrorCode(
     "{what}: nothing of it is in the quarantine of pipeline {pipeline}",
     "`quarantine list` shows what is kept back",
     end=End.CONFIGURATION,
-    cause="The name is misspelt, or all of the table's changes were carried.",
+    cause="The name is misspelt, or all of the table's changes were published.",
     example={"what": "erp.orders", "pipeline": "shop"},
 )
 NOT_KEPT_BACK = ErrorCode(
@@ -36,46 +36,46 @@ KEY_NOT_KEPT_BACK = ErrorCode(
 )
 DATABASE_KEPT_BACK = ErrorCode(
     "R814",
-    "{table}: all of database {database} is kept back since {since}, because of a statement, and "
-    "which rows it changed is not in the log",
-    "`binlog-connector snapshot CONFIG {table}` copies the table anew and lifts the fence",
+    "{table}: all of database {database} is kept back since {since}: a statement changed rows "
+    "there, and the log does not say which",
+    "`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence",
     end=End.CONFIGURATION,
     cause=(
-        "A statement changed rows of a database, and the log has the statement alone. What it "
-        "changed cannot be written again."
+        "A statement changed rows of a database, and the log has only its text. So the "
+        "rows cannot be written again."
     ),
     example={"table": "erp.orders", "database": "erp", "since": "binlog.000042:1187"},
 )
 COPY_HAS_FAILED = ErrorCode(
     "R815",
     "{table}: a copy of it has failed, and the rows that it did not write are missing",
-    "`binlog-connector snapshot {config} {table}` copies the table anew",
-    cause="A fence ended a copy of the table, and a replay brings changes alone.",
+    "`binlog-connector snapshot {config} {table}` copies the table again",
+    cause="A fence ended a copy of the table, and a replay brings only changes.",
     example={"table": "erp.orders", "config": "connector.toml"},
 )
 NOT_TAKEN_UP = ErrorCode(
     "R821",
-    "no pipeline {pipeline} has taken the request up",
-    "it is kept for a week, and done when one runs (binlog-connector run CONFIG)",
+    "no pipeline {pipeline} has read the request",
+    "the request is kept for a week, and done when the pipeline runs (binlog-connector run CONFIG)",
     end=End.COMMAND,
     cause="The request was written, and no pipeline of this name has read it: none runs.",
     example={"pipeline": "shop"},
 )
 COPY_NOT_TAKEN_UP = ErrorCode(
     "R822",
-    "pipeline {pipeline} has not taken the request up within {seconds:g} seconds",
-    "it is kept for a week: a pipeline that delivers a large transaction does it then, one that "
-    "does not run at its next start (binlog-connector run CONFIG)",
+    "pipeline {pipeline} has not read the request within {seconds:g} seconds",
+    "the request is kept for a week: the pipeline does it after its current transaction, or at its "
+    "next start (binlog-connector run CONFIG)",
     end=End.COMMAND,
     cause="A running pipeline looks at requests between two source transactions.",
     example={"pipeline": "shop", "seconds": 15.0},
 )
 COPY_IS_SILENT = ErrorCode(
     "R823",
-    "pipeline {pipeline} has told nothing of the copy for {seconds:g} seconds",
-    "look at its log whether it pauses, delivers a large transaction, or does not run; the copy "
-    "goes on when it does",
+    "pipeline {pipeline} has reported nothing about the copy for {seconds:g} seconds",
+    "its log says whether it pauses, delivers a large transaction, or does not run; the copy goes "
+    "on afterwards",
     end=End.LOGGED,
-    cause="A copy that goes on tells how far it is after each chunk.",
+    cause="A running copy reports its progress after each chunk.",
     example={"pipeline": "shop", "seconds": 60.0},
 )

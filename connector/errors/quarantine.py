@@ -1,12 +1,12 @@
-"""R400: what is kept back, and what a replay says of it."""
+"""R400: changes that are kept back, and the results of a replay."""
 
 from __future__ import annotations
 
 from connector.errors.code import End, ErrorCode
 
-_COPY_ANEW = "`binlog-connector snapshot CONFIG {table}` copies the table anew and lifts the fence"
+_COPY_ANEW = "`binlog-connector snapshot CONFIG {table}` copies the table again and lifts the fence"
 _TABLE = {"table": "erp.orders"}
-_ORDER = "What comes later must not overtake it."
+_ORDER = "Later changes must not overtake it."
 
 KEPT_BACK = ErrorCode(
     "R401",
@@ -14,24 +14,24 @@ KEPT_BACK = ErrorCode(
     "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, " + _COPY_ANEW,
     end=End.LOGGED,
     frame=True,
-    cause="A change that cannot be carried is kept in quarantine, and the stream goes on.",
+    cause="A change that cannot be published is kept in quarantine, and the stream goes on.",
     example={"why": "a row was logged without column price", **_TABLE},
 )
 DATABASE_KEPT_BACK = ErrorCode(
     "R402",
     "{why}",
     "`binlog-connector quarantine show CONFIG {table}` shows what is kept back, `binlog-connector "
-    "snapshot CONFIG {table}` copies the tables of the database anew, and lifts the fence for each",
+    "snapshot CONFIG {table}` copies the tables of the database again and lifts the fence for each",
     end=End.LOGGED,
     frame=True,
-    cause="A change that cannot be carried is kept in quarantine, and the stream goes on.",
-    example={"why": "UPDATE in database erp cannot be carried", "table": "erp.*"},
+    cause="A change that cannot be published is kept in quarantine, and the stream goes on.",
+    example={"why": "UPDATE in database erp cannot be published without loss", "table": "erp.*"},
 )
 FOLLOWS = ErrorCode(
     "R411",
-    "it follows what is kept back",
+    "it must wait for an earlier change that is kept back",
     end=End.LOGGED,
-    cause=f"The change itself can be carried, but stands after one that is kept back. {_ORDER}",
+    cause=f"The change itself can be published, but it comes after one that is kept back. {_ORDER}",
 )
 KEY_CHANGED = ErrorCode(
     "R412",
@@ -56,7 +56,7 @@ REPLAY_OTHER_KEY = ErrorCode(
 )
 REPLAY_STATEMENT = ErrorCode(
     "R423",
-    "which rows a statement changed is not in the log, so it cannot be written again",
+    "the log does not say which rows a statement changed, so they cannot be written again",
     _COPY_ANEW,
     end=End.LOGGED,
     cause="The log holds the text of the statement, but not its rows.",
@@ -64,8 +64,8 @@ REPLAY_STATEMENT = ErrorCode(
 )
 REPLAY_COPIED = ErrorCode(
     "R424",
-    "it keeps back a row that a copy has read, of which the log has no change",
-    "once the row can be carried, " + _COPY_ANEW,
+    "it keeps back a row of a copy, and the log has no change of this row",
+    "once the row can be published, " + _COPY_ANEW,
     end=End.LOGGED,
     cause="A replay reads changes, and this row came from a SELECT.",
     example=_TABLE,
@@ -75,6 +75,6 @@ REPLAY_MISSING = ErrorCode(
     "{rows} of the changes that it keeps back are not in the quarantine",
     _COPY_ANEW,
     end=End.LOGGED,
-    cause="The topic of the quarantine drops records after its retention time.",
+    cause="Kafka deletes records of the quarantine after the retention time of the topic.",
     example={"rows": 3, **_TABLE},
 )

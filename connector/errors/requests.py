@@ -5,8 +5,8 @@ from __future__ import annotations
 from connector.errors.code import End, ErrorCode
 
 _ANYBODY = (
-    "Whoever may write to the topic of commands can make a request, so nothing in one is trusted. "
-    "The request is not done, and the stream goes on."
+    "Every account with the right to write to the topic of commands can make a request, so a "
+    "request is not trusted. This one is not done, and the stream goes on."
 )
 
 TOO_LARGE = ErrorCode(
@@ -32,7 +32,7 @@ UNKNOWN_KEYS = ErrorCode(
     "R114",
     "it has unknown keys: {keys}",
     end=End.LOGGED,
-    cause="A newer version may mean something by these keys, which must not be left out.",
+    cause="A newer version may mean something by these keys, which must not be ignored.",
     example={"keys": ["filter"]},
 )
 NO_TABLE = ErrorCode(

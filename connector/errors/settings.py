@@ -9,8 +9,8 @@ _LISTS = "`{reference}` lists the keys"
 _REFERENCE: dict[str, object] = {"reference": "binlog-connector config"}
 _FILE: dict[str, object] = {"path": "connector.toml", **_REFERENCE}
 _MISTYPED = "A key that does not exist is an error, because it may be one that is mistyped."
-_VARIABLES = "Variables of the environment win over the file, and are checked as it is."
-_FORM = "The value does not have the form that the key wants."
+_VARIABLES = "Environment variables have priority over the file, and are checked like it."
+_FORM = "The value does not have the form that the key needs."
 
 UNREADABLE = ErrorCode(
     "C101",

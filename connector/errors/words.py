@@ -1,4 +1,4 @@
-"""Who a message is for: a pipeline with a configuration, a reader of a URL, a fence."""
+"""The reader of a message: a user of a configuration, a user of a URL, or a user of a fence."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import Enum
 
 
 class Words(Enum):
-    """In whose words a message names a setting and says what to do."""
+    """Whether a message names settings or parts of a URL, and which fix it gives."""
 
     CONFIGURATION = "configuration"
     URL = "url"
-    FENCE = "fence"  # of a configuration, for a change that was kept back in quarantine
+    FENCE = "fence"  # as a configuration, for a change in quarantine
 
 
 # `mysql://user:password@host:port/?ssl-mode=…` has these parts.
@@ -29,6 +29,20 @@ URL_WORDS = {
 }
 
 
+# The owner of two parts is named once: "the URL's user and password".
+_OWNER = "the URL's "
+_BETWEEN_TWO = frozenset({" and ", " or "})
+
+
 def setting(name: str, words: Words) -> str:
-    """Return what `words` call the setting `name`; its own name if a URL has no such part."""
+    """Return the name of a setting in `words`; its own name if a URL has no such part."""
     return URL_WORDS.get(name, name) if words is Words.URL else name
+
+
+def second(shown: str, first: str, between: str) -> str:
+    """Return a setting without its owner, if the setting `first` just before it names the owner.
+
+    `between` is the text between the two; `first` is empty if there is no such setting.
+    """
+    same_owner = between in _BETWEEN_TWO and first.startswith(_OWNER)
+    return shown.removeprefix(_OWNER) if same_owner else shown

@@ -1,1 +1,1 @@
-"""What a running pipeline knows of itself, as figures that others can watch."""
+"""The figures of a running pipeline, for monitoring."""

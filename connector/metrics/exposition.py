@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PREFIX = "binlog_connector_"
 _US = 1_000_000
 
-# Name, what it is; the figures of a process.
+# Name and help text of each figure of the process.
 _COUNTERS: tuple[tuple[str, str, Callable[[Figures], float]], ...] = (
     ("records", "Records of all topics that were committed to Kafka", lambda f: f.records),
     ("transactions", "Source transactions that were delivered", lambda f: f.transactions),
@@ -39,14 +39,14 @@ _COPIES: tuple[tuple[str, str, Callable[[CopyFigures], float | None]], ...] = (
 
 
 class FiguresCollector(Collector):
-    """Reads the figures when somebody asks."""
+    """Reads the figures at each scrape."""
 
     def __init__(self, figures: Figures) -> None:
         """Read `figures`."""
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every figure that is known now."""
+        """Yield every figure that has a value now."""
         figures = self._figures
         for name, text, value in _COUNTERS:
             yield self._counter(name, text, value(figures))

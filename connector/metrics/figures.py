@@ -1,4 +1,4 @@
-"""The figures of one process: counted by the pipeline's thread, read by others.
+"""The figures of one process: the pipeline's thread counts, other threads read.
 
 Every attribute is one number, or an object that is replaced and never changed, so none of them
 needs a lock.
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from connector.progress.progress_record import Progress
 
 
-# An idle stream gets three signs of life in this time.
+# An idle stream gets three heartbeats in this time.
 SILENT_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedPosition:
-    """Where the stream stands: behind the last commit, or at its start."""
+    """The position of the stream after the last commit, or at its start."""
 
     progress: Progress
-    # When the source committed the last transaction that was delivered, microseconds since the
-    # epoch; 0 before the first.
+    # When the source committed the last delivered transaction, microseconds since the epoch; 0
+    # before the first.
     committed_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far the stream is behind the end of the source's log; None is what cannot be told."""
+    """The lag of the stream to the end of the source's log; None for an unknown figure."""
 
     bytes: int | None
     transactions: int | None
     seconds: float
-    # Until the server may drop what was not read; infinite where it keeps its logs for ever.
+    # Until the server may purge logs that were not read; infinite if it never purges.
     to_purge_seconds: float
 
 
@@ -55,19 +55,19 @@ class CopyFigures:
 
 
 class Watch(Protocol):
-    """Keeps `Figures.lag` up to date, from a thread of its own, until it is closed."""
+    """A thread that updates figures until it is closed."""
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop updating."""
         ...
 
 
 @dataclass(slots=True)
 class Figures:
-    """Counts rise from the start of the process on."""
+    """All figures; counters rise from the start of the process."""
 
     pipeline: str
-    watched: bool = False  # whether somebody reads them
+    watched: bool = False  # whether a server publishes them
     started_at: float = 0.0  # seconds since the epoch
     streaming: bool = False  # whether a run is open
     source: PeerState = field(default_factory=lambda: PeerState("the source"))
@@ -79,7 +79,7 @@ class Figures:
     # When the stream and the watch last heard of the source, on the monotonic clock.
     heard_at: float = 0.0
     watched_at: float = 0.0
-    silent: bool = False  # whether the stream hears nothing although it should
+    silent: bool = False  # whether the stream receives nothing although it should
     records: int = 0
     transactions: int = 0
     bytes: int = 0
@@ -87,9 +87,9 @@ class Figures:
     interruptions: int = 0
     standing: CommittedPosition | None = None
     lag: Lag | None = None
-    # What speaks for a source whose log is not the one that is read any more.
+    # A sign that the source's log is not the one that was read; None without one.
     doubt: SourceUnavailable | None = None
-    # Copies under way by "database.table", and how many keys and tables are fenced.
+    # Running copies by "database.table", and the numbers of fenced keys and tables.
     copies: Callable[[], Mapping[str, CopyFigures]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
     _watch: Watch | None = field(default=None, init=False, repr=False)
@@ -111,7 +111,7 @@ class Figures:
         self.interrupted_by = ""
 
     def lose(self, peer: PeerState, error: ConnectorError) -> None:
-        """Note that a peer is lost by `error`; under an open stream, that is an interruption."""
+        """Note that `error` cost a peer; for an open stream, count an interruption."""
         if peer.lose(error) and self.streaming:
             self.interruptions += 1
 
@@ -122,39 +122,39 @@ class Figures:
         self.source.answer()
 
     def miss(self, error: ConnectorError) -> None:
-        """Note that the stream should have heard of the source, and has not."""
+        """Note that the stream received nothing in time."""
         self.silent = True
         self.lose(self.source, error)
 
     def source_answered(self) -> None:
-        """Note that the source answered another session than the stream's."""
+        """Note that the source answered in another session than the stream's."""
         self.watched_at = time.monotonic()
         if not (self.streaming and self.silent):
             self.source.answer()
 
     def source_unanswered(self, error: ConnectorError) -> None:
-        """Note that the source did not answer another session; the stream knows better."""
+        """Note that another session got no answer; what the stream knows has priority."""
         if not self.streaming or time.monotonic() - self.heard_at > SILENT_SECONDS:
             self.lose(self.source, error)
 
     def watch_kafka_by(self, open_watch: Callable[[], Watch]) -> None:
-        """Have `kafka` kept up to date by what `open_watch` opens, once for all runs."""
+        """Let `open_watch` open the watch of `kafka`, once for all runs."""
         if self._kafka_watch is None:
             self._kafka_watch = open_watch()
 
     def watch_by(self, open_watch: Callable[[], Watch]) -> None:
-        """Have `lag` kept up to date by what `open_watch` opens, until another one is opened.
+        """Let `open_watch` open the watch of `lag`; it replaces the one before.
 
-        It outlives a run of the pipeline: how far the stream is behind, and what the source may
-        drop of its logs, is to be seen while Kafka is away, too.
+        The watch outlives a run of the pipeline, so lag and time to purge are also known while
+        Kafka is away.
         """
         self._close_watch()
-        # Of the server as it was before: it has been looked at anew.
+        # It was about the server as it was; the new run has checked it.
         self.doubt = None
         self._watch = open_watch()
 
     def close(self) -> None:
-        """Let go of what keeps `lag` and the states of both peers up to date."""
+        """Stop the watches of `lag` and of both peers."""
         self._close_watch()
         if self._kafka_watch is not None:
             self._kafka_watch.close()
@@ -168,7 +168,7 @@ class Figures:
     def committed(
         self, progress: Progress, committed_us: int, records: int, transactions: int, size: int
     ) -> None:
-        """Count a commit, and stand behind it."""
+        """Count a commit, and note its position."""
         self.standing = CommittedPosition(progress, committed_us)
         self.commits += 1
         self.records += records

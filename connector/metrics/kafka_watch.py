@@ -1,8 +1,8 @@
-"""Watches Kafka beside the stream, from a thread and a connection of its own.
+"""Watches Kafka beside the stream, in a thread and a connection of its own.
 
-An idle stream has nothing to commit, and a busy one waits for a commit as long as Kafka may take
-for it. Neither notices soon that no broker answers. The watch asks the leader of the progress topic
-for its end each second: a small request that goes to where commits go.
+An idle stream has nothing to commit, and a busy one waits for a commit as long as Kafka may take.
+Neither notices soon that no broker answers. Each second, the watch asks the leader of the progress
+topic for the topic's end: a small request to the broker that also takes commits.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _FETCH_WAIT_MS = 500
 
 
 class KafkaWatch:
-    """Keeps `figures.kafka` up to date until it is closed."""
+    """Updates `figures.kafka` until it is closed."""
 
     def __init__(self, settings: KafkaSettings, figures: Figures) -> None:
-        """Ask the brokers of `settings`, where the progress topic exists."""
+        """Ask the brokers of `settings`; the progress topic must exist."""
         self._settings = settings
         self._figures = figures
         self._place = TopicPartition(progress_topic(settings.topic_prefix), 0)
@@ -42,7 +42,7 @@ class KafkaWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, which may wait for an answer; it is not waited for."""
+        """Stop the thread; it may wait for a response, so it is not joined."""
         self._closed.set()
 
     def _watch(self) -> None:

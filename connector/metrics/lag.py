@@ -1,15 +1,14 @@
-"""What the source says of its log, and where the stream stands, to how far it is behind.
+"""Computes the lag from the source's log and the stream's position.
 
-*Seconds.* A stream that has everything is 0 seconds behind, however long ago that was written. Else
-it is behind since the last transaction that it delivered was committed, or since it had everything,
-whichever is later: the transactions that it lacks have come since.
+*Seconds.* A stream that has everything has no lag, however old the last change is. Otherwise,
+the lag counts from the commit of the last delivered transaction, or from when the stream had
+everything, whichever is later: the missing transactions came after both.
 
-*Purge.* A server drops a log file once the file is older than the retention, and never the one that
-it writes. The file at hand is at least as young as the last transaction that was read from it; and
-where GTIDs tell that everything was read, what comes next is in the file that is written, however
-old the one at hand is.
-Where the server also bounds the size of all logs, the rate at which they grow tells when the file
-at hand is the oldest beyond the bound.
+*Purge.* A server purges a log file once it is older than the retention, but never the file that it
+writes. The current file is at least as new as the last transaction that was read from it. If GTIDs
+say that everything was read, the next transaction is in the file that the server writes, however
+old the current one is. If the server also limits the size of all logs, the rate of their growth
+says when the current file will be the oldest one above the limit.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from connector.source.server.mysql_server import MysqlServer
 
 _US = 1_000_000
-# The end of a file and the head of the next one, which hold no transaction: where those cannot be
-# counted, less is nothing.
+# The end of a file and the header of the next one hold no transaction. If their exact size is
+# unknown, less than this counts as nothing.
 _HEAD_BYTES = 512
 
 
@@ -41,9 +40,9 @@ class SourceLog:
     files: dict[str, int]  # name to bytes, oldest first
     gtid_set: GtidSet | MariadbGtidSet | None
     retention_seconds: int  # 0 is for ever
-    bytes_max: int  # of all files; 0 is without bound
+    bytes_max: int  # limit of all files; 0 is without a limit
     now: float  # on the server's clock, seconds since the epoch
-    retention_setting: str = "binlog_expire_logs_seconds"  # that the retention comes from
+    retention_setting: str = "binlog_expire_logs_seconds"  # where the retention comes from
 
     @property
     def end(self) -> tuple[int, int]:
@@ -53,16 +52,13 @@ class SourceLog:
 
     @property
     def end_text(self) -> str:
-        """FILE:POSITION of the end."""
+        """The end as FILE:POSITION."""
         name, size = next(reversed(self.files.items()))
         return f"{name}:{size}"
 
 
 def read_source_log(server: MysqlServer) -> SourceLog:
-    """Ask the server.
-
-    Raises SourceUnavailable or SourceRefused.
-    """
+    """Ask the server; raises SourceUnavailable or SourceRefused."""
     (clock,) = server.query("SELECT UNIX_TIMESTAMP(NOW(6)) AS now")
     status = binary_log_status(server) or {}
     gtids: GtidSet | MariadbGtidSet | None = None
@@ -88,9 +84,9 @@ def read_source_log(server: MysqlServer) -> SourceLog:
 def lag_of(
     log: SourceLog, standing: CommittedPosition, caught_up_at: float, bytes_per_second: float
 ) -> Lag | None:
-    """Return how far `standing` is behind `log`; None where it is a place of another server.
+    """Return the lag of `standing` to `log`; None if `standing` belongs to another server.
 
-    `caught_up_at` is when nothing was left to read last, on the server's clock; the log grows by
+    `caught_up_at` is when the stream last had everything, on the server's clock. The log grows by
     `bytes_per_second`.
     """
     progress = standing.progress
@@ -139,7 +135,7 @@ def _seconds_to_purge(
 ) -> float:
     names = list(log.files)
     if not file:
-        # The server has not named it yet: nothing came since the stream went over to it.
+        # Unknown before the first event: nothing came since the stream moved to this server.
         return inf
     if file not in log.files:
         return 0.0

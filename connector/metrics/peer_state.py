@@ -1,4 +1,4 @@
-"""Whether the source and Kafka answer: told once when one is lost, and once when it is back."""
+"""Whether source and Kafka answer; a log line says when one is lost, and when it is back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class PeerState:
-    """The state of one peer; any thread may tell of it."""
+    """The state of one peer; any thread may change it."""
 
     def __init__(self, name: str) -> None:
-        """Watch the peer that log lines and answers call `name`."""
+        """Use `name` for the peer in log lines and error texts."""
         self.name = name
         self._lock = threading.Lock()
         self._up: bool | None = None  # None before the first attempt
@@ -27,21 +27,21 @@ class PeerState:
 
     @property
     def up(self) -> bool:
-        """Whether it answered last time."""
+        """Whether the last attempt succeeded; False before the first."""
         return self._up is True
 
     @property
     def lost(self) -> bool:
-        """Whether it did not answer last time; before the first attempt neither holds."""
+        """Whether the last attempt failed; False before the first."""
         return self._up is False
 
     @property
     def away_seconds(self) -> float:
-        """How long it has not answered; 0 where it does."""
+        """For how many seconds the peer has not answered; 0 if it answers."""
         return time.monotonic() - self._since if self.lost else 0.0
 
     def lose(self, error: ConnectorError) -> bool:
-        """Note that it does not answer, by `error`; return whether it did before."""
+        """Note that the peer failed with `error`; return whether it answered before."""
         with self._lock:
             before, self._up = self._up, False
             self._error = error
@@ -53,7 +53,7 @@ class PeerState:
         return before is True
 
     def answer(self) -> None:
-        """Note that it answers."""
+        """Note that the peer answers."""
         if self._up:
             return
         with self._lock:
@@ -64,7 +64,7 @@ class PeerState:
             structlog.get_logger().info(f"{self.name} is back", away_seconds=round(away, 1))
 
     def words(self) -> str:
-        """Return the state as one line for people."""
+        """Return the state as one line of text."""
         if self._up is None:
             return f"{self.name} has not been reached yet"
         if self._up:

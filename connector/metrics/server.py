@@ -1,7 +1,7 @@
-"""What a running process answers over HTTP: its figures, and whether it is well.
+"""Serves figures and health over HTTP.
 
-``/metrics`` has the figures. ``/healthz`` tells of the process alone, ``/readyz`` also of what it
-is connected to; both answer 200 or 503, and say why in words.
+``/metrics`` has the figures. ``/healthz`` is about the process alone, ``/readyz`` also about its
+connections; both answer 200 or 503, with the reason as text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 
 
 def healthz(figures: Figures) -> tuple[bool, str]:
-    """Return whether the main loop turns, and why."""
+    """Return whether the main loop turns, and the reason."""
     seconds = time.monotonic() - figures.turned_at
     said = f"the main loop turned {seconds:.0f} s ago"
     if seconds <= figures.turn_seconds_max:
@@ -43,7 +43,7 @@ def healthz(figures: Figures) -> tuple[bool, str]:
 
 
 def readyz(figures: Figures) -> tuple[bool, str]:
-    """Return whether the stream is open and both of its ends answer, and why."""
+    """Return whether the stream is open and both peers answer, and the reason."""
     lines = [figures.source.words(), figures.kafka.words()]
     if figures.streaming:
         lines.append("the stream is open")
@@ -103,14 +103,14 @@ class _ServerOf6(_Server):
 
 class _Handler(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Log nothing: somebody asks every few seconds."""
+        """Log nothing: a monitor asks every few seconds."""
 
 
 @contextmanager
 def serving(figures: Figures, listen: str | None) -> Iterator[None]:
-    """Answer at http://`listen`, from a thread; None answers nowhere.
+    """Serve at http://`listen` in a thread; None serves nothing.
 
-    Raises ConfigError where the address cannot be listened on.
+    Raises ConfigError if the address cannot be used.
     """
     if listen is None:
         yield

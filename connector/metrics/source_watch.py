@@ -1,7 +1,8 @@
-"""Watches the end of the source's log beside the stream, from a thread and a session of its own.
+"""Watches the end of the source's log beside the stream, in a thread and session of its own.
 
-The figures keep moving while the source is idle, and while the stream is stuck, of which the log
-then tells. A source that does not answer here is the stream's to report: the watch tries again.
+So the figures also change while the source is idle and while the stream stands still; a log line
+then reports the standstill. If the source does not answer here, the stream reports it; the watch
+tries again.
 """
 
 from __future__ import annotations
@@ -30,37 +31,37 @@ if TYPE_CHECKING:
     from connector.progress.progress_record import Progress
     from connector.settings.sections import SourceSettings
 
-# Between two signs of life.
+# Between two heartbeats.
 _PING_SECONDS = 1.0
 # With the pause before it, a loss is known within 5 seconds.
 _ANSWER_SECONDS = 3.0
-# So many between two looks at the log.
+# So many heartbeats between two looks at the log.
 _WATCHED_PINGS = 5
-# Nobody looks: often enough to notice a reset, and to warn of a purge in time.
+# If nobody reads the figures: often enough to notice a reset, and to warn of a purge in time.
 _UNWATCHED_PINGS = 10
-# Where logs are bounded by size, a purge is warned of that is nearer.
+# If the logs' size is limited, warn of a purge within this time.
 _NEAR_SECONDS = 60.0
-# A stream that has more to deliver, and has committed nothing for so long, stands still.
+# The stream stands still if it commits nothing for so long although the source has more.
 _STILL_SECONDS = 60.0
-# A purge is warned of when less than this part of the retention is left.
+# Warn of a purge if less than this part of the retention is left.
 _WARN_PART = 0.25
 
 
 class SourceWatch:
-    """Keeps `figures.lag` up to date until it is closed."""
+    """Updates `figures.lag` until it is closed."""
 
     def __init__(self, settings: SourceSettings, figures: Figures) -> None:
-        """Ask the server of `settings`, often where somebody reads the figures."""
+        """Ask the server of `settings`, often if somebody reads the figures."""
         self._settings = settings
         self._figures = figures
         self._pings = _WATCHED_PINGS if figures.watched else _UNWATCHED_PINGS
         self._caught_up_at = 0.0
         self._first: SourceLog | None = None
         self._warned = False
-        # At the last look, so before this one's.
+        # As of the last look, so before the current one.
         self._looked_at: SourceLog | None = None
         self._committed: Progress | None = None
-        # Since when it is the same, on the server's clock, or since when that was told.
+        # Since when the end is the same, on the server's clock, or when that was last reported.
         self._standing: CommittedPosition | None = None
         self._still_since = 0.0
         self._closed = threading.Event()
@@ -68,7 +69,7 @@ class SourceWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, which may wait for an answer; it is not waited for."""
+        """Stop the thread; it may wait for a response, so it is not joined."""
         self._closed.set()
         self._figures.lag = None
 
@@ -83,14 +84,14 @@ class SourceWatch:
                 if self._closed.is_set():
                     return
                 structlog.get_logger().debug("the source's log cannot be watched", **fields(error))
-                # An old answer would look like a stream that keeps up.
+                # The old figures would look like a stream that keeps up.
                 self._figures.lag = None
                 if isinstance(error, SourceUnavailable) and not error.answered:
                     self._figures.source_unanswered(error)
                 self._closed.wait(_PING_SECONDS)
 
     def _wait(self, server: MysqlServer) -> None:
-        """Wait for the next look, and see meanwhile whether the server answers."""
+        """Wait for the next look, and check meanwhile whether the server answers."""
         for _ in range(self._pings):
             if self._closed.is_set():
                 return
@@ -99,7 +100,7 @@ class SourceWatch:
             server.ping(_ANSWER_SECONDS)
 
     def look(self, log: SourceLog) -> None:
-        """Take note of what the source says of its log."""
+        """Ask the source for its log, and update the figures."""
         standing = self._figures.standing
         if standing is None or self._closed.is_set():
             return
@@ -112,17 +113,17 @@ class SourceWatch:
             self._caught_up_at = log.now
         self._figures.lag = now
         if self._closed.is_set():
-            # Meanwhile.
+            # It changes while the source is asked.
             self._figures.lag = None
         elif now is not None:
             self._warn(log, now)
             self._tell_of_standstill(log, now, standing)
 
     def _doubt(self, log: SourceLog) -> SourceUnavailable | None:
-        """Return what speaks for a reset of the logs; the next run looks at it more closely.
+        """Return a sign that the logs were reset, else None; the next run checks it.
 
-        A server whose logs are reset tells an open stream nothing: it sends signs of life, and goes
-        on with the file that it begins next.
+        A server whose logs are reset does not tell an open stream: it sends heartbeats, and
+        continues with the file that it begins next.
         """
         before, progress = self._looked_at, self._committed
         if before is not None and before.server_uuid == log.server_uuid and log.end < before.end:
@@ -147,7 +148,7 @@ class SourceWatch:
         return None
 
     def _bytes_per_second(self, log: SourceLog) -> float:
-        """Return how fast the log has grown; files that were purged meanwhile are left out."""
+        """Return how fast the log has grown; files that were purged meanwhile do not count."""
         first = self._first
         if first is None or log.now <= first.now:
             return 0.0
@@ -169,7 +170,7 @@ class SourceWatch:
         self._warned = near
 
     def _tell_of_standstill(self, log: SourceLog, now: Lag, standing: CommittedPosition) -> None:
-        """Say, once a minute, that nothing is committed although the source has more."""
+        """Report, once a minute, that nothing is committed although the source has more."""
         if now.seconds == 0 or standing is not self._standing:
             self._standing, self._still_since = standing, log.now
         elif log.now - self._still_since >= _STILL_SECONDS:

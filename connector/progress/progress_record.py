@@ -62,7 +62,7 @@ class Progress:
         try:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.PROGRESS, place=record_name, why=str(error)) from error
+            raise DecodeError(kafka_records.PROGRESS, record=record_name, why=str(error)) from error
 
 
 def progress_topic(prefix: str) -> str:

@@ -1,1 +1,1 @@
-"""Changes that cannot be carried: kept as the log has them, until they can."""
+"""Changes that cannot be published: kept as log bytes until they can."""

@@ -1,4 +1,4 @@
-"""The fences of a pipeline, read by others than the pipeline."""
+"""Reads the fences of a pipeline from Kafka, for other processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def read_fences(settings: KafkaSettings, pipeline: str) -> list[Fence]:
     """Return the fences of a pipeline, the oldest first.
 
-    Raises SinkUnavailable or SinkRefused, and DecodeError for one of another version.
+    Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
     values = read_latest(settings, FENCES_TOPIC_SUFFIX, pipeline)
     fences = [Fence.decode(value, f"{pipeline}/{name}") for name, value in values.items()]

@@ -1,4 +1,4 @@
-"""Works beside the stream: writes the counts of fences, and replays on request."""
+"""The attendant that writes the counts of fences, and replays on request."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from connector.sink.clients import KafkaClients
     from connector.system.clock import Clock
 
-# What it is asked for by.
+# The command in a request.
 REPLAY = "replay"
 
 _PATIENCE_SECONDS = 0.2
-# While a replay has more to write.
+# Between two turns of a replay.
 _REPLAY_PATIENCE_SECONDS = 0.01
 _NS_PER_US = 1000
 
 
 class QuarantineKeeper:
-    """An `Attendant`."""
+    """Writes the counts of fences, and runs replays: an `Attendant`."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class QuarantineKeeper:
         clients: KafkaClients,
         clock: Clock,
     ) -> None:
-        """Go on with replays that an earlier run began."""
+        """Continue the replays that an earlier run began."""
         self._settings = settings
         self._pipeline = pipeline
         self._fences = fences
@@ -53,7 +53,7 @@ class QuarantineKeeper:
         self._clients = clients
         self._clock = clock
         self._replay: Replay | None = None
-        # Tables of which fences are to be replayed, in the order of the requests.
+        # Tables with fences to replay, in the order of the requests.
         self._requested: list[tuple[str, str]] = []
         for fence in fences:
             if fence.replay is not None and (fence.database, fence.table) not in self._requested:
@@ -62,23 +62,22 @@ class QuarantineKeeper:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether there is something to write again."""
+        """Whether there is something to write."""
         return self._replay is not None or bool(self._requested)
 
     @property
     def patience_seconds(self) -> float:
-        """How long the stream may be waited for."""
+        """How long the stream may wait for the source before the next turn."""
         return _REPLAY_PATIENCE_SECONDS if self.wants_turn else _PATIENCE_SECONDS
 
     def count(self) -> int:
-        """Return how many fences there are; any thread may ask."""
+        """The number of fences; any thread may ask."""
         return self._fences.count
 
     def request(self, number: int, arguments: Mapping[str, Any]) -> None:
-        """Replay what is kept back of the `table` of a `database`, or of one `key` of it.
+        """Replay what is kept back of a `table` of a `database`, or of one `key` of it.
 
-        A fence that does not exist any longer is nothing to do. Raises RequestRefused for what is
-        no such request.
+        Without such a fence, nothing happens. Raises RequestRefused for a request of another form.
         """
         asked = arguments_of(arguments, "database", "table", "key")
         database, table = table_name(asked.get("database"), asked.get("table"))
@@ -98,20 +97,20 @@ class QuarantineKeeper:
             self._fences.change(fence)
         if any(fence.replay == request for fence in wanted):
             self._requested.append((database, table))
-        # With the place behind the request, in case that this is committed next.
+        # The position after the request, in case that this is committed next.
         self._fences.flush(self._clock.time_ns() // _NS_PER_US // US_PER_MS)
 
     def lift(self, database: str, table: str) -> None:
-        """Lift the fences of a table whose rows are all copied anew."""
+        """Lift the fences of a table whose rows are all copied again."""
         now_ms = self._clock.time_ns() // _NS_PER_US // US_PER_MS
         lifted = self._fences.lift(database, table, now_ms)
-        # With the copy that follows, in case that this is committed next.
+        # Together with the copy that follows, in case that this is committed next.
         self._fences.flush(now_ms)
         if lifted:
             self._log.info("fences are lifted: the table is copied", table=f"{database}.{table}")
 
     def step(self) -> None:
-        """Write counts of what was kept back, and the next piece of a replay."""
+        """Write counts of fences, and the next piece of a replay."""
         now_us = self._clock.time_ns() // _NS_PER_US
         if self._replay is None and self._requested:
             self._begin()
@@ -125,7 +124,7 @@ class QuarantineKeeper:
         self._fences.flush(now_us // US_PER_MS)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections of replays."""
         if self._replay is not None:
             self._replay.close()
 

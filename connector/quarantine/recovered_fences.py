@@ -1,4 +1,4 @@
-"""Settings and recovered fences become what stands in the stream, and what works beside it."""
+"""Builds guard, copied rows and keeper from settings and recovered fences."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ def open_quarantine(
     clock: Clock,
     listener: StreamListener,
 ) -> tuple[Guard | None, CopiedRows, QuarantineKeeper]:
-    """Return what stands before changes and before rows of copies, and the keeper.
+    """Return the guard of changes, that of copied rows, and the keeper.
 
-    There is no guard where nothing can be kept back. `listener` hears of new fences.
-
+    There is no guard if the policy is to stop and no fence exists. `listener` gets new fences.
     Raises DecodeError for a fence of another version.
     """
     fences = Fences(options.prefix, settings.name, sink.target, recovered, listener)

@@ -1,4 +1,4 @@
-"""Reads `<prefix>.quarantine` from where the oldest of some fences was set."""
+"""Reads `<prefix>.quarantine`, beginning when the oldest of some fences was set."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def read_all(
 
 
 class QuarantineLog:
-    """The committed records of the topic, in their order."""
+    """The committed records of the topic, in order."""
 
     def __init__(
         self, settings: KafkaSettings, since_ms: int, clients: KafkaClients = KAFKA_CLIENTS
     ) -> None:
-        """Begin with what was put into quarantine at `since_ms` or later.
+        """Begin with records that were written at `since_ms` or later.
 
         Raises SinkUnavailable or SinkRefused.
         """
@@ -57,7 +57,7 @@ class QuarantineLog:
             control_topic(settings.topic_prefix, QUARANTINE_TOPIC_SUFFIX), 0
         )
         self._parts = RecordParts()
-        # Read by the client, and not given out.
+        # Read by the client, but not returned yet.
         self._fetched: list[Any] = []
         self._consumer: Any = None
         try:
@@ -76,10 +76,10 @@ class QuarantineLog:
             raise self._failure(error) from error
 
     def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
-        """Yield what is there: the offset of a record's last part, its key, itself, and its event.
+        """Yield offset of the last part, key, record and event of each record that was received.
 
-        What is not taken comes again. Raises SinkUnavailable or SinkRefused, and DecodeError for a
-        record of another version.
+        Records that the caller does not take come again. Raises SinkUnavailable or SinkRefused, and
+        DecodeError for a record of another version.
         """
         try:
             if not self._fetched:
@@ -106,7 +106,7 @@ class QuarantineLog:
             raise self._failure(error) from error
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None

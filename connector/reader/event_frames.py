@@ -4,7 +4,7 @@
 
     fe 62 69 6e │ event │ event │ …        event: … 9 bytes … │ event_size u32 │ …
 
-The size has the same place in every format. It is not trusted: bytes are read in steps, as far as
+The size has the same offset in every format. It is not trusted: bytes are read in steps, as far as
 they exist, and an impossible size is an error.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html

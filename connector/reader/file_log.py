@@ -65,7 +65,7 @@ class FileLog:
         self._source = ByteSource(source, options.name)
         self._start_position = options.start_position
         self._read: deque[Event] = deque()  # already, to come from `next_event` first
-        # Behind the start position until the first table map: what fails there, fails for it.
+        # After the start position until the first table map: what fails there, fails for it.
         self._sought = False
         # Whether it was checked that an event starts there.
         self._start_is_certain = False
@@ -231,13 +231,13 @@ class FileLog:
         finally:
             source.close()
 
-    def _no_start(self, before: int, behind: int) -> ConfigError:
+    def _no_start(self, before: int, after: int) -> ConfigError:
         return ConfigError(
             arguments.START_INSIDE,
             file=self.name,
             start=self._start_position,
             first=before,
-            last=behind,
+            last=after,
         )
 
     def _advised(self, error: EventError) -> EventError:

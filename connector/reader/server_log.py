@@ -138,8 +138,8 @@ def _start_point(server: MysqlServer, start: str) -> StartPoint:
     match start.split(":", 1):
         case ["earliest"]:
             return StartPoint(flavour, None, "", FIRST_POSITION)
-        case ["position", place]:
-            file, _, position = place.rpartition(":")
+        case ["position", coordinates]:
+            file, _, position = coordinates.rpartition(":")
             if not file or not position.isdecimal():
                 raise ConfigError(source_url.START_POSITION, start=start)
             point = StartPoint(flavour, None, file, int(position))

@@ -1,4 +1,4 @@
-"""Settings, what was recovered and a source that was checked become what a pipeline works with."""
+"""Builds the parts of a pipeline from settings, recovered state and a checked source."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PipelineParts:
-    """What delivers the stream, and what works beside it."""
+    """The stream's delivery, and the attendants."""
 
     delivery: DeliveryStream
     quarantine: QuarantineKeeper
     copies: Copies
-    # Those two and others, in the order of their turns.
+    # Quarantine, copies and the others, in the order of their turns.
     attendants: tuple[Attendant, ...]
 
     def close(self) -> None:
-        """Let go of what waits, of connections and threads."""
+        """Close connections and threads, and drop what waits."""
         for attendant in self.attendants:
             attendant.close()
         self.delivery.close()
@@ -63,10 +63,10 @@ def assemble(
     peers: Peers,
     rolled_back: frozenset[str],
 ) -> PipelineParts:
-    """Return what goes on behind `recovered` with the events of `source`, and writes to `sink`.
+    """Return the parts that continue after `recovered`, read from `source` and write to `sink`.
 
-    `rolled_back` as in `TransactionAssembler`. What is written here is part of the first commit.
-    Raises TransientError or DefiniteError, and leaves nothing open then.
+    `rolled_back` as in `TransactionAssembler`. The first commit includes what is written here.
+    Raises TransientError or DefiniteError; then nothing stays open.
     """
     last, target, clock = recovered.progress, sink.target, peers.clock
     identity, point = source.identity, source.point
@@ -129,7 +129,7 @@ def _attendants(
     if interval:
         prefix = settings.kafka.topic_prefix
         attendants.append(Heartbeat(prefix, interval, target, peers.clock))
-    # The last: it opens a connection, and nothing that may fail follows.
+    # The last: it opens a connection, and no later step can fail.
     commands = Commands(
         peers.listen(settings.kafka, settings.name, standing.commands_offset),
         standing,

@@ -1,11 +1,11 @@
-"""Events become records on their way to Kafka: all that is done for each event, in native code.
+"""Events become records for Kafka: this compiled module holds all work per event.
 
 ::
 
     EventSource ──▶ EventDecoder ──▶ TransactionAssembler ──▶ RecordEncoder ──▶ BatchingTarget
 
-The pipeline hands over what it has received and decides when to commit; nothing here waits for a
-peer but the target, and nothing reads a clock.
+The pipeline gives it received bytes and decides when to commit. Only the target waits for a peer,
+and nothing reads a clock.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from connector.records.record_batch import BatchingTarget
     from connector.wire.event_source import EventSource
 
-# A transaction is told of that has so many records, or so many bytes of them.
+# A transaction gets a log line if it has so many records, or so many bytes of them.
 LARGE_RECORDS: Final = 100_000
 LARGE_BYTES: Final = 67_108_864
 _US: Final = 1_000_000
@@ -47,7 +47,7 @@ _US: Final = 1_000_000
 
 @final
 class DeliveryStream(ChangeReceiver):
-    """Takes the events of one stream, in its order, and keeps where it stands."""
+    """Delivers the events of one stream in order, and keeps the stream's position."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class DeliveryStream(ChangeReceiver):
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
-        Rows that wait may go to a file in `folder`. What cannot be carried goes to `guard`; without
-        one it is an error. `transactions` is told which transaction the records are of, `listener`
-        what is met besides.
-        `lower_case_names`, `online` and `rolled_back` as in `TransactionAssembler`.
+        Waiting rows may go to a file in `folder`. Changes that cannot be published go to `guard`;
+        without one they are an error. `transactions` gets the transaction of the next records,
+        `listener` all other facts. `lower_case_names`, `online` and `rolled_back` as in
+        `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
@@ -90,14 +90,14 @@ class DeliveryStream(ChangeReceiver):
             rolled_back=rolled_back,
         )
         self._now_us: i64 = 0
-        # The latest transaction of which there are records.
+        # The latest transaction that has records.
         self._published: SourceTransaction | None = None
         # When the source committed the latest transaction, microseconds since the epoch.
         self.committed_us: i64 = 0
-        # Complete source transactions that are not committed.
+        # Complete source transactions that are not committed yet.
         self.waiting: i64 = 0
         self._listener = StreamListener() if listener is None else listener
-        # The transaction whose rows came last; and when they began, and what there was before.
+        # The transaction of the latest rows, when they began, and the counts before them.
         self._measured: SourceTransaction | None = None
         self._began_us: i64 = 0
         self._records_before: i64 = 0
@@ -110,12 +110,12 @@ class DeliveryStream(ChangeReceiver):
 
     @property
     def latest_id(self) -> str:
-        """The transaction at hand, else the latest one of which there are records; "" of none."""
+        """Id of the current transaction, else of the latest one with records; "" without one."""
         latest = self._assembler.transaction or self._published
         return "" if latest is None else latest.id
 
     def passing(self, refused: UnsupportedChange) -> UnsupportedChange:
-        """Return `refused` with the `source.start` after its transaction, where that is its fix."""
+        """Return `refused` with the `source.start` after its transaction, if that is its fix."""
         transaction = self._assembler.transaction
         if not refused.code.passable or transaction is None:
             return refused
@@ -130,16 +130,17 @@ class DeliveryStream(ChangeReceiver):
         )
 
     def close(self) -> None:
-        """Let go of what waits for the end of its transaction."""
+        """Drop what waits for the end of its transaction."""
         self._assembler.close()
 
     def run(self, events: EventSource, batch_bytes_max: i64, now_us: i64) -> bool:
-        """Deliver the events that are there; return whether that were all.
+        """Deliver the received events; return whether all of them were delivered.
 
-        False behind the end of a source transaction, when the batch has `batch_bytes_max` bytes of
-        records. `now_us` is the time of encoding, microseconds since the epoch. Raises
-        ProtocolError, EventError, LogRefused or UnsupportedChange, RolledBack where records must be
-        taken back, TransientError without room for what waits, and what the target raises.
+        It stops early, and returns False, at the end of a source transaction if the batch has
+        `batch_bytes_max` bytes of records. `now_us` is the time of encoding, microseconds since the
+        epoch. Raises ProtocolError, EventError, LogRefused or UnsupportedChange; RolledBack if
+        records must be taken back; TransientError without room for what waits; and the target's
+        errors.
         """
         self._now_us = now_us
         decoder = self._decoder
@@ -154,12 +155,12 @@ class DeliveryStream(ChangeReceiver):
             if type_code == FORMAT_DESCRIPTION:
                 self._standing.opened(event.header.timestamp)
             elif type_code in (PREVIOUS_GTIDS, GTID_LIST) and not event.header.artificial:
-                self._opened_behind(event)
+                self._opened_after(event)
             assembler.receive(event)
             if target.bytes >= batch_bytes_max and self.waiting and not assembler.in_transaction:
                 return False
 
-    def _opened_behind(self, event: Event) -> None:
+    def _opened_after(self, event: Event) -> None:
         body = event.body
         if isinstance(body, PreviousGtidsEvent):
             self._standing.opened_after(event.file, body.gtid_set)
@@ -167,7 +168,7 @@ class DeliveryStream(ChangeReceiver):
             self._standing.opened_after(event.file, MariadbGtidSet.of(body.gtids))
 
     def progress(self, instance: Instance, now_ms: int) -> Progress:
-        """Return the record that says where the stream stands, between transactions."""
+        """Return the progress record for the current position, which is between transactions."""
         published = self._published
         seq = "" if published is None else str(self._encoder.sequence(published))
         progress = self._standing.progress(
@@ -180,7 +181,7 @@ class DeliveryStream(ChangeReceiver):
         return progress
 
     def rows(self, change: RowsChange) -> None:
-        """Deliver changed rows."""
+        """Encode changed rows; rows that cannot be published go to the guard, if there is one."""
         if self._measured is not change.transaction:
             self._measured = change.transaction
             self._began_us = self._now_us
@@ -206,10 +207,10 @@ class DeliveryStream(ChangeReceiver):
         self._encoder.ddl(changes, self._now_us)
 
     def _has_names(self, change: RowsChange) -> bool:
-        """Let the columns have the names that the log does not tell; false where nobody can."""
+        """Get the column names that the log lacks; False if the server lacks them too."""
         anchored = self._encoder.anchored
         if anchored is None:
-            # The encoder says what is to be done.
+            # The encoder decides what to do then.
             return True
         try:
             completed = anchored.completed(change)
@@ -224,7 +225,7 @@ class DeliveryStream(ChangeReceiver):
         return True
 
     def statement(self, change: StatementChange) -> None:
-        """Deliver what DDL means to consumers."""
+        """Deliver the records that DDL causes: rows that are gone."""
         listener = self._listener
         listener.statement_seen(change)
         self._encoder.watch.changed(change.kind, change.database, change.table)
@@ -238,7 +239,7 @@ class DeliveryStream(ChangeReceiver):
             listener.table_ended(change.database, change.table)
 
     def committed(self, committed: Committed) -> None:
-        """Stand behind a transaction."""
+        """Move the position after a transaction."""
         transaction = committed.transaction
         if self._encoder.has_published(transaction):
             self._published = transaction
@@ -251,7 +252,7 @@ class DeliveryStream(ChangeReceiver):
         self.waiting += 1
 
     def _measure(self, committed: Committed) -> None:
-        """Tell what a transaction was, where it was large."""
+        """Report a large transaction to the listener."""
         records: i64 = self._target.records - self._records_before
         size: i64 = self._target.bytes - self._bytes_before
         if records >= LARGE_RECORDS or size >= LARGE_BYTES:
@@ -267,11 +268,11 @@ class DeliveryStream(ChangeReceiver):
         event_number: i64,
         event: Event,
     ) -> None:
-        """Keep back what a statement changed, or raise."""
+        """Put a refused statement into quarantine, or raise."""
         if self._guard is None:
             raise refusal
         self._guard.refused(refusal, transaction, event_number, event, self._now_us)
 
     def skipped(self, event: Event) -> None:
-        """Tell of the event."""
+        """Report the event to the listener."""
         self._listener.event_skipped(event)

@@ -1,10 +1,10 @@
-"""Records in `<prefix>.heartbeat` that keep coming while the source is idle.
+"""Records in `<prefix>.heartbeat`, which are also written while the source is idle.
 
 ::
 
     key {"serverName": prefix}   value {"ts_ms": 1700000000000}
 
-Each is committed with the progress of that moment, as Debezium's are with its offsets.
+Each is committed with the current progress, as Debezium does with its offsets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Heartbeat:
-    """Writes a record each time that the interval has passed: an attendant."""
+    """An attendant that writes a record each time the interval has passed."""
 
     def __init__(
         self, prefix: str, interval_seconds: float, target: RecordTarget, clock: Clock
@@ -43,11 +43,11 @@ class Heartbeat:
 
     @property
     def patience_seconds(self) -> float:
-        """How long until then."""
+        """Seconds until the next record."""
         return max(0.0, self._next - self._clock.monotonic())
 
     def step(self) -> None:
-        """Write a record where it is time."""
+        """Write a record if the interval has passed."""
         if not self.wants_turn:
             return
         self._next = self._clock.monotonic() + self._interval_seconds
@@ -55,7 +55,7 @@ class Heartbeat:
         self._target.take(self._topic, self._key, _json({"ts_ms": now_ms}), NO_HEADERS, now_ms)
 
     def close(self) -> None:
-        """Do nothing."""
+        """Nothing is open."""
 
 
 def _json(value: dict[str, object]) -> bytes:

@@ -1,4 +1,4 @@
-"""What a stream meets besides rows becomes lines of the log, and tables to be copied anew."""
+"""Facts about the stream become log lines, and requests to copy tables again."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TABLES_SHOWN_MAX = 3
 
 
 class Notices(StreamListener):
-    """Writes a line for each, and has tables copied anew."""
+    """Writes a log line for each fact, and requests copies."""
 
     def __init__(self, wanted: WantedCopies) -> None:
-        """Tell `wanted` which tables are to be copied."""
+        """Request copies from `wanted`."""
         self._log = structlog.get_logger()
         self._wanted = wanted
 
@@ -90,7 +90,7 @@ class Notices(StreamListener):
     def fence_set(self, name: str, since: str, reason: str, *, of_key: bool) -> None:
         """Say from where on changes are kept back, and why."""
         self._log.warning(
-            "changes that cannot be carried are kept in quarantine",
+            "changes that cannot be published are kept in quarantine",
             table=name,
             fenced="a key" if of_key else "the table",
             since=since,

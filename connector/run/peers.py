@@ -1,4 +1,4 @@
-"""What a pipeline talks to: Kafka and a source, or what stands for them in a simulation."""
+"""The peers of a pipeline, Kafka and a source; a simulation replaces both."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """How both are opened."""
+    """The functions that open connections to both."""
 
     open_sink: Callable[[Settings, Instance], KafkaSink]
-    # Not from those that refused to go on, by their HOST:PORT.
+    # Skips the servers that refused to continue, by their HOST:PORT.
     choose_source: Callable[
         [SourceSettings, Progress | None, Mapping[str, SourceRefused]], CheckedSource
     ]
-    # Keeps an eye on the log of the server that was chosen, until it is closed.
+    # Watches the log of the chosen server until it is closed.
     watch_source: Callable[[SourceSettings, Figures], Watch]
-    # Keeps an eye on Kafka, from the first run on.
+    # Watches Kafka from the first run on.
     watch_kafka: Callable[[KafkaSettings, Figures], Watch]
     clock: Clock = CLOCK
     copying: CopyPeers = COPY_PEERS
@@ -50,7 +50,7 @@ def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
     if not instance.claimed:
         check_limits(settings.kafka)
     else:
-        # Before the transactional id is taken back from who has taken over.
+        # First look whether another instance has taken over; if so, do not fence it.
         last = read_progress(settings.kafka, settings.name)
         if last is not None and last.instance != instance.id:
             raise superseded_by(settings.name, last)

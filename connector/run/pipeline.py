@@ -1,14 +1,14 @@
-"""Source to sink: the only module that sees both ends.
+"""Connects source and sink: the only module that knows both.
 
-*Batches.* Whole source transactions become visible in one Kafka transaction together with the
-progress that covers them, when `commit_schedule` says so or the batch is large enough. A commit
-happens only between source transactions; one that is larger than a batch passes through a single
-Kafka transaction, and the sink bounds what is in flight.
+*Batches.* One Kafka transaction makes whole source transactions visible, together with their
+progress. `commit_schedule` and the size of the batch say when. A commit happens only between source
+transactions. A source transaction that is larger than a batch is in a single Kafka transaction, and
+the sink bounds the bytes in flight.
 
-*Attendants.* What works beside the stream (copies of tables, requests) has its turn between two
-source transactions, and what it writes is committed like the stream's.
+*Attendants.* Copies of tables and requests have their turn between two source transactions; their
+records are committed like the stream's.
 
-*Backpressure.* There is one thread. While the sink waits for Kafka, the socket is not read, and
+*Backpressure.* There is one thread. While the sink waits for Kafka, nothing reads the socket, and
 TCP makes the source wait.
 """
 
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from connector.settings.sections import Settings
     from connector.system.signals import StopSignals
 
-# How long the other instance is waited for that took over, until it has said who it is. Before it
-# reads from the source, it has; behind Kafka's fence, it looks at progress and source first, and
-# this one can write nothing meanwhile.
+# How long to wait until an instance that took over has named itself. It does so before it reads
+# from the source. After it has fenced this one in Kafka, it first checks progress and source; this
+# one can write nothing meanwhile.
 _COLLISION_SECONDS = 3.0
 _FENCE_SECONDS = 20.0
-# A source transaction that is under way when a stop is asked for may end within this time.
+# A current source transaction may end within this time after a stop was requested.
 _DRAIN_SECONDS = 10.0
 _REPORT_SECONDS = 30.0
 _MS = 1000
@@ -77,12 +77,12 @@ class Pipeline:
         peers: Peers = PEERS,
         refusals: Mapping[str, SourceRefused] | None = None,
     ) -> None:
-        """Fence older instances, check the source, and stand at the committed progress.
+        """Fence older instances, check the source, and continue at the committed progress.
 
-        What is done is counted in `figures`. The first `single_transactions` source transactions
-        are committed one by one. Those in `rolled_back`, by their ids, had rows that were delivered
-        before they were rolled back. Servers with `refusals`, by HOST:PORT, are not read.
-        Raises TransientError or DefiniteError.
+        Counts go to `figures`. The first `single_transactions` source transactions are committed
+        one by one. The rows of transactions in `rolled_back` (by id) are left out, because they
+        were delivered before they were rolled back. Servers in `refusals` (by HOST:PORT) are not
+        read. Raises TransientError or DefiniteError.
         """
         self._log = structlog.get_logger()
         self._clock = clock = peers.clock
@@ -96,7 +96,7 @@ class Pipeline:
         self._instance = instance
         self._figures = figures
         self._single_transactions = single_transactions
-        # What was committed since the last report.
+        # Counts since the last report.
         self._records = self._transactions = 0
         self._last_report = clock.monotonic()
         with ExitStack() as opened:
@@ -109,31 +109,28 @@ class Pipeline:
                 self._sink.abandon()
                 self._look_for_successor(error)
                 raise
-            # What to let go of, the last opened first.
+            # What to close, the last opened first.
             self._opened = opened.pop_all()
 
     @property
     def waiting_transactions(self) -> int:
-        """Complete source transactions of the batch at hand."""
+        """Complete source transactions of the current batch."""
         return self._delivery.waiting
 
     def run(self, stop: StopSignals) -> None:
-        """Stream until `stop` asks otherwise.
-
-        Raises TransientError or DefiniteError.
-        """
+        """Stream until `stop` is requested. Raises TransientError or DefiniteError."""
         try:
             self._stream_until(stop)
         except ConnectorError as error:
             seconds = self._clock.monotonic() - self._batch_started
-            # Until it is aborted, the transaction would hold back every read_committed consumer,
-            # and where a stop is asked for meanwhile, no other run comes that takes it over.
+            # An open transaction holds back every read_committed consumer. If a stop was requested,
+            # no other run would take it over, so abort it here.
             self._sink.abandon()
             self._look_for_successor(error)
             if isinstance(error, EventError):
                 raise DecodeError(log.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
-            # Without an answer, it was not the transaction that took so long.
+            # If Kafka did not answer, the transaction itself was not too slow.
             if (
                 isinstance(error, SinkUnavailable)
                 and error.answered
@@ -146,11 +143,11 @@ class Pipeline:
             raise
 
     def _look_for_successor(self, error: ConnectorError) -> None:
-        """Raise Superseded where `error` came because another instance of the pipeline took over.
+        """Raise Superseded if `error` came because another instance of the pipeline took over.
 
-        It reads under the same identity, for which servers throw the older reader out: with a text
-        that blames the identity, or by closing the connection without a word. Kafka fences the
-        older producer before the other instance has said who it is.
+        The new instance reads under the same server id, so the source disconnects the older reader:
+        it blames the id, or closes the connection silently. Kafka fences the older producer before
+        the new instance has named itself.
         """
         if error.code is source_dump.SAME_SERVER_ID:
             patience_seconds = _COLLISION_SECONDS
@@ -181,19 +178,19 @@ class Pipeline:
             self._commit()
 
     def _attend(self) -> None:
-        """Let the attendants write."""
+        """Let the attendants write between two transactions."""
         for attendant in self._attendants:
             attendant.step()
 
     def _commit_complete(self) -> None:
-        """Commit what was delivered, where it ends with a transaction: it may never come again."""
+        """Commit whole delivered transactions: the source may never send them again."""
         if not self._delivery.in_transaction:
             self._attend()
             if self._delivery.waiting or self._sink.target.records:
                 self._commit()
 
     def _hold(self, stop: StopSignals) -> None:
-        """Let the attendants write, while the stream stands still."""
+        """Let the attendants write while the stream waits."""
         self._attend()
         if self._sink.target.records:
             self._commit()
@@ -201,7 +198,7 @@ class Pipeline:
             stop.sleep(self._poll_seconds)
 
     def _take_turns(self, stop: StopSignals) -> None:
-        """Deliver what is there, let the attendants write, and commit or wait for more."""
+        """Deliver what was received, let the attendants write, and commit or wait for more."""
         delivery = self._delivery
         self._figures.turn()
         doubt = self._figures.doubt
@@ -216,7 +213,7 @@ class Pipeline:
             self._schedule.started(now)
             self._batch_started = now
         batch_bytes_max = self._batch_bytes_max
-        # At the end of a transaction: what is received at a time mostly ends inside of one.
+        # At the end of a transaction: received bytes mostly end inside of one.
         if stop.requested or self._single_transactions or now >= self._overdue or self._wants_turn:
             batch_bytes_max = 0
         try:
@@ -224,7 +221,7 @@ class Pipeline:
                 self._stream.events, batch_bytes_max, self._clock.time_ns() // _NS_PER_US
             )
         except SourceUnavailable:
-            # The file that follows is in doubt, not what came before it.
+            # The suspicion is about the next file, not about what came before it.
             self._commit_complete()
             raise
         except UnsupportedChange as error:
@@ -242,9 +239,9 @@ class Pipeline:
             self._commit()
 
     def _listen(self, *, came: bool) -> None:
-        """Note whether the source is heard.
+        """Note whether the stream hears the source.
 
-        Raises SourceUnavailable where others hear of it, so that the connection alone is dead.
+        Raises SourceUnavailable if other sessions hear it, so that only this connection is dead.
         """
         figures = self._figures
         if came:
@@ -261,7 +258,7 @@ class Pipeline:
         )
 
     def close(self) -> None:
-        """Let go of source and sink; what has not been committed is aborted by Kafka."""
+        """Close source and sink; Kafka aborts what was not committed."""
         self._figures.streaming = False
         self._opened.close()
 
@@ -285,7 +282,7 @@ class Pipeline:
         self._figures.copies = parts.copies.figures
         self._figures.fences = parts.quarantine.count
         self._figures.turn()
-        # The claim: from here on an older instance that is still running can see who fenced it.
+        # The claim: now an older instance that still runs can see who fenced it.
         self._commit()
         self._instance.claimed = True
         with self._naming_refusals():
@@ -306,7 +303,7 @@ class Pipeline:
 
     @contextmanager
     def _naming_refusals(self) -> Iterator[None]:
-        """Add to what the server refuses of its log who that was: another one may do."""
+        """Add the server's address to its refusal, because another server may go on."""
         try:
             yield
         except SourceRefused as error:
@@ -316,21 +313,21 @@ class Pipeline:
 
     @property
     def _wants_turn(self) -> bool:
-        """Whether someone waits for the end of a transaction."""
+        """Whether an attendant waits for the end of a transaction."""
         return any(attendant.wants_turn for attendant in self._attendants)
 
     @property
     def _poll_seconds(self) -> float:
-        """How long to wait for the source, before requests and attendants are looked at."""
+        """How long to wait for the source before the next look at requests and attendants."""
         return min(attendant.patience_seconds for attendant in self._attendants)
 
     @property
     def _overdue(self) -> float:
-        """When to commit, whatever the source sends."""
+        """When to commit even if the source sends more."""
         return self._schedule.overdue(records=self._sink.target.records > 0)
 
     def _seconds_until(self, when: Callable[..., float]) -> float:
-        """Return how long it is until then; without limit where there is nothing to commit."""
+        """Return the seconds until then; infinite if there is nothing to commit."""
         if self._delivery.in_transaction or not (
             self._delivery.waiting or self._sink.target.records
         ):
@@ -354,9 +351,9 @@ class Pipeline:
             self._report(now, progress)
 
     def _lag_seconds(self) -> float | None:
-        """Return how far behind the source the last commit was, which is newer than the last look.
+        """Return the stream's lag in seconds at the last commit, which is newer than the last look.
 
-        None where the source cannot be asked.
+        None if the source cannot be asked.
         """
         lag = self._figures.lag
         if lag is None:

@@ -1,16 +1,16 @@
-"""Runs the pipeline: transient errors lead to a new one, definite errors to a clear end.
+"""Runs pipelines: a transient error leads to a new one, a definite error ends the process.
 
-The one retry loop of the program. A new pipeline always starts from committed progress, so
-repeating is safe whatever went wrong.
+This is the only retry loop of the program. A new pipeline always starts from committed progress, so
+a retry is safe after any error.
 
-A transaction that cannot be carried must not hold back those before it, which may wait in the same
-batch. They are read once more and committed one by one; then the error comes again, and ends it.
+A transaction that cannot be published must not hold back the transactions before it in the same
+batch. They are read once more and committed one by one; then the error comes again and ends the
+process. If a transaction rolls back rows that were already delivered, it is read once more without
+them.
 
-A transaction that takes back rows which are on their way is read once more, too, and left out.
-
-A server that refuses to go on with its log, because that is damaged, say, is passed over: the next
-pipeline asks the others. What it refused counts for the place where the stream stood; once another
-one has brought it further, all are asked again.
+If a server refuses to continue with its log (the log is damaged, for example), the next pipeline
+asks the others. A refusal is valid for the position of the stream. Once another server has brought
+the stream further, all servers are asked again.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ if TYPE_CHECKING:
     from connector.settings.sections import RetrySettings, Settings, SourceSettings
     from connector.system.clock import Clock
 
-# A turn of the main loop takes as long as Kafka may take for a transaction, and this.
+# A turn of the main loop may take as long as a Kafka transaction, plus this.
 _TURN_SECONDS = 60.0
-# Any more are beyond what a float holds.
+# More doublings are too large for a float.
 _DOUBLINGS_MAX = 64
 
 
 def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | None = None) -> None:
-    """Stream between `peers` until `signals`, SIGTERM and SIGINT, ask otherwise.
+    """Stream between `peers` until `signals`, SIGTERM and SIGINT, request a stop.
 
-    Raises DefiniteError, or TransientError when `retry.attempts_max` is reached.
+    Raises DefiniteError, or TransientError after `retry.attempts_max` attempts.
     """
     instance = Instance(id=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid())
     figures = Figures(settings.name, started_at=time.time())
@@ -116,7 +116,7 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
                 following.leave_out_rows(error.transaction_id)
             except TransientError as error:
                 _follow(error, following, pipeline, settings)
-                pause = runs.pause_behind(error)
+                pause = runs.pause_after(error)
                 _interrupted(figures, error, pause)
                 stop.sleep(pause)
             except SourceRefused as error:
@@ -132,20 +132,20 @@ def supervise(settings: Settings, peers: Peers = PEERS, signals: StopSignals | N
 
 
 class _Refusals:
-    """What servers refused while they were read, as long as the stream stands where it stood then.
+    """Refusals of servers, valid as long as the stream is at the same position.
 
-    None of them is asked there again, so this comes to an end: with each refusal, one server less
-    is left.
+    A server that refused is not asked again there, so this ends: each refusal leaves one server
+    less.
     """
 
     def __init__(self, settings: SourceSettings, figures: Figures) -> None:
         self._are_several = len(candidates(settings)) > 1
         self._figures = figures
         self._by_address: dict[str, SourceRefused] = {}
-        self._delivered = 0  # transactions, when the last one was added
+        self._delivered = 0  # transactions when the last one was added
 
     def standing(self) -> Mapping[str, SourceRefused]:
-        """Return them by the HOST:PORT of their server."""
+        """Return the refusals by the HOST:PORT of their server."""
         if self._figures.transactions > self._delivered:
             self._by_address.clear()
         return self._by_address
@@ -159,7 +159,7 @@ class _Refusals:
                 self.add(error)
 
     def add(self, error: SourceRefused) -> None:
-        """Pass over the server that `error` came from; raises it where no other one may do."""
+        """Skip the server that `error` came from; raises `error` if no other server is left."""
         if not (self._are_several and error.address):
             raise error
         self.standing()
@@ -169,9 +169,9 @@ class _Refusals:
 
 
 class _Runs:
-    """Runs of pipelines, and how many of them in a row broke before they delivered anything.
+    """Counts how many pipelines in a row broke before they delivered anything.
 
-    What opens and breaks at once is an attempt like one that cannot be opened.
+    A pipeline that opens and breaks at once counts like one that cannot be opened.
     """
 
     def __init__(self, settings: RetrySettings, figures: Figures, clock: Clock) -> None:
@@ -183,13 +183,13 @@ class _Runs:
         self._began = 0.0
 
     def begin(self) -> None:
-        """Take note of a pipeline that is open."""
+        """Note that a pipeline is open."""
         self._commits, self._began = self._figures.commits, self._clock.monotonic()
 
-    def pause_behind(self, error: TransientError) -> float:
-        """Return how many seconds to wait behind a run that broke by `error`.
+    def pause_after(self, error: TransientError) -> float:
+        """Return how many seconds to wait after a run that `error` ended.
 
-        Raises `error` where there were attempts enough.
+        Raises `error` after the last attempt.
         """
         settings = self._settings
         seconds = self._clock.monotonic() - self._began
@@ -199,7 +199,7 @@ class _Runs:
         if self._in_vain == settings.attempts_max:
             raise error
         doublings = min(self._in_vain - 1, _DOUBLINGS_MAX)
-        jitter = random.uniform(0.0, settings.initial_seconds)  # noqa: S311 - of no secret
+        jitter = random.uniform(0.0, settings.initial_seconds)  # noqa: S311 - not a secret
         return min(settings.initial_seconds * 2.0**doublings + jitter, settings.max_seconds)
 
 
@@ -209,7 +209,7 @@ def _open(
     stop: StopSignals,
     figures: Figures,
 ) -> Pipeline | None:
-    """Return an open pipeline, or None when a stop was asked for meanwhile."""
+    """Return an open pipeline, or None if a stop was requested meanwhile."""
 
     def attempt() -> Pipeline | None:
         return None if stop.requested else open_pipeline()
@@ -217,7 +217,7 @@ def _open(
     def interrupted(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome is not None else None
         pause = state.next_action.sleep if state.next_action is not None else 0.0
-        assert isinstance(error, TransientError)  # nothing else is tried again
+        assert isinstance(error, TransientError)  # only this kind is tried again
         _interrupted(figures, error, pause)
 
     retrying = Retrying(
@@ -234,7 +234,7 @@ def _open(
 def _follow(
     error: TransientError, following: NextRun, pipeline: Pipeline, settings: Settings
 ) -> None:
-    """Go on after `error`; raises SinkRefused if the same transaction took too long before."""
+    """Prepare the next run; raises SinkRefused if a transaction took too long twice."""
     if not isinstance(error, TransactionOutlasted):
         following.start_over()
         return
@@ -271,7 +271,7 @@ def _interrupted(figures: Figures, error: ConnectorError, pause_seconds: float) 
     if isinstance(error, SourceUnavailable) and not error.answered:
         figures.source.lose(error)
     elif isinstance(error, SinkUnavailable) and not error.answered and not figures.kafka.up:
-        # Nothing watches Kafka before it was reached once.
+        # Kafka has no watch before it was first reached.
         figures.kafka.lose(error)
     structlog.get_logger().warning(
         "interrupted", **fields(error), retry_in_seconds=round(pause_seconds, 1)

@@ -1,1 +1,1 @@
-"""The configuration: a TOML file, and the environment above it."""
+"""The configuration: a TOML file, and the environment, which has priority."""

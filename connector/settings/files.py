@@ -1,6 +1,6 @@
-"""A TOML file, and the environment above it, become settings, or an error for each wrong key.
+"""Reads settings from a TOML file and the environment, with an error for each wrong key.
 
-The connector and the Spark job have settings of their own, which are read here.
+The connector and the Spark job have their own settings, which both use this loader.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from connector.errors.code import ErrorCode
 
-# Between a section and a key in the name of a variable.
+# Separates section and key in the name of a variable.
 NESTED = "__"
 
 
 class UnfitValueError(ValueError):
-    """A check of ours refuses a value; where it stands is known later."""
+    """A check of ours refuses a value; the loader adds the key."""
 
     def __init__(self, code: ErrorCode, **facts: object) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""
@@ -39,13 +39,13 @@ class UnfitValueError(ValueError):
 
 
 class FileSettings(BaseSettings):
-    """Settings that a file and the environment hold together; the environment wins."""
+    """Settings from a file and the environment; the environment has priority."""
 
     model_config = SettingsConfigDict(extra="forbid", frozen=True, env_nested_delimiter=NESTED)
 
     # The command that prints every key with its default.
     reference: ClassVar[str]
-    # Whether other parts of the product have variables, of one word, with the same prefix.
+    # Whether other parts of the product have variables of one word with the same prefix.
     shares_prefix: ClassVar[bool] = False
 
     @classmethod
@@ -68,7 +68,7 @@ class FileSettings(BaseSettings):
 
     @classmethod
     def document(cls, path: Path) -> dict[str, Any]:
-        """Return what the file holds; raises ConfigError if it is not a TOML file."""
+        """Return the content of the file; raises ConfigError if it is not a TOML file."""
         try:
             return tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -82,7 +82,7 @@ class FileSettings(BaseSettings):
 
     @classmethod
     def variable(cls, key: str) -> str:
-        """Return the name of the variable that holds `key`, as `source.host`."""
+        """Return the name of the environment variable for `key`, such as `source.host`."""
         return _prefix(cls) + NESTED.join(key.upper().split("."))
 
     @classmethod
@@ -94,13 +94,13 @@ class FileSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file."""
+        """Give the environment priority over the file."""
         del settings_cls, dotenv_settings, file_secret_settings
         return env_settings, init_settings
 
     @classmethod
     def _check_variables(cls) -> None:
-        """Refuse names without a key, and lists and sections that are not JSON."""
+        """Refuse variables without a key, and lists and sections that are not JSON."""
         for variable, text in sorted(os.environ.items()):
             keys = variable.removeprefix(_prefix(cls)).lower().split(NESTED)
             is_others = cls.shares_prefix and len(keys) == 1 and keys[0] not in cls.model_fields
@@ -126,7 +126,7 @@ class FileSettings(BaseSettings):
 
     @classmethod
     def _problem(cls, found: Any, path: Path) -> ConfigError:
-        """Return what pydantic found as an error of ours."""
+        """Return an error of pydantic as an error of ours."""
         key = ".".join(str(part) for part in found["loc"])
         if found["type"] == "missing":
             return ConfigError(codes.MISSING, path=path, key=key, variable=cls.variable(key))
@@ -143,7 +143,7 @@ class FileSettings(BaseSettings):
 
     @classmethod
     def _meant(cls, key: str) -> str | None:
-        """Return the key nearest to one that does not exist: first of that name elsewhere."""
+        """Return the key most like an unknown one: first one of that name elsewhere."""
         known = list(_keys(cls))
         name = key.rpartition(".")[2]
         elsewhere = [each for each in known if each.rpartition(".")[2] == name]

@@ -1,4 +1,4 @@
-"""The configuration of `run`, and what is known of one that has mistakes."""
+"""Loads the configuration of `run`, and parts of one that has mistakes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connector.settings.sections import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Of a file's mode: all users may read it.
+# A bit of a file's mode: all users may read it.
 _READS_ALL = 0o004
 
 
@@ -28,7 +28,7 @@ def load_settings(path: Path) -> Settings:
 def log_format(path: Path) -> str:
     """Return `log.format` of a configuration that may have other mistakes; "console" without one.
 
-    What is said of these mistakes is written in that form, too.
+    The errors about these mistakes use this format, too.
     """
     wanted = os.environ.get(Settings.variable("log.format"))
     if wanted is None:
@@ -41,7 +41,7 @@ def log_format(path: Path) -> str:
 
 
 def readable_by_all(path: Path) -> Message | None:
-    """Return what to say of a file that holds a password, and that every user may read."""
+    """Return a warning if the file holds a password and every user may read it, else None."""
     document = Settings.document(path)
     held = [
         f"{section}.{key}"

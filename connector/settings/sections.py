@@ -1,4 +1,4 @@
-"""Typed settings of `binlog-connector run`, which `files` reads.
+"""The typed settings of `binlog-connector run`; `files` reads them.
 
 Every key can be given in the environment as `BINLOG_CONNECTOR_<SECTION>__<KEY>`, for example
 `BINLOG_CONNECTOR_SOURCE__PASSWORD`. An unknown key is an error. `configs/connector.toml` lists
@@ -21,7 +21,7 @@ from connector.settings.values import (
     PipelineName,
     Port,
     ServerAddress,
-    StartPlace,
+    StartSetting,
     TablePattern,
     TopicPrefix,
 )
@@ -35,7 +35,7 @@ def _read_secret(key: str, path: Path) -> str:
 
 
 class Section(BaseModel):
-    """Base of every section: unknown keys are errors, and nothing changes after the load."""
+    """Base of every section: unknown keys are errors, and the values are constant."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,19 +54,20 @@ class SourceSettings(Section):
 
     host: str = "127.0.0.1"
     port: Port = 3306
-    # Servers of the same topology that may stand in for the first one.
+    # Other servers of the same topology, which can replace the first one.
     failover_hosts: list[ServerAddress] = []
     user: str = "cdc"
     password: SecretStr = SecretStr("")
     password_file: Path | None = None
-    # Unique among all replicas of the source: of two, the server throws the older one out.
+    # Unique among all replicas of the source: if two have the same, the server disconnects the
+    # older.
     server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
     tables: list[TablePattern] = ["*.*"]
     exclude_tables: list[TablePattern] = []
-    start: StartPlace = "snapshot"
+    start: StartSetting = "snapshot"
     tls: TlsSettings = TlsSettings()
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
-    # Silence longer than this is a dead peer; heartbeats come three times as often.
+    # After this silence, the peer counts as dead; heartbeats come three times as often.
     read_timeout_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
 
     @model_validator(mode="after")
@@ -76,9 +77,9 @@ class SourceSettings(Section):
         return self
 
     def read_password(self) -> str:
-        """Return the password, from the file where one is configured.
+        """Return the password, from the file if one is configured.
 
-        Raises ConfigError when the file cannot be read.
+        Raises ConfigError if the file cannot be read.
         """
         if self.password_file is None:
             return self.password.get_secret_value()
@@ -86,7 +87,7 @@ class SourceSettings(Section):
 
 
 class KafkaSettings(Section):
-    """The brokers and the topics that are written."""
+    """The brokers, and the topics of the pipeline."""
 
     bootstrap_servers: Annotated[list[ServerAddress], Field(min_length=1)]
     topic_prefix: TopicPrefix
@@ -120,9 +121,9 @@ class KafkaSettings(Section):
         return self
 
     def read_sasl_password(self) -> str | None:
-        """Return the password, from the file where one is configured; None without a login.
+        """Return the password, from the file if one is configured; None without a login.
 
-        Raises ConfigError when the file cannot be read.
+        Raises ConfigError if the file cannot be read.
         """
         if self.sasl_password_file is not None:
             return _read_secret("kafka.sasl_password_file", self.sasl_password_file)
@@ -151,14 +152,14 @@ class SnapshotSettings(Section):
     chunk_bytes_max: Annotated[int, Field(ge=65536)] = 8 * 1024 * 1024
     # No SELECT runs longer: a long one keeps the server from purging old row versions.
     statement_seconds_max: Annotated[float, Field(gt=0, le=3600)] = 30.0
-    # Reading pauses while the source has more running threads; 0 does not look.
+    # Reading pauses while the source has more running threads; 0 does not check.
     threads_running_max: Annotated[int, Field(ge=0)] = 0
-    # While the first value that this query returns is above 0, reading pauses.
+    # Reading pauses while the first value of this query's result is above 0.
     pause_query: str | None = None
 
 
 class QuarantineSettings(Section):
-    """What becomes of a change that cannot be carried."""
+    """What happens to a change that cannot be published."""
 
     policy: Literal["stop", "fence-key", "fence-table"] = "stop"
 

@@ -1,4 +1,4 @@
-"""Types of single settings, whose errors say in words what is wanted."""
+"""Types of single settings; their errors say in words what is allowed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _with_possible_port(address: str) -> str:
 
 
 def _matching(pattern: str, code: ErrorCode) -> AfterValidator:
-    """Return a check whose error is `code`, which says in words what the pattern wants."""
+    """Return a check that raises `code` if the value does not match the pattern."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
@@ -68,7 +68,7 @@ _START = (
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
-StartPlace = Annotated[str, AfterValidator(_as_start)]
+StartSetting = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[
     str,
     _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?", codes.ADDRESS),

@@ -1,4 +1,4 @@
-"""How many brokers a cluster has: a topic cannot have more replicas."""
+"""The brokers of a cluster: a topic cannot have more replicas than there are brokers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """The brokers of a cluster, by their ids."""
+    """The ids of a cluster's brokers."""
 
     up: frozenset[int]
-    known: frozenset[int]  # with those that are down just now
+    known: frozenset[int]  # including those that are down
 
     @classmethod
     def asked(cls, admin: Any) -> Brokers:
         """Ask the cluster; raises KafkaError.
 
-        A cluster before Kafka 4.0 does not name brokers that are down. Their replicas do.
+        A cluster before Kafka 4.0 does not list brokers that are down, but its replicas name them.
         """
         described = admin.describe_cluster()["brokers"]
         up = {broker["broker_id"] for broker in described if not broker.get("is_fenced")}
@@ -36,10 +36,10 @@ class Brokers:
         return cls(frozenset(up), frozenset(known))
 
     def lack(self, settings: KafkaSettings) -> SinkRefused | SinkUnavailable | None:
-        """Return why a topic may not get `replication_factor` replicas; None if it must.
+        """Return the error if a topic cannot get `replication_factor` replicas, else None.
 
-        A broker that is down may come back, so this refuses only what all of them cannot do. KRaft
-        gives replicas to brokers that are down, too; ZooKeeper did not.
+        Brokers that are down may come back, so the error is definite only if all brokers are too
+        few. KRaft gives replicas to brokers that are down, too; ZooKeeper did not.
         """
         servers, factor = ",".join(settings.bootstrap_servers), settings.replication_factor
         if factor > len(self.known):

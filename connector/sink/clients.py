@@ -1,4 +1,4 @@
-"""Kafka's clients as the sink opens them: those of brokers, or what stands for them."""
+"""The Kafka clients that the sink opens; a simulation replaces them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Producer(Protocol):
-    """A producer that has taken over its transactional id; every method may raise KafkaError."""
+    """A producer that owns its transactional id; every method may raise KafkaError."""
 
     @property
     def in_flight_bytes(self) -> int:
-        """Bytes of batches that Kafka may not have acknowledged."""
+        """Bytes of batches that Kafka has not acknowledged yet."""
         ...
 
     def partitions_for(self, topic: str) -> set[int]:
@@ -28,11 +28,11 @@ class Producer(Protocol):
         ...
 
     def begin_transaction(self) -> None:
-        """Begin a transaction."""
+        """Begin a Kafka transaction; KafkaError if one is open."""
         ...
 
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
-        """Queue a batch in the open transaction, once there is room for it."""
+        """Queue a batch in the open transaction as soon as there is room for it."""
         ...
 
     def wake(self) -> None:
@@ -40,11 +40,11 @@ class Producer(Protocol):
         ...
 
     def commit_transaction(self) -> None:
-        """Commit; where it raises, the outcome is not known."""
+        """Commit; if it raises, the outcome is unknown."""
         ...
 
     def abort_transaction(self) -> None:
-        """Abort; where it raises, Kafka aborts in time."""
+        """Abort; if it raises, Kafka aborts after the transaction timeout."""
         ...
 
     def close_now(self) -> None:
@@ -54,9 +54,9 @@ class Producer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KafkaClients:
-    """How each kind is opened; what is raised is KafkaError or OSError."""
+    """The functions that open each kind of client; they raise KafkaError or OSError."""
 
-    # The seconds that a transaction may take, and the client's arguments.
+    # The transaction timeout in seconds, and the client's arguments.
     open_producer: Callable[..., Producer]
     # The client's arguments; kafka-python has no types.
     open_consumer: Callable[..., Any]

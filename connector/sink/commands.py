@@ -1,16 +1,17 @@
-"""Requests to a running pipeline, by way of the topic `<prefix>.commands`.
+"""Requests to a running pipeline, through the topic `<prefix>.commands`.
 
-The pipeline alone may write to its topics, so others ask it to. A request is a record with the
+Only the pipeline writes to its topics, so users ask it to. A request is a record with the
 pipeline's name as its key::
 
     {"command": "snapshot", "asked_by": {"user": …, "host": …, "program": …, "pid": …}, …}
 
-Its offset is its number. Whoever may write to the topic can make any request, and can say anything
-of who asked, so nothing in a request is trusted: what is not as it should be is refused with a line
-in the log, and the stream goes on.
+Its offset is its number. Everyone with the right to write to the topic can make any request and
+put any name into `asked_by`. So nothing in a request is trusted: a wrong request is refused with a
+log line, and the stream goes on.
 
-Which requests were taken up is part of the progress record, which is committed together with what a
-request led to: each is done once, also by a pipeline that was not running when it was made.
+The progress record holds the offset of the last request that was done. It is committed together
+with the effects of the request, so each request is done once, also one from the time when the
+pipeline was not running.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     Handler = Callable[[int, Mapping[str, Any]], None]
 
 _POLL_MS = 1000
-# The broker answers at once when there is something.
+# The broker answers at once if there is a record.
 _FETCH_WAIT_MS = 5000
 _MS = 1000
 _RETRY_SECONDS = 5.0
@@ -47,12 +48,12 @@ _PATIENCE_SECONDS = 0.2
 
 
 def commands_topic(prefix: str) -> str:
-    """Return the topic of requests."""
+    """Return the topic of requests, `<prefix>.commands`."""
     return control_topic(prefix, COMMANDS_TOPIC_SUFFIX)
 
 
 def write_command(settings: KafkaSettings, pipeline: str, command: str, **arguments: object) -> int:
-    """Ask `pipeline` to do something; return the number of the request.
+    """Send a request to `pipeline`; return its number, the record's offset.
 
     Raises ConfigError for a request that is too large, SinkUnavailable or SinkRefused.
     """
@@ -72,12 +73,12 @@ def write_command(settings: KafkaSettings, pipeline: str, command: str, **argume
 
 
 class Listener(Protocol):
-    """Where requests come from."""
+    """A source of requests; a simulation has its own."""
 
-    requests: SimpleQueue[tuple[int, dict[str, Any]]]  # offset and request of each that came
+    requests: SimpleQueue[tuple[int, dict[str, Any]]]  # offset and bytes of each new request
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         ...
 
 
@@ -85,7 +86,7 @@ class CommandListener:
     """Waits for requests in a thread of its own."""
 
     def __init__(self, settings: KafkaSettings, pipeline: str, offset: int) -> None:
-        """Listen for requests to `pipeline` from `offset` on."""
+        """Listen for requests to `pipeline`, beginning at `offset`."""
         self.requests: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
         self._settings = settings
         self._key = pipeline.encode()
@@ -93,11 +94,11 @@ class CommandListener:
         self._topic = commands_topic(settings.topic_prefix)
         self._closing = threading.Event()
         self._log = structlog.get_logger()
-        # It may be waiting for the broker when the process ends.
+        # A daemon: it may wait for the broker when the process ends.
         threading.Thread(target=self._listen, name="commands", daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening; the thread is not waited for."""
         self._closing.set()
 
     def _listen(self) -> None:
@@ -114,23 +115,23 @@ class CommandListener:
                 self._closing.wait(_RETRY_SECONDS)
 
     def _listen_until_it_breaks(self) -> None:
-        place = TopicPartition(self._topic, 0)
+        partition = TopicPartition(self._topic, 0)
         consumer = KafkaConsumer(
             **client_settings(self._settings),
             isolation_level="read_committed",
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             group_id=None,
-            # The client refuses to wait for longer than for any answer.
+            # The client refuses to wait longer for a fetch than for any other response.
             fetch_max_wait_ms=min(
                 _FETCH_WAIT_MS, int(self._settings.request_timeout_seconds * _MS) // 2
             ),
         )
         try:
-            consumer.assign([place])
-            consumer.seek(place, self._offset)
+            consumer.assign([partition])
+            consumer.seek(partition, self._offset)
             while not self._closing.is_set():
-                for record in consumer.poll(timeout_ms=_POLL_MS).get(place, ()):
+                for record in consumer.poll(timeout_ms=_POLL_MS).get(partition, ()):
                     self._offset = record.offset + 1
                     if record.key == self._key:
                         self._take(record.offset, record.value)
@@ -149,14 +150,14 @@ class CommandListener:
 
 
 class Commands:
-    """Gives requests to those who do them; an `Attendant`."""
+    """An attendant that passes requests to their handlers."""
 
     def __init__(
         self, listener: Listener, standing: StreamPosition, handlers: Mapping[str, Handler]
     ) -> None:
-        """Take requests of `listener`; `handlers` are called with offset and request.
+        """Take requests from `listener`; `handlers` are called with the offset and the request.
 
-        What a handler writes is committed together with the fact that it did.
+        The effect of a handler is committed together with the request's offset.
         """
         self._listener = listener
         self._standing = standing
@@ -164,16 +165,16 @@ class Commands:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether a request has come."""
+        """Whether a request has arrived."""
         return not self._listener.requests.empty()
 
     @property
     def patience_seconds(self) -> float:
-        """How long the stream may be waited for."""
+        """How long the stream may wait for the source before the next look."""
         return _PATIENCE_SECONDS
 
     def step(self) -> None:
-        """Give out the requests that came."""
+        """Pass the new requests to their handlers."""
         while True:
             try:
                 offset, request = self._listener.requests.get_nowait()
@@ -195,9 +196,9 @@ class Commands:
         try:
             handler(offset, request)
         except RequestRefused as error:
-            # No traceback: what came is at fault, not this code.
+            # No traceback: the request is wrong, not this code.
             log.error("a request is refused", **fields(error))  # noqa: TRY400
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._listener.close()

@@ -1,4 +1,4 @@
-"""The `[kafka]` settings become the arguments of kafka-python's clients, and its errors ours."""
+"""The `[kafka]` settings become arguments of kafka-python's clients, and its errors become ours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from connector.errors.message import Message
     from connector.settings.sections import KafkaSettings
 
-# Repeating cannot help with these.
+# A retry cannot help with these.
 _REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {
     errors.TopicAuthorizationFailedError: kafka.TOPIC_RIGHTS,
     errors.ClusterAuthorizationFailedError: kafka.CLUSTER_RIGHTS,
@@ -44,7 +44,7 @@ _REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {
 
 
 def client_settings(settings: KafkaSettings) -> dict[str, Any]:
-    """Return what producer, consumer and admin client have in common.
+    """Return the arguments that producer, consumer and admin client share.
 
     Raises ConfigError for a file that cannot be used.
     """
@@ -54,7 +54,7 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
         "security_protocol": settings.security_protocol,
         "request_timeout_ms": int(settings.request_timeout_seconds * 1000),
         "bootstrap_timeout_ms": int(settings.request_timeout_seconds * 1000),
-        # The default backs off up to 30 s, which is how long a broker's restart would be felt.
+        # The default backs off up to 30 s, and a broker's restart would take that long.
         "reconnect_backoff_max_ms": 1000,
         "kafka_client": network_client,
     }
@@ -78,7 +78,7 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def _require_file(key: str, path: Path) -> None:
-    """Raise ConfigError for a file that cannot be read: to the client, it is like a dead broker."""
+    """Raise ConfigError for a file that cannot be read; the client would report a dead broker."""
     try:
         path.open("rb").close()
     except OSError as error:
@@ -86,7 +86,7 @@ def _require_file(key: str, path: Path) -> None:
 
 
 def _require_certificates(settings: KafkaSettings) -> None:
-    """Raise ConfigError for files that are no certificates: to the client, they are like that."""
+    """Raise ConfigError for files without certificates; the client would report a dead broker."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if settings.ssl_ca is not None:
         try:
@@ -106,29 +106,29 @@ def _unusable(path: Path, key: str, why: str | None) -> ConfigError:
     return ConfigError(pipeline_settings.KAFKA_FILE, key=key, path=path, why=why)
 
 
-# Nobody said no.
+# Errors of the client itself: no broker has answered.
 _NO_ANSWER = (errors.KafkaTimeoutError, errors.KafkaConnectionError, errors.NodeNotReadyError)
 
 
-# What Kafka says to a producer whose transactional id another one has taken over, or whose
-# transaction it has aborted because its time ran out.
+# Kafka's errors for a producer whose transactional id another producer has taken over, or whose
+# transaction it has aborted because of the timeout.
 _SUPERSEDED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
 
 def is_superseded(error: Exception) -> bool:
-    """Return whether `error` says that another producer may have taken over."""
+    """Return whether `error` may mean that another producer has taken over."""
     return any(_is(error, kind) for kind in _SUPERSEDED)
 
 
 def servers_of(settings: KafkaSettings) -> str:
-    """Return the brokers as errors name them."""
+    """Return the brokers' addresses for error texts."""
     return ",".join(settings.bootstrap_servers)
 
 
 def connector_error(
     settings: KafkaSettings, doing: Message, error: errors.KafkaError | OSError
 ) -> ConnectorError:
-    """Return our error for kafka-python's, raised while `doing` something."""
+    """Return our error for an error of kafka-python; `doing` names the attempt."""
     servers = servers_of(settings)
     if isinstance(error, NoWayIn):
         if error.definite:
@@ -149,5 +149,5 @@ def connector_error(
 
 
 def _is(error: Exception, kind: type[errors.KafkaError]) -> bool:
-    """Return whether `error` is of `kind`; the transaction manager puts only its name in a text."""
+    """Return whether `error` is of `kind`; in the transaction manager's errors, by its name."""
     return isinstance(error, kind) or kind.__name__ in str(error)

@@ -1,14 +1,14 @@
-"""How record batches get into kafka-python's producer: whole, or else record by record.
+"""How record batches enter kafka-python's producer: whole, or record by record.
 
-*Whole.* `send` costs more than all that comes before it, so a batch is put where `send` would have
-made it: into the client's accumulator, whose thread compresses, numbers, sends and repeats it. At
-the start the client's private names are looked at, and one batch is compared with the client's own.
+*Whole.* `send` costs more than everything before it. So a batch goes directly into the client's
+accumulator, whose thread compresses, numbers, sends and retries it. At the start, the client's
+private names are checked, and one batch is compared with the client's own.
 
-*Record by record.* Where anything is not as expected, batches are taken apart and go by `send`, and
-a warning says so.
+*Record by record.* If anything differs, batches are split and sent by `send`, and a warning says
+so.
 
-*Nothing is lost within a transaction.* A batch that was given up because its time ran out is, to
-the client, no reason not to commit the rest. Here it is.
+*Nothing is lost within a transaction.* If the client gives up a batch because of a timeout, it
+would still commit the rest. Here the whole transaction fails.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
     from kafka import KafkaProducer
 
-# ruff: noqa: SLF001 - the client's accumulator is not meant to be filled from outside
+# ruff: noqa: SLF001 - the client has no public way to fill its accumulator
 
-# How often a wait for room looks for what it is not told of.
+# Seconds between two looks at the bytes in flight: some ends are not reported.
 _LOOK_SECONDS = 0.1
 
 
 class Delivery(Protocol):
     """Takes batches into the open transaction of a producer."""
 
-    in_flight_bytes: int  # of batches that Kafka may not have acknowledged
+    in_flight_bytes: int  # of batches that Kafka has not acknowledged yet
 
     def make_room(self, size: int, limit: int, timeout_seconds: float) -> None:
-        """Wait until `size` more bytes in flight are not more than `limit`, or are alone.
+        """Wait until `size` more bytes in flight are at most `limit`, or are alone.
 
         Raises KafkaTimeoutError.
         """
@@ -53,14 +53,14 @@ class Delivery(Protocol):
         """Make sure that a commit fails if a batch did. Raises KafkaError."""
 
     def aborted(self) -> None:
-        """Take note that the transaction was aborted, and its batches with it."""
+        """Note that the transaction was aborted together with its batches."""
 
 
 def delivery_of(producer: KafkaProducer) -> Delivery:
-    """Return the fastest way into a transactional producer that this release of it allows."""
+    """Return the fastest way into a transactional producer that this kafka-python allows."""
     try:
         return BatchDelivery(producer)
-    except Exception as error:  # noqa: BLE001  # whatever is not as expected, `send` remains
+    except Exception as error:  # noqa: BLE001  # any difference: `send` still works
         structlog.get_logger().warning(
             "records are sent one by one, which is slow: this release of kafka-python does not "
             "take record batches as 3.0 does",
@@ -70,13 +70,13 @@ def delivery_of(producer: KafkaProducer) -> Delivery:
 
 
 class BatchDelivery:
-    """Batches are put into the accumulator, as if `send` had filled them.
+    """Puts batches into the accumulator, as `send` does.
 
     The private names are those of kafka-python 3.0.
     """
 
     def __init__(self, producer: KafkaProducer) -> None:
-        """Look at everything that is used later; raises whatever is not as expected."""
+        """Check every private name that is used later; raises any error if one differs."""
         from kafka.producer.producer_batch import ProducerBatch  # noqa: PLC0415  # may be missing
         from kafka.record.memory_records import (  # noqa: PLC0415  # may be missing
             MemoryRecordsBuilder,
@@ -100,7 +100,8 @@ class BatchDelivery:
         while self.in_flight_bytes + size > limit:
             self._acknowledged.clear()
             if not self._accumulator.has_incomplete:
-                # Of a batch that was split because the topic takes smaller ones, no end is told.
+                # If the topic takes only smaller batches, the client splits one and reports no end
+                # for it.
                 self.in_flight_bytes = 0
                 return
             if self._manager.has_error():
@@ -111,27 +112,27 @@ class BatchDelivery:
             self._acknowledged.wait(_LOOK_SECONDS)
 
     def deliver(self, batch: RecordBatch) -> None:
-        """Put a batch into the accumulator; the sender's thread is not woken."""
-        place = TopicPartition(batch.topic, batch.partition)
-        self._manager.maybe_add_partition_to_transaction(place)
-        queued = self._producer_batch(place, self._filled(batch))
+        """Put a batch into the accumulator, without waking the sender's thread."""
+        partition = TopicPartition(batch.topic, batch.partition)
+        self._manager.maybe_add_partition_to_transaction(partition)
+        queued = self._producer_batch(partition, self._filled(batch))
         with self._lock:
             self.in_flight_bytes += len(batch.data)
         queued.produce_future.add_both(self._done, len(batch.data))
         accumulator = self._accumulator
         accumulator._appends_in_progress.increment()
         try:
-            with accumulator._tp_lock(place):
-                accumulator._batches[place].append(queued)
+            with accumulator._tp_lock(partition):
+                accumulator._batches[partition].append(queued)
                 accumulator._incomplete.add(queued)
         finally:
             accumulator._appends_in_progress.decrement()
 
     def settle(self, timeout_seconds: float) -> None:
-        """Do nothing: a batch that fails takes its transaction with it."""
+        """Nothing to do: if a batch fails, its transaction fails."""
 
     def aborted(self) -> None:
-        """Do nothing: each batch has told of its end."""
+        """Nothing to do: each batch has reported its end."""
 
     def _done(self, size: int, _result: object) -> None:
         with self._lock:
@@ -157,18 +158,18 @@ class BatchDelivery:
 
     def _check_names(self) -> None:
         accumulator, manager = self._accumulator, self._manager
-        place = TopicPartition("", 0)
-        with accumulator._tp_lock(place):
-            # Not by an entry: the sender's thread would ask for its leader.
+        partition = TopicPartition("", 0)
+        with accumulator._tp_lock(partition):
+            # Do not create an entry: the sender's thread would ask for its leader.
             _ = accumulator._batches.default_factory().append
         accumulator._appends_in_progress.increment()
         accumulator._appends_in_progress.decrement()
         _ = accumulator._incomplete.add, accumulator.has_incomplete
         _ = manager.maybe_add_partition_to_transaction, manager.has_error()
-        _ = self._producer_batch(place, self._builder()).produce_future.add_both
+        _ = self._producer_batch(partition, self._builder()).produce_future.add_both
 
     def _check_encoding(self) -> None:
-        """Compare the bytes of a batch with the client's."""
+        """Compare the bytes of a batch with those that the client would encode."""
         topic = "sample"
         sample = _Sample()
         target = BatchingTarget(sample, 1 << 20, 1 << 20, 1 << 20)
@@ -201,10 +202,10 @@ class BatchDelivery:
 
 
 class RecordDelivery:
-    """Batches are taken apart again, by what the client documents."""
+    """Sends each record of a batch by the client's public `send`."""
 
     def __init__(self, producer: KafkaProducer) -> None:
-        """Send by `producer`."""
+        """Send through `producer`."""
         self.in_flight_bytes = 0
         self._producer: Any = producer
         self._error: Exception | None = None
@@ -236,7 +237,7 @@ class RecordDelivery:
             raise self._error
 
     def aborted(self) -> None:
-        """Forget what became of the batches."""
+        """Drop the results of the batches."""
         self.in_flight_bytes = 0
         self._error = None
 
@@ -245,7 +246,7 @@ class RecordDelivery:
 
 
 class _Sample(BatchReceiver):
-    """Keeps batches of topics with one partition."""
+    """Collects batches of topics with one partition."""
 
     def __init__(self) -> None:
         self.batches: list[RecordBatch] = []

@@ -1,4 +1,4 @@
-"""What a run would find in Kafka, without a trace: nothing is created, written or fenced."""
+"""Reads what a run would find in Kafka; it creates, writes and fences nothing."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _WRITE = "WRITE"
 
 
 def inspect(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS) -> Recovered:
-    """Return what pipeline `name` would go on from.
+    """Return the state that pipeline `name` would continue from.
 
-    It may be running: its transactions are neither waited for nor aborted. Raises what opening a
-    KafkaSink would raise, and DecodeError for progress of another version.
+    The pipeline may be running: its transactions are neither waited for nor aborted. Raises the
+    errors of opening a KafkaSink, and DecodeError for progress of another version.
     """
     topics = topics_at_start(settings)
     missing = TopicCreator(settings, clients).missing(*topics)
@@ -40,7 +40,7 @@ def inspect(settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CL
 def _check_rights(
     settings: KafkaSettings, name: str, topics: list[str], clients: KafkaClients
 ) -> None:
-    """See whether `topics` may be written, and the transactional id be used."""
+    """Check the rights to write `topics` and to use the transactional id."""
     own_id = transactional_id(settings, name)
     doing = attempts.taking_over(own_id)
     try:
@@ -50,7 +50,7 @@ def _check_rights(
                 raise TransactionalIdAuthorizationFailedError
             for topic in admin.describe_topics(topics) if topics else ():
                 doing = attempts.writing(topic["name"])
-                # A broker that does not tell gives none.
+                # A broker that does not report rights lists none.
                 rights = topic["authorized_operations"]
                 if rights and _WRITE not in rights:
                     raise TopicAuthorizationFailedError
@@ -61,17 +61,17 @@ def _check_rights(
 
 
 def _may_use(admin: Any, own_id: str) -> bool:
-    """Return whether a transactional id may be used, as far as the cluster tells.
+    """Return whether a transactional id may be used, as far as the cluster reports it.
 
-    Not by the client's own function: it looks for the coordinator, and in a cluster without
-    transactions that creates the topic of all of them.
+    The client's own function looks for the coordinator. In a cluster without transactions, that
+    creates the internal topic of transactions.
     """
     request = DescribeTransactionsRequest(transactional_ids=[own_id])
     manager = admin._manager  # noqa: SLF001
     try:
         answer = manager.run(manager.send, request)
     except IncompatibleBrokerVersion:
-        # Kafka before 3.0 does not tell.
+        # Kafka before 3.0 does not report it.
         return True
     refusal = TransactionalIdAuthorizationFailedError.errno
     return all(state.error_code != refusal for state in answer.transaction_states)

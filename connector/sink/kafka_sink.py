@@ -1,18 +1,17 @@
-"""Records go to Kafka in transactions, each closed by the progress that it brings.
+"""Writes records to Kafka in transactions; each ends with a progress record.
 
-*Exactly once.* Opening the sink initialises the pipeline's transactional id: Kafka aborts what an
-older process left open and refuses whatever that process still sends. Only then is the last
-committed progress read, so nothing can be committed behind it by anyone else.
+*Exactly once.* At the opening, the sink initialises the pipeline's transactional id. Kafka then
+aborts the open transaction of an older process and refuses what that process still sends. Only then
+does the sink read the last committed progress, so nobody else can commit after it.
 
-*Fencing.* kafka-python reports a fenced producer by several errors, which may also mean that the
-transaction timed out. The progress record tells them apart: it names the instance that wrote it,
-and each instance writes one before it streams. Until that is visible, the name of the one before
-stands there, so one that was fenced waits for it. An instance that has written one and finds the
-name of another was fenced by that one, and lets go.
+*Fencing.* kafka-python reports a fenced producer by several errors, which may also mean a timed-out
+transaction. The progress record decides: it names the instance that wrote it, and each instance
+writes one before it streams. Until then it names the instance before, so a fenced instance waits
+for it. If an instance has written one and then finds another name, the other instance has fenced
+it, and it stops.
 
-*Memory.* Records are gathered in batches, one open for each partition. The bytes of those, and of
-the batches that have been given to the client and may not have been acknowledged, are counted; at
-the limit, whoever brings more waits.
+*Memory.* Records are collected in batches, one open batch for each partition. The sink counts the
+bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
 """
 
 from __future__ import annotations
@@ -60,18 +59,18 @@ if TYPE_CHECKING:
     from connector.settings.sections import KafkaSettings
     from connector.sink.clients import Producer
 
-# Back-to-back commits wait for the coordinator to finish the one before; with the default of
-# 100 ms each of them stalls 110 ms.
+# For back-to-back commits, the coordinator must first finish the commit before; the default of 100
+# ms delays each commit by 110 ms.
 _RETRY_BACKOFF_MS = 2
 _BATCH_BYTES = 256 * 1024
-# Batches are complete when the client gets them.
+# The client gets complete batches.
 _LINGER_MS = 0
-# What Kafka adds to a record at most, beyond its key, value and headers.
+# The most that Kafka adds to a record's key, value and headers.
 _RECORD_OVERHEAD_BYTES = 1024
-# The part of the bytes in flight that open batches may hold: one in so many.
+# Open batches may hold this part of the bytes in flight: one in so many.
 _OPEN_PART = 4
 
-# What every run reads before it begins.
+# Topics that every run reads before it begins.
 _TOPICS_AT_START = (
     PROGRESS_TOPIC_SUFFIX,
     SCHEMA_TOPIC_SUFFIX,
@@ -84,8 +83,8 @@ _TOPICS_AT_START = (
 class KafkaSink(BatchReceiver):
     """The transactional producer of one pipeline.
 
-    Records go to `target`, and from there in batches back to the sink. `take`, as everything that
-    sends, raises Superseded, SinkRefused or SinkUnavailable.
+    Records go to `target`, which returns them to the sink in batches. `take` and all methods that
+    send raise Superseded, SinkRefused or SinkUnavailable.
     """
 
     def __init__(
@@ -104,9 +103,9 @@ class KafkaSink(BatchReceiver):
         self._name = name
         self._instance = instance
         self.clients = clients
-        # Records that were given to Kafka, by topic, since somebody last asked.
+        # Records given to Kafka since the last `take_topic_records`, by topic.
         self._topic_records: Counter[str] = Counter()
-        # The instance whose progress was recovered.
+        # The instance that wrote the recovered progress.
         self._before: str | None = None
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
         self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
@@ -124,19 +123,19 @@ class KafkaSink(BatchReceiver):
 
     @property
     def transactional_id(self) -> str:
-        """What Kafka fences by."""
+        """The id by which Kafka fences older instances."""
         return transactional_id(self._settings, self._name)
 
     @property
     def in_flight_bytes(self) -> int:
-        """Bytes of records that Kafka may not have acknowledged."""
+        """Bytes of records that Kafka has not acknowledged yet."""
         return self._producer.in_flight_bytes + self.target.open_bytes
 
     def recover(self, *, claimed: bool = False) -> Recovered:
-        """Return what was committed by earlier runs.
+        """Return what earlier runs committed.
 
-        `claimed` says that this instance has committed before, by another sink: then Superseded is
-        raised where somebody else has since.
+        `claimed` says that this instance has already committed, by another sink. Then Superseded is
+        raised if another instance has committed since.
         """
         recovered = recover(self._settings, self._name, self.clients)
         last = recovered.progress
@@ -147,10 +146,10 @@ class KafkaSink(BatchReceiver):
         return recovered
 
     def commit(self, progress: Progress) -> None:
-        """Make everything since the last commit visible, together with `progress`.
+        """Make all records since the last commit visible, together with `progress`.
 
-        The counts of `target` start again. Raises Superseded, SinkRefused or SinkUnavailable; then
-        nothing of it is visible, or all.
+        The counts of `target` restart. Raises Superseded, SinkRefused or SinkUnavailable; then
+        either all or nothing is visible.
         """
         record = progress.encode(self._settings.topic_prefix, self._name)
         self._committing = True
@@ -164,11 +163,11 @@ class KafkaSink(BatchReceiver):
         self.target.restart_counts()
 
     def abort(self) -> None:
-        """Drop what has not been committed; the counts of `target` start again.
+        """Drop what was not committed; the counts of `target` restart.
 
-        After an error of `take` or `commit` the sink is of no more use, also where this succeeds:
-        the client's transaction may still hold the batch that failed. Raises Superseded,
-        SinkRefused or SinkUnavailable; Kafka then drops it by itself.
+        After an error of `take` or `commit`, the sink cannot be used any more, even if this
+        succeeds: the client's transaction may still hold the failed batch. Raises Superseded,
+        SinkRefused or SinkUnavailable; then Kafka aborts after the transaction timeout.
         """
         self.target.drop()
         self._committing = False
@@ -181,9 +180,9 @@ class KafkaSink(BatchReceiver):
             raise self._failure(attempts.aborting(), error) from error
 
     def abandon(self) -> None:
-        """Abort what has not been committed, where Kafka takes that now; else it does so in time.
+        """Abort what was not committed; if that fails, Kafka aborts after the transaction timeout.
 
-        The sink is of no more use.
+        The sink cannot be used any more.
         """
         if self._in_transaction:
             self._in_transaction = False
@@ -191,7 +190,7 @@ class KafkaSink(BatchReceiver):
                 self._producer.abort_transaction()
 
     def partition_count(self, topic: str) -> int:
-        """Return how many partitions a topic has; it is created where it is missing."""
+        """Return the number of partitions of a topic; a missing topic is created."""
         self._topics.ensure(topic)
         try:
             return len(self._producer.partitions_for(topic))
@@ -199,7 +198,7 @@ class KafkaSink(BatchReceiver):
             raise self._failure(attempts.writing(topic), error) from error
 
     def receive(self, batch: RecordBatch) -> None:
-        """Send a batch in the open transaction, opening one where there is none."""
+        """Send a batch in the open transaction, or in a new one."""
         try:
             if not self._in_transaction:
                 self._producer.begin_transaction()
@@ -208,32 +207,32 @@ class KafkaSink(BatchReceiver):
         except (KafkaError, OSError) as error:
             raise self._failure(attempts.writing(batch.topic), error) from error
         self._topic_records[batch.topic] += batch.count
-        # The batches of a commit leave together, with fewer requests.
+        # The batches of a commit leave together, in fewer requests.
         if not self._committing:
             self._producer.wake()
 
     def take_topic_records(self) -> Counter[str]:
-        """Return how many records were given to Kafka by topic, and count from 0."""
+        """Return the number of records given to Kafka by topic, and restart from 0."""
         counted, self._topic_records = self._topic_records, Counter()
         return counted
 
     def too_large(self, topic: str) -> ConnectorError:
-        """Return the error for a record that is larger than Kafka takes."""
+        """Return the error for a record that is larger than `kafka.record_bytes_max`."""
         return RecordTooLarge(
             kafka.RECORD_SIZE, servers=servers_of(self._settings), doing=attempts.writing(topic)
         )
 
     def require_sole(self, patience_seconds: float) -> None:
-        """Raise Superseded where another instance has taken over, or does in time.
+        """Raise Superseded if another instance has taken over, or does within the time to wait.
 
-        Raises SinkUnavailable where Kafka does not tell.
+        Raises SinkUnavailable if Kafka does not answer.
         """
         successor = self._successor(patience_seconds)
         if successor is not None:
             raise superseded_by(self._name, successor)
 
     def close(self) -> None:
-        """Let go of the connection; what has not been committed is aborted by Kafka."""
+        """Close the connections; Kafka aborts what was not committed."""
         self._producer.close_now()
 
     def _start_producer(self) -> Producer:
@@ -255,7 +254,7 @@ class KafkaSink(BatchReceiver):
             "max_block_ms": timeout_ms,
             "retry_backoff_ms": _RETRY_BACKOFF_MS,
             "allow_auto_create_topics": False,
-            # Nobody reads them, and they are an eighth of the work of a small commit.
+            # Nobody reads these figures, and they are an eighth of the work of a small commit.
             "metrics_enabled": False,
         }
         try:
@@ -295,17 +294,17 @@ class KafkaSink(BatchReceiver):
 
 
 def topics_at_start(settings: KafkaSettings) -> list[str]:
-    """Return the topics that every run creates where they are missing."""
+    """Return the topics that every run creates if they are missing."""
     return [control_topic(settings.topic_prefix, suffix) for suffix in _TOPICS_AT_START]
 
 
 def transactional_id(settings: KafkaSettings, name: str) -> str:
-    """Return what Kafka fences pipeline `name` by."""
+    """Return the id by which Kafka fences pipeline `name`."""
     return f"binlog-connector.{settings.topic_prefix}.{name}"
 
 
 def superseded_by(name: str, successor: Progress) -> Superseded:
-    """Return the error of an instance of pipeline `name` that another one has taken over from."""
+    """Return the error for an instance of pipeline `name` that another one has replaced."""
     return Superseded(
         kafka.INSTANCE_SUPERSEDED,
         pipeline=name,

@@ -1,7 +1,7 @@
-"""What the brokers take is compared with the settings, before anything is written.
+"""Compares the settings with the brokers' limits before anything is written.
 
-A request that is larger than a broker takes ends its connection without a word, so it would be
-repeated for ever; a record that is larger than its topic takes is refused by name when it comes.
+If a request is too large for a broker, the broker closes the connection silently, and the client
+would retry for ever. A record that is too large for its topic is refused by name when it comes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BROKER_LIMIT = "socket.request.max.bytes"
 _TRANSACTION_LIMIT = "transaction.max.timeout.ms"
 _MS = 1000
 _TOPIC_LIMIT = "max.message.bytes"
-# A request has more than one record's bytes in it: the names of topics, headers.
+# A request holds more than the bytes of a record: names of topics, headers.
 _REQUEST_OVERHEAD_BYTES = 64 * 1024
 _TOPICS_SHOWN_MAX = 5
 _NOT_ALLOWED = (
@@ -44,9 +44,9 @@ _NOT_ALLOWED = (
 
 
 def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS) -> None:
-    """Raise SinkRefused if topics, records or transactions of the settings are beyond the brokers.
+    """Raise SinkRefused if topics, records or transactions of the settings exceed the limits.
 
-    What may stop the stream later is told in the log, and so is what cannot be looked at. Raises
+    A log line reports what may stop the stream later, and limits that cannot be read. Raises
     SinkUnavailable.
     """
     try:
@@ -63,7 +63,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
 
 
 def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
-    """See whether topics of new tables can be created; return the ids of brokers that are up."""
+    """Check whether topics of new tables can be created; return the ids of running brokers."""
     brokers = Brokers.asked(admin)
     up = sorted(map(str, brokers.up))
     lack = brokers.lack(settings)
@@ -72,7 +72,7 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     try:
         TopicCreator(settings).require_tables(admin)
     except InvalidReplicationFactorError:
-        # Topics that exist go on; the stream waits only when it needs a new one.
+        # Existing topics work; the stream stops only when it needs a new one.
         structlog.get_logger().warning(
             **line(kafka_limits.NO_TOPICS_NOW),
             brokers_up=len(brokers.up),
@@ -85,7 +85,7 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
 
 
 def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> None:
-    """Compare sizes and times."""
+    """Compare sizes and timeouts."""
     requests_max = min(_values(admin, _BROKER, brokers, _BROKER_LIMIT).values())
     transactions_max = min(_values(admin, _BROKER, brokers, _TRANSACTION_LIMIT).values())
     small = _smaller_topics(admin, settings)
@@ -114,7 +114,7 @@ def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> Non
 
 
 def _smaller_topics(admin: Any, settings: KafkaSettings) -> list[str]:
-    """Return the topics of the prefix that take smaller records, with what they take."""
+    """Return the prefix's topics that take smaller records, with their limit in bytes."""
     prefix = settings.topic_prefix
     topics = sorted(name for name in admin.list_topics() if f"{name}.".startswith(f"{prefix}."))
     found = _values(admin, ConfigResourceType.TOPIC, topics, _TOPIC_LIMIT)

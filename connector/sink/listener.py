@@ -1,8 +1,8 @@
-"""What a listener of Kafka speaks, compared with what `[kafka]` says of it.
+"""Compares the protocol of a Kafka listener with the `[kafka]` settings.
 
-A client sees most mismatches as a connection that ends without a word. So the listener is asked
-once more. Its answer to SaslHandshake says whether it takes a login, and by which mechanisms; a
-listener that speaks TLS answers plain bytes with an alert.
+For most mismatches, a client only sees that the connection ends. So this module asks the listener
+once more. The response to SaslHandshake says whether it takes a login, and by which mechanisms; a
+TLS listener answers plain bytes with an alert.
 
 https://kafka.apache.org/protocol#The_Messages_SaslHandshake
 """
@@ -23,7 +23,7 @@ from connector.errors.message import Message
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# For a connection, for TLS and for an answer, each.
+# Seconds for each of: connection, TLS, response.
 _SECONDS = 3.0
 _SASL_HANDSHAKE = 17
 _CLIENT = b"binlog-connector"
@@ -38,7 +38,7 @@ _TLS_ALERT = b"\x15\x03"
 
 
 def obstacle_at(host: str, port: int, config: Mapping[str, Any]) -> Message | None:
-    """Return what is in the way of a client with `config`; None if nothing is seen."""
+    """Return why a client with `config` cannot use the listener; None if no reason is found."""
     protocol = config["security_protocol"]
     try:
         if protocol.endswith("SSL"):
@@ -63,8 +63,8 @@ def obstacle_at(host: str, port: int, config: Mapping[str, Any]) -> Message | No
 
 
 def _by_tls(host: str, port: int, config: Mapping[str, Any]) -> list[str] | Message:
-    """Return the mechanisms of a login, none for a listener without."""
-    # The client's own: the verdict has to be the same.
+    """Return the listener's SASL mechanisms; an empty list if it takes no login."""
+    # The client's own function, so that both verify the certificate in the same way.
     context = KafkaSSLTransport._build_ssl_context(config)  # noqa: SLF001
     with _connected(host, port) as plain:
         try:
@@ -120,7 +120,7 @@ def _asked_plainly(host: str, port: int) -> bytes:
 
 
 def _asked_unverified(host: str, port: int) -> bytes:
-    """Return what a listener answers in TLS, whoever it is: it learns nothing of us."""
+    """Return a listener's response in TLS, without checking who it is: it learns nothing of us."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -130,7 +130,7 @@ def _asked_unverified(host: str, port: int) -> bytes:
 
 
 def _asked(session: socket.socket) -> bytes:
-    """Return the answer to a SaslHandshake that names no mechanism."""
+    """Return the response to a SaslHandshake that names no mechanism."""
     head = struct.pack(">hhih", _SASL_HANDSHAKE, 1, _CORRELATION, len(_CLIENT))
     request = head + _CLIENT + struct.pack(">h", 0)
     session.sendall(struct.pack(">i", len(request)) + request)
@@ -149,7 +149,7 @@ def _is_whole(answer: bytes) -> bool:
 
 
 def _mechanisms(answer: bytes) -> list[str] | None:
-    """Return the mechanisms of an answer, none of a listener without; None if it is no answer."""
+    """Return the mechanisms of a response, none without a login; None if it is no response."""
     if not _is_whole(answer) or len(answer) < _ANSWER_HEAD.size:
         return None
     _, correlation, error, count = _ANSWER_HEAD.unpack_from(answer)

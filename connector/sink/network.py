@@ -1,8 +1,8 @@
-"""kafka-python's network client, which says in a few seconds why Kafka cannot be reached.
+"""kafka-python's network client, which says within seconds why Kafka cannot be reached.
 
-The original tries until its time is up, and then says that no broker was reached, whatever stood in
-the way. This one gives up once each address has failed, and looks for the reason. Its callers
-repeat what may pass.
+The original tries until its timeout, and then reports that it reached no broker, whatever the
+reason. This client stops once each address has failed, and looks for the reason. Its callers retry
+what may pass.
 """
 
 from __future__ import annotations
@@ -30,44 +30,44 @@ if TYPE_CHECKING:
 _METADATA_BACKOFF_MS = 10
 # Between two attempts of a producer to reach a broker.
 _UNREACHABLE_SECONDS = 0.05
-# A broker that starts may come in this time.
+# A starting broker may answer within this time.
 _PATIENCE_SECONDS = 2.0
-# For a connection with its login; the original gives the first address all the time there is.
+# For a connection with its login; the original spends the whole timeout on the first address.
 _CONNECT_SECONDS_MAX = 10.0
 _MS = 1000
-# Of the login, before anything was asked for.
+# A refused login, before any request.
 _LOGIN_REFUSALS = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
 
 
 class NoWayIn(errors.KafkaConnectionError):  # type: ignore[misc]  # the library has no types
-    """No broker lets us in, and this is why."""
+    """No broker accepts the connection, and this is the reason."""
 
     def __init__(self, message: Message, *, definite: bool) -> None:
-        """Take what to say after the addresses, and whether repeating cannot help."""
+        """`message` is the text after the addresses; `definite` says that a retry cannot help."""
         super().__init__(message.text)
         self.message = message
         self.definite = definite
 
 
 class _ProducersClient(KafkaNetClient):  # type: ignore[misc]  # the library has no types
-    """A client that says no where a node cannot be reached.
+    """A client that returns False if a node cannot be reached.
 
-    The original raises, and the producer's thread, which asks before it sends a transactional
-    request, then drops that request: the transaction would hang until its time runs out.
+    The original raises. The producer's thread asks before it sends a transactional request, and
+    then drops that request, so the transaction would hang until its timeout.
     """
 
     def await_ready(self, node_id: object, timeout_ms: float = 30_000) -> bool:
-        """Wait until a node can be sent to; return whether it can."""
+        """Wait until the node accepts requests; return whether it does."""
         try:
             return bool(super().await_ready(node_id, timeout_ms))
         except errors.KafkaConnectionError:
-            # Its caller asks again at once.
+            # The caller asks again at once.
             time.sleep(_UNREACHABLE_SECONDS)
             return False
 
 
 class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library has no types
-    """Connections that give up once every address has failed."""
+    """Connections that give up after every address has failed."""
 
     def __init__(self, selector: NetworkSelector, /, **settings: Any) -> None:
         """Connect with `selector`, by the settings of a client."""
@@ -76,10 +76,10 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         self._give_up_at = time.monotonic() + _PATIENCE_SECONDS
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = True) -> None:
-        """Find the brokers, and connect to one of them.
+        """Find the brokers and connect to one of them.
 
-        Raises NoWayIn if the reason is found why that is not possible, and what the original raises
-        otherwise. Then the client is closed: the original leaves a thread and sockets.
+        Raises NoWayIn if the reason of a failure is found, else the errors of the original. Then
+        the client is closed, because the original leaves a thread and sockets.
         """
         try:
             self._find_brokers(timeout_ms, refresh=refresh)
@@ -91,7 +91,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
     def get_connection(
         self, node_id: object, timeout_ms: float | None = None, **arguments: Any
     ) -> Any:
-        """Return the connection to a broker, which may still have to be made."""
+        """Return the connection to a broker; it may not be open yet."""
         if not self.cluster.is_bootstrap(node_id):
             return super().get_connection(node_id, timeout_ms, **arguments)
         if self._is_hopeless():
@@ -101,7 +101,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         connection = super().get_connection(node_id, timeout_ms, **arguments)
         take = partial(self._take_failure, node_id)
         connection.init_future.add_errback(take)
-        # A listener that wants a login ends the connection at the first question.
+        # A listener that wants a login ends the connection at the first request.
         connection.close_future.add_errback(take)
         return connection
 
@@ -110,17 +110,17 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         if timeout_at is None:
             transport = await transport
         else:
-            # The original waits for the answer of TLS without an end. Its socket is closed when
-            # it is forgotten.
+            # The original waits for TLS without a limit. When it drops the connection, it closes
+            # the socket.
             left_ms = max(0.0, timeout_at - time.monotonic()) * _MS
             transport = await self.wait_for(self.call_soon(transport), left_ms)
-        # A broker closes the connection as soon as it has refused a login. Of what comes together
-        # with the end, the original keeps the end alone.
+        # A broker closes the connection after it has refused a login. If the refusal and the end
+        # arrive together, the original keeps only the end.
         transport._sock_recv = partial(_received, transport._sock_recv)
         return transport
 
     def _take_failure(self, node_id: object, error: Exception) -> None:
-        # What a login was refused by tells more than what comes of the next attempt.
+        # The refusal of a login says more than the result of the next attempt.
         if not isinstance(self._failures.get(node_id), _LOGIN_REFUSALS):
             self._failures[node_id] = error
 
@@ -132,7 +132,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
         )
 
     def _reason(self) -> NoWayIn | None:
-        """Return why no address lets us in; None if that is not known."""
+        """Return why no address accepts the connection; None if that is unknown."""
         found: dict[str, Message] = {}
         for broker in self.cluster.bootstrap_brokers():
             if isinstance(self._failures.get(broker.node_id), errors.SaslAuthenticationFailedError):
@@ -166,7 +166,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
             raise self._unreached(failures)
 
     async def _reach_one(self) -> list[tuple[str, int, str]]:
-        """Connect to one broker at the address that it gave; return host, port and why of all."""
+        """Connect to a broker at its announced address; return host, port, reason of each."""
         failures = []
         for broker in self.cluster.brokers():
             try:
@@ -193,7 +193,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]  # the library
 def _received(
     receive: Callable[[], tuple[bytes, Exception | None]],
 ) -> tuple[bytes, Exception | None]:
-    """Receive, and let the end wait for the next time where there is something before it."""
+    """Receive data; if data comes before the end, report the end at the next call."""
     data, end = receive()
     return data, None if data else end
 
@@ -209,10 +209,10 @@ def network_client(**settings: Any) -> KafkaNetClient:
 
 
 def _client(kind: type[KafkaNetClient], settings: dict[str, Any]) -> KafkaNetClient:
-    """Return a client that asks for metadata when they are needed.
+    """Return a client that requests metadata when they are needed.
 
-    The default is not before 100 ms after the last time, which each new client and each new topic
-    would wait for; no setting of the clients reaches this one.
+    By default, it waits 100 ms since the last request, for each new client and each new topic. No
+    setting of the clients changes this.
     """
     selector = NetworkSelector(**settings)
     client = kind(selector, _Connections(selector, **settings), **settings)

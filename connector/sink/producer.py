@@ -1,10 +1,11 @@
-"""kafka-python's producer, given whole record batches, with waits that end.
+"""kafka-python's producer, which takes whole record batches, and whose waits end.
 
 `commit_transaction` and `abort_transaction` wait without limit while no broker answers, and `close`
-first tries to deliver what is queued. Ours give up in time, and drop what is queued.
+first tries to deliver what is queued. This producer gives up after a timeout, and drops what is
+queued.
 
-This module, `network`, `listener`, `inspection` and `delivery` are those that use the client's
-private names, which are those of kafka-python 3.0; `pyproject.toml` pins the minor version.
+This module, `network`, `listener`, `inspection` and `delivery` use private names of kafka-python
+3.0; `pyproject.toml` pins the minor version.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from connector.sink.timeouts import TimedOut
 if TYPE_CHECKING:
     from connector.records.record_batch import RecordBatch
 
-# The end of a run waits for this one.
+# The end of a run waits this long.
 _ABORT_SECONDS = 10.0
-# Batches that are failed at a forced close need the sender's thread to run once more.
+# At a forced close, the sender's thread must run once more to fail the queued batches.
 _CLOSE_SECONDS = 5
 _MS = 1000
 
 
 class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library has no types
-    """A transactional producer that was initialised, which fences older ones with its id."""
+    """An initialised transactional producer; its id fences older ones."""
 
     def __init__(self, timeout_seconds: float, **arguments: Any) -> None:
         """Connect and take over `transactional_id`; raises KafkaError."""
@@ -44,13 +45,13 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
 
     @property
     def in_flight_bytes(self) -> int:
-        """Bytes of batches that Kafka may not have acknowledged."""
+        """Bytes of batches that Kafka has not acknowledged yet."""
         return self._delivery.in_flight_bytes
 
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
-        """Queue a batch in the open transaction, once there is room for it.
+        """Queue a batch in the open transaction as soon as there is room for it.
 
-        It is sent by `wake`, or with what comes later. Raises KafkaError.
+        `wake`, or a later batch, sends it. Raises KafkaError.
         """
         self._delivery.make_room(len(batch.data), in_flight_bytes_max, self._timeout_seconds)
         self._delivery.deliver(batch)
@@ -60,12 +61,12 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         self._sender.wakeup()
 
     def commit_transaction(self) -> None:
-        """Commit; raises KafkaTimeoutError when no answer comes, and the outcome is not known."""
+        """Commit; raises KafkaTimeoutError without a response, and the outcome is unknown."""
         self._delivery.settle(self._timeout_seconds)
         self._complete(self._transaction_manager.begin_commit(), self._timeout_seconds)
 
     def abort_transaction(self) -> None:
-        """Abort; raises KafkaTimeoutError when no answer comes, and Kafka will abort in time."""
+        """Abort; without a response, raises KafkaTimeoutError, and Kafka aborts later."""
         seconds = min(_ABORT_SECONDS, self._timeout_seconds)
         self._complete(self._transaction_manager.begin_abort(), seconds)
         self._delivery.aborted()
@@ -76,7 +77,7 @@ class TransactionalProducer(KafkaProducer):  # type: ignore[misc]  # the library
         try:
             self.close(timeout=_CLOSE_SECONDS)
         except KafkaError:
-            # Nothing that is still queued was committed; the sender's thread is a daemon.
+            # Nothing in the queue was committed; the sender's thread is a daemon.
             self._closed = True
 
     def _complete(self, result: Any, timeout_seconds: float) -> None:

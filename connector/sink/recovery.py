@@ -1,8 +1,8 @@
-"""What earlier runs committed: the last progress record, and all that compacted topics keep.
+"""Reads what earlier runs committed: the last progress record and the compacted topics.
 
-Pipelines with one `topic_prefix` share these topics. A transaction that one of them has open hides
-what others have committed behind its first record. Whoever goes on from what it finds has to wait
-until that transaction has ended, or it would go on from too early a place.
+Pipelines with one `topic_prefix` share these topics. While one of them has a transaction open,
+consumers cannot read what others committed after its first record. So a reader that continues from
+these topics waits for the end of that transaction; otherwise it would start too early.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
     from connector.settings.sections import KafkaSettings
 
-# The last progress record of a pipeline is nearly always among these last offsets; each try that
-# does not find it looks back ten times further.
+# The last progress record of a pipeline is nearly always among these last offsets; each further try
+# looks back ten times as far.
 _TAIL_OFFSETS = 200
 _POLL_MS = 500
-# Polls without anything new, while the end is known to lie ahead, before giving up.
+# Give up after so many polls without records, although the end is not reached.
 _IDLE_POLLS_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a pipeline committed; of the compacted topics the last value of each key."""
+    """A pipeline's progress, and the last value of each key of its compacted topics."""
 
     progress: Progress | None
     schemas: dict[str, bytes]  # by `database.table/schema_id`, the oldest first
     snapshots: dict[str, bytes]  # by `database.table`
-    fences: dict[str, bytes]  # by what comes behind `pipeline/`
-    # For a pipeline without progress: behind the epochs of all others that have written here.
+    fences: dict[str, bytes]  # by the part after `pipeline/`
+    # For a pipeline without progress: above the epochs of all others that have written here.
     first_epoch: int = 1
 
 
@@ -62,9 +62,9 @@ def recover(
     missing: Collection[str] = (),
     to_the_last: bool = True,
 ) -> Recovered:
-    """Read everything that pipeline `name` goes on from, without topics that are `missing`.
+    """Read the state that pipeline `name` continues from, except topics that are `missing`.
 
-    If not `to_the_last` record, open transactions are not waited for. Raises SinkUnavailable or
+    With `to_the_last` false, open transactions are not waited for. Raises SinkUnavailable or
     SinkRefused, and DecodeError for progress of another version.
     """
     prefix = settings.topic_prefix
@@ -89,7 +89,7 @@ def recover(
 def read_progress(
     settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS
 ) -> Progress | None:
-    """Return the last committed progress of pipeline `name`, or None before its first.
+    """Return the last committed progress of pipeline `name`; None if it has none.
 
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
     """
@@ -105,9 +105,9 @@ def read_successor(
     patience_seconds: float,
     clients: KafkaClients = KAFKA_CLIENTS,
 ) -> Progress | None:
-    """Return the progress that an instance beside the `known` ones commits for pipeline `name`.
+    """Return the progress that an instance other than the `known` ones commits for pipeline `name`.
 
-    One that has not is waited for. None where none does in time. Raises as `read_progress` does.
+    It waits for such a record; None if none comes in time. Raises as `read_progress` does.
     """
     topic = progress_topic(settings.topic_prefix)
     with _opened(settings, (topic,), clients) as logs:
@@ -128,7 +128,7 @@ def read_latest(
 ) -> dict[str, bytes]:
     """Return the last value of each key of pipeline `name` in a compacted control topic.
 
-    The keys are without the name. A topic that is missing is created. Raises SinkUnavailable or
+    The keys are without the pipeline's name. A missing topic is created. Raises SinkUnavailable or
     SinkRefused.
     """
     topic = control_topic(settings.topic_prefix, suffix)
@@ -138,7 +138,7 @@ def read_latest(
 
 
 def _last_progress(log: _Log, name: str) -> tuple[Progress | None, list[Progress]]:
-    """Return the progress of pipeline `name`; where it has none, that of all others instead."""
+    """Return the progress of pipeline `name`; without one, that of all other pipelines."""
     key = name.encode()
     latest: dict[bytes, Any] = {}
     start, length = log.end, _TAIL_OFFSETS
@@ -146,7 +146,7 @@ def _last_progress(log: _Log, name: str) -> tuple[Progress | None, list[Progress
         upper, start = start, max(log.begin, log.end - length)
         length *= 10
         latest = {record.key: record for record in log.read(start, upper)} | latest
-        # Without a value, it was removed.
+        # A record without a value removes the progress.
         if key in latest and latest[key].value is not None:
             return _progress(log, latest[key]), []
     return None, [_progress(log, other) for other in latest.values() if other.value is not None]
@@ -157,7 +157,7 @@ def _progress(log: _Log, record: Any) -> Progress:
 
 
 def _last_values(log: _Log | None, key_prefix: str) -> dict[str, bytes]:
-    """Return the last value of each key that begins with `key_prefix`, which is cut off."""
+    """Return the last value of each key that begins with `key_prefix`, without this prefix."""
     values: dict[str, bytes] = {}
     if log is None:
         return values
@@ -180,10 +180,10 @@ def _opened(
     *,
     to_the_last: bool = False,
 ) -> Iterator[dict[str, _Log]]:
-    """Give the logs of topics that have one partition.
+    """Yield the logs of topics with one partition, by topic.
 
-    They end where no transaction is open, or `to_the_last` record; then whoever reads them waits
-    for the end of transactions.
+    A log ends at the first open transaction; with `to_the_last`, at its last record, and then
+    reading waits for the end of open transactions.
     """
     partitions = [TopicPartition(topic, 0) for topic in topics]
     try:
@@ -207,7 +207,7 @@ def _opened(
 def _last_offsets(
     settings: KafkaSettings, partitions: list[TopicPartition], clients: KafkaClients
 ) -> dict[TopicPartition, int]:
-    """Return where partitions end, with what is not committed."""
+    """Return the end offsets of partitions, including uncommitted records."""
     uncommitted = _consumer_settings(settings) | {"isolation_level": "read_uncommitted"}
     consumer = clients.open_consumer(**uncommitted)
     try:
@@ -228,7 +228,7 @@ def _consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The committed records of a partition; a consumer reads one of them at a time."""
+    """The committed records of a partition; one log of a consumer is read at a time."""
 
     consumer: Any
     partition: TopicPartition
@@ -236,10 +236,10 @@ class _Log:
     end: int
 
     def follow(self, patience_seconds: float) -> Iterator[Any]:
-        """Yield the committed records behind the end as they come, until patience ends."""
+        """Yield committed records after the end as they arrive, until the timeout."""
         self.consumer.assign([self.partition])
         self.consumer.seek(self.partition, self.end)
-        # Whichever ends first: where time is simulated, polls pass it.
+        # Both limits: in simulated time, polls take no time.
         polls = int(patience_seconds * 1000 / _POLL_MS)
         until = time.monotonic() + patience_seconds
         while polls and time.monotonic() < until:
@@ -260,7 +260,7 @@ class _Log:
             for record in batch.get(partition, ()):
                 if record.offset < end:
                     yield record
-            # Markers and aborted records move the position without being returned.
+            # Markers and aborted records move the position, but are not returned.
             moved = consumer.position(partition) > position
             idle_polls = 0 if moved else idle_polls + 1
             if idle_polls > _IDLE_POLLS_MAX:

@@ -1,6 +1,6 @@
-"""What a request to a running pipeline is: bytes that anybody may have written.
+"""A request to a running pipeline: bytes of an unknown writer.
 
-Nothing in it is trusted. Who asked is said by the one who asks, and is for the log alone.
+Nothing in it is trusted. `asked_by` is only the writer's claim, and is used only in the log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COMMAND: Final = "command"
 _ASKED_BY = "asked_by"
 REQUEST_BYTES_MAX: Final = 256 * 1024
-# Of what a stranger wrote, in a line of the log.
+# The most of a foreign text that a log line shows, in characters.
 _SHOWN_CHARACTERS = 64
 _KEYS_SHOWN = 5
 # https://dev.mysql.com/doc/refman/8.4/en/identifiers.html
@@ -30,10 +30,7 @@ _NAME_CODE_MAX = 0xFFFF
 
 
 def new_request(command: str, arguments: Mapping[str, object]) -> bytes:
-    """Return a request of this process.
-
-    Raises ConfigError for one that is too large.
-    """
+    """Return a request of this process; raises ConfigError for one that is too large."""
     value = json.dumps(
         {COMMAND: command, _ASKED_BY: _this_process(command), **arguments}, ensure_ascii=False
     ).encode()
@@ -60,10 +57,10 @@ def read_request(value: bytes | None) -> dict[str, Any]:
 
 
 def arguments_of(request: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """Return what a request says beside its command and who asked.
+    """Return the keys of a request other than `command` and `asked_by`.
 
-    Raises RequestRefused where it has other keys than `known`: a newer version may mean something
-    by them, which must not be left out in silence.
+    Raises RequestRefused for keys other than `known`: a newer version may give them a meaning,
+    which must not be ignored.
     """
     arguments = {name: of for name, of in request.items() if name not in (COMMAND, _ASKED_BY)}
     unknown = sorted(shown(name) for name in arguments.keys() - set(known))
@@ -73,7 +70,7 @@ def arguments_of(request: Mapping[str, Any], *known: str) -> dict[str, Any]:
 
 
 def table_name(database: object, table: object) -> tuple[str, str]:
-    """Return the names of a table, which are such as a server may have.
+    """Return the database and table of a request, if a server allows such names.
 
     Raises RequestRefused for other values.
     """
@@ -91,7 +88,7 @@ def table_name(database: object, table: object) -> tuple[str, str]:
 
 
 def _this_process(command: str) -> dict[str, str | int]:
-    """Return who asks, for the log of the pipeline."""
+    """Return user, host, program and pid, for the log of the pipeline."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):
@@ -102,7 +99,7 @@ def _this_process(command: str) -> dict[str, str | int]:
 
 
 def asked_by(request: Mapping[str, Any]) -> str:
-    """Return who says to have asked."""
+    """Return the claim of a request about its writer, as text for the log."""
     said = request.get(_ASKED_BY)
     if not isinstance(said, dict):
         return "unknown"
@@ -113,7 +110,7 @@ def asked_by(request: Mapping[str, Any]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return what a stranger wrote, as one short line."""
+    """Return foreign text as one short line."""
     text = str(value) if isinstance(value, (str, int)) else "unknown"
     shown = "".join(character if character.isprintable() else "?" for character in text)
     return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"

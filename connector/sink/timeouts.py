@@ -1,4 +1,4 @@
-"""What takes longer than Kafka or the settings give it."""
+"""The error if something takes longer than Kafka or the settings allow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TimedOut(KafkaTimeoutError):  # type: ignore[misc]  # the library has no types
-    """An error of ours among those of the client: it is caught where these are."""
+    """Our error as one of the client's errors, so that the same handlers catch it."""
 
     def __init__(self, code: ErrorCode, **facts: object) -> None:
         """Raise TypeError unless `facts` are what the templates of `code` name."""

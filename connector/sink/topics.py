@@ -1,4 +1,4 @@
-"""Topics are created when first needed, with settings that fit what is written to them."""
+"""Creates topics when they are first needed, with settings that fit their records."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ if TYPE_CHECKING:
     from connector.settings.sections import KafkaSettings
 
 _HOUR_MS = 3_600_000
-# What is replayed from the start keeps the last record of each key for ever, and is compacted soon.
+# These are read from the start: Kafka keeps the last record of each key for ever, and compacts
+# soon.
 _COMPACTED = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": str(24 * _HOUR_MS),
 }
-# What compression adds to a record that it cannot make smaller: one part in so many, and more.
+# Compression may add to a record that it cannot make smaller: one part in so many, and more.
 _COMPRESSION_PART = 256
 _COMPRESSION_BYTES = 1024
 _SIZE_MAX = 2**31 - 1
 _KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}
 _KEPT_A_WEEK = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * _HOUR_MS)}
-# Topics with one partition, whose order is that of their subject.
+# Topics with one partition, because all their records have one order.
 _CONTROL_TOPICS = {
     SCHEMA_TOPIC_SUFFIX: _COMPACTED,
     PROGRESS_TOPIC_SUFFIX: _COMPACTED,
@@ -61,7 +62,7 @@ _CONTROL_TOPICS = {
 
 
 class TopicCreator:
-    """Makes sure that topics exist; asks the cluster only for those that it has not seen."""
+    """Creates missing topics; asks the cluster only about topics that it has not seen yet."""
 
     def __init__(self, settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS) -> None:
         """Create topics in the cluster of `settings`."""
@@ -74,27 +75,24 @@ class TopicCreator:
         } | {prefix: _KEPT_FOR_EVER}
 
     def ensure(self, *topics: str) -> None:
-        """Create those of `topics` that are missing.
-
-        Raises SinkRefused or SinkUnavailable.
-        """
+        """Create the missing ones of `topics`; raises SinkRefused or SinkUnavailable."""
         unknown = [topic for topic in topics if topic not in self._known]
         if unknown:
             self._create(unknown, validate_only=False)
             self._known.update(unknown)
 
     def missing(self, *topics: str) -> list[str]:
-        """Return those of `topics` that are missing, and create none of them.
+        """Return the missing ones of `topics` without creating them.
 
-        Raises what `ensure` raises if they cannot be created.
+        Raises the errors of `ensure` if they cannot be created.
         """
         return self._create(topics, validate_only=True)
 
     def require_tables(self, admin: Any) -> None:
-        """See whether topics of tables can be created; creates none.
+        """Check whether topics of tables can be created, without creating any.
 
-        Raises SinkRefused or SinkUnavailable, and what topics that exist need not mind:
-        TopicAuthorizationFailedError and InvalidReplicationFactorError.
+        Raises SinkRefused or SinkUnavailable. TopicAuthorizationFailedError and
+        InvalidReplicationFactorError do not matter for topics that exist.
         """
         topic = row_topic(self._settings.topic_prefix, "database", "table")
         try:
@@ -111,12 +109,13 @@ class TopicCreator:
             raise connector_error(self._settings, attempts.creating_tables(), error) from error
 
     def _create(self, topics: Sequence[str], *, validate_only: bool) -> list[str]:
-        """Create those that are missing, or ask whether that could be; return them."""
+        """Create the missing topics, or check whether that is possible; return their names."""
         missing = list(topics)
         try:
             admin = self._clients.open_admin(**client_settings(self._settings))
             try:
-                # All of them: after a restart, most that will be asked for are there.
+                # Ask for all topics at once: after a restart, most topics that will be needed
+                # exist.
                 self._known.update(admin.list_topics())
                 missing = [topic for topic in topics if topic not in self._known]
                 wanted = {topic: self._description(topic) for topic in missing}
@@ -133,7 +132,7 @@ class TopicCreator:
             finally:
                 admin.close()
         except TopicAlreadyExistsError:
-            # Someone else was faster.
+            # Another process has created it.
             pass
         except (KafkaError, OSError) as error:
             raise connector_error(self._settings, attempts.creating(*topics), error) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.contract import Sequence
-from connector.envelope.copied.selected_chunk import CopyPlace
+from connector.envelope.copied.selected_chunk import CopyPosition
 from connector.envelope.rows_gone import put_rows_gone
 from connector.gtid import GtidSet
 from connector.progress.order import file_number
@@ -116,13 +116,13 @@ class CopyOutput:
         self._encoder.tables.topic(schema.database, schema.table)
         first = self._standing.between(chunk.count)
         self._announce(schema, first, read_us)
-        copy_sequence = CopyPlace(
+        read_at = CopyPosition(
             first.epoch, self._standing.file, first.file, first.position + 1, first.number, read_us
         )
         now_us = self.now_us
-        rows = chunk.publish(self._target, self._options, copy_sequence, left_out, now_us)
+        rows = chunk.publish(self._target, self._options, read_at, left_out, now_us)
         refused = [row for row in chunk.refused if row.key not in left_out]
-        self._copied_rows.keep(schema, refused, copy_sequence, _sequence(first), now_us)
+        self._copied_rows.keep(schema, refused, read_at, _sequence(first), now_us)
         return rows, len(refused)
 
     def put_rows_gone(self, database: str, table: str, schema: TableSchema | None = None) -> None:

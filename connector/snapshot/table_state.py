@@ -81,7 +81,7 @@ class TableState:
             state = cls(**json.loads(value))
             state.ranges = [KeyRange(**part) for part in state.ranges]  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.COPY, place=record_name, why=str(error)) from error
+            raise DecodeError(kafka_records.COPY, record=record_name, why=str(error)) from error
         return state
 
 

@@ -1,4 +1,4 @@
-"""What time it is: an argument of everything that waits, so that a simulation has its own."""
+"""The clock: an argument of everything that waits, so that a simulation can have its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Two clocks: one that never goes back, and one that people read."""
+    """Two clocks: a monotonic one, and the time of day."""
 
     monotonic: Callable[[], float]  # seconds
     time_ns: Callable[[], int]  # since the epoch

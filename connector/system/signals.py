@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the first asks for a clean stop, the second does not wait for it."""
+"""SIGTERM and SIGINT: the first requests a clean stop, the second stops at once."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _SLICE_SECONDS = 0.1
 
 
 class StoppedHard(BaseException):
-    """A second signal, or a clean stop that took too long: leave at once.
+    """A second signal, or a clean stop that took too long: exit at once.
 
-    What was not committed is aborted by Kafka and read again by the next run.
+    Kafka aborts what was not committed, and the next run reads it again.
     """
 
 
 class StopSignals:
-    """While entered, SIGTERM and SIGINT set `requested`.
+    """Inside of `with`, SIGTERM and SIGINT set `requested`.
 
-    A plain attribute, not a `threading.Event`: a signal handler that takes a lock which the main
-    thread holds would wait for itself.
+    It is a plain attribute, not a `threading.Event`: if the main thread held its lock, the signal
+    handler would wait for itself.
     """
 
     def __init__(self, grace_seconds: int = 30) -> None:
-        """Give a clean stop `grace_seconds` before it becomes a hard one."""
+        """Give a clean stop `grace_seconds` before it becomes a hard stop."""
         self.requested = False
         self._number = 0
         self._told = False
@@ -37,14 +37,14 @@ class StopSignals:
         self._previous: dict[signal.Signals, object] = {}
 
     def tell(self) -> None:
-        """Say once, where a stop was asked for, by which signal: a handler must not wait to log."""
+        """Log the signal once after a stop was requested: a handler must not log."""
         if self.requested and not self._told:
             self._told = True
             name = signal.Signals(self._number).name if self._number else None
-            structlog.get_logger().info("stop asked for", signal=name)
+            structlog.get_logger().info("stop requested", signal=name)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, but not beyond a request to stop."""
+        """Sleep until the time is over or a stop is requested."""
         end = time.monotonic() + seconds
         while not self.requested and (left := end - time.monotonic()) > 0:
             time.sleep(min(left, _SLICE_SECONDS))
@@ -57,7 +57,7 @@ class StopSignals:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Put back the handlers that were there."""
+        """Restore the earlier handlers."""
         signal.alarm(0)
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal.signal

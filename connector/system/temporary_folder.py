@@ -1,4 +1,4 @@
-"""The system's folder for temporary files, for what does not fit into memory."""
+"""The system's folder for temporary files, for data that does not fit into memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import IO
 
 
 class TemporaryFolder:
-    """Makes files that have no name, and end with their process."""
+    """Makes files without a name, which disappear when their process ends."""
 
     @property
     def name(self) -> str:

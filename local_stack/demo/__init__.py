@@ -1,4 +1,4 @@
-"""The whole product at work, on real servers, with a verdict at the end."""
+"""The demo: the whole product on real servers, with a verdict at the end."""
 
 from local_stack.demo.options import DemoOptions
 from local_stack.demo.run import run_demo

@@ -1,11 +1,11 @@
-"""A value as the source prints it, and as the mirror stores it, become the same Python value.
+"""A printed value of the source and a stored value of the mirror become equal Python values.
 
 ::
 
     MySQL text or bytes ──from_source──▶ int, float, Decimal, str or bytes ◀──from_mirror── Arrow
 
-Each side has a reader of its own, so that neither can repeat the other's mistake. A mirror value
-of an unexpected type is left as it is, and so equals nothing that the source gives.
+Each side has its own reader, so that neither can repeat the other's mistake. A mirror value of an
+unexpected type is left unchanged, so it differs from every value of the source.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SRID_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How values of one family of column types are read from both sides."""
+    """The readers of one family of column types, for both sides."""
 
-    # What is selected instead of the column; {} is its quoted name.
+    # The SELECT expression instead of the column; {} is its quoted name.
     expression: str
     from_source: Callable[[Any], object]
     from_mirror: Callable[[Any], object]
@@ -37,7 +37,7 @@ class Family:
 def family_of(data_type: str) -> Family:
     """Return the family of a column by `information_schema.columns.data_type`.
 
-    Raises LocalStackError for a type that nobody compares yet.
+    Raises LocalStackError for a type without a family.
     """
     family = _FAMILIES.get(data_type.lower())
     if family is None:
@@ -60,7 +60,7 @@ def _decimal_text(value: object) -> object:
 
 
 def _source_moment(text: str) -> str:
-    """Fill up to six digits behind the second; zero dates are text like any other."""
+    """Fill up to six digits after the second; zero dates are text like any other."""
     seconds, _, fraction = text.partition(".")
     return f"{seconds}.{fraction:0<6}"
 
@@ -94,7 +94,7 @@ def _source_bits(value: bytes) -> int:
 
 
 _INTEGER = Family("{}", int, _whole)
-# A FLOAT is printed with six digits; as a double it shows all that it has.
+# A FLOAT is printed with six digits, and as a double with all of them.
 _FLOAT = Family("{} + 0e0", float, _same)
 _DECIMAL = Family("{}", Decimal, _decimal_text)
 _BIT = Family("{}", _source_bits, _whole)

@@ -1,7 +1,7 @@
-"""A table of the source and its mirror become a verdict: equal row by row, or where they differ.
+"""Compares a table of the source with its mirror, row by row.
 
-The source is asked by SQL, in UTC. The mirror is read by delta-rs, an implementation of Delta that
-did not write it. Both sides are held in memory.
+SQL reads the source, in UTC. delta-rs reads the mirror: it is a Delta implementation that did not
+write it. Both sides are in memory.
 
 https://delta-io.github.io/delta-rs/
 """
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from local_stack.endpoint import Endpoint
 
-# Columns of the mirror that the source does not have begin so.
+# The prefix of the mirror's own columns, which the source does not have.
 OWN_PREFIX = "_cdc_"
-# How many differences are told; all are counted.
+# How many differences are shown; all are counted.
 TOLD_MAX = 5
 
 Key = tuple[object, ...]
@@ -41,7 +41,7 @@ Row = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One row that is not the same on both sides; its text names the key and what differs."""
+    """One row that differs; its text has the key and the difference."""
 
     key: Key
     problem: str
@@ -54,7 +54,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class TableComparison:
-    """What comparing one table has found."""
+    """The result of comparing one table."""
 
     table: str  # database.table
     source_rows: int
@@ -72,15 +72,15 @@ class TableComparison:
 @dataclass(frozen=True, slots=True)
 class _Column:
     name: str
-    key: int  # 1-based place in the primary key, 0 outside it
+    key: int  # 1-based index in the primary key, 0 outside it
     family: Family
 
 
 def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> TableComparison:
-    """Compare `database.table` of a server at rest with the Delta table at `mirror`.
+    """Compare `database.table` of an idle server with the Delta table at `mirror`.
 
-    A table that never had a row has no mirror, and equals a missing one. Raises LocalStackError
-    for a table without a primary key, or with a column that nobody compares yet.
+    A table without any rows so far has no mirror, and counts as equal to a missing one. Raises
+    LocalStackError for a table without a primary key, or for a column type without a family.
     """
     name = f"{database}.{table}"
     with closing(_open(source)) as connection, connection.cursor() as cursor:
@@ -93,7 +93,7 @@ def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> 
         return TableComparison(name, len(source_rows), 0, missing, 0, ())
     problems = _column_problems([column.name for column in columns], arrow.column_names)
     differences: list[Difference] = []
-    # Rows are compared where the columns are the same; without, each of them would differ.
+    # Rows are compared only if the columns are the same; otherwise all of them would differ.
     if not problems:
         differences = compare_rows(
             source_rows,
@@ -114,11 +114,11 @@ def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> 
 def compare_rows(
     source: Sequence[Row], mirror: Sequence[Row], columns: Sequence[str], key: Sequence[str]
 ) -> list[Difference]:
-    """Return where two sets of rows with the same `columns` differ, by the columns of `key`."""
-    places = [columns.index(name) for name in key]
+    """Return the differences between rows with the same `columns`, by the columns of `key`."""
+    indexes = [columns.index(name) for name in key]
 
     def key_of(row: Row) -> Key:
-        return tuple(row[place] for place in places)
+        return tuple(row[index] for index in indexes)
 
     wanted = {key_of(row): row for row in source}
     found = {key_of(row): row for row in mirror}
@@ -146,7 +146,7 @@ def _open(source: Endpoint) -> pymysql.Connection[Cursor]:
         password=source.password,
         charset="utf8mb4",
         init_command="SET time_zone = '+00:00'",
-        # Encoders alone: values arrive as the server's own text or bytes.
+        # Only encoders: values arrive as the server's text or bytes.
         conv=dict(encoders.items()),
     )
 

@@ -72,7 +72,7 @@ jars = {jars}
 
 @dataclass(frozen=True, slots=True)
 class DemoDirectory:
-    """Where everything of one demo lies."""
+    """The paths of one demo."""
 
     path: Path
 
@@ -98,7 +98,7 @@ class DemoDirectory:
 
     @property
     def connector_log(self) -> Path:
-        """What the connector logs, over all its starts."""
+        """The log of the connector, from all its starts."""
         return self.path / "connector.log"
 
     @property
@@ -108,7 +108,7 @@ class DemoDirectory:
 
     @property
     def stream_job_log(self) -> Path:
-        """What Spark logs."""
+        """Spark's log."""
         return self.path / "stream_job.log"
 
     @property
@@ -117,11 +117,11 @@ class DemoDirectory:
         return self.path / "stream_job.status.jsonl"
 
     def mirror_of(self, table: str) -> Path:
-        """Return where the mirror of a table of the shop lies."""
+        """Return the path of the mirror of a table of the shop."""
         return self.mirror / DATABASE / table
 
     def write_connector_config(self, source: Endpoint, password: str, bootstrap: str) -> None:
-        """Write the connector's configuration, and the password beside it."""
+        """Write the connector's configuration, and the file with its password."""
         password_file = self.path / "source.password"
         password_file.touch(mode=0o600)
         password_file.write_text(password, encoding="utf-8")
@@ -157,5 +157,5 @@ class DemoDirectory:
 
 
 def _toml(text: str) -> str:
-    # A basic string of TOML is written as one of JSON.
+    # A basic string of TOML has the form of a JSON string.
     return json.dumps(text, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""What the user sees: a table that lives on a terminal, plain lines in a pipe.
+"""The output of the demo: a live table on a terminal, plain lines in a pipe.
 
-On a terminal, what happened scrolls by above the table. In a pipe the same lines appear, and every
-few seconds one with the numbers of the table.
+On a terminal, messages scroll above the table. In a pipe, there are the same messages, and every
+few seconds a line with the numbers of the table.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ class TableLine:
     mirror_rows: int | None  # None: no mirror is kept
     changes: int
     changes_per_second: float
-    lag_seconds: float | None  # None: no mirror is kept, or nothing is there yet
+    lag_seconds: float | None  # None: no mirror is kept, or it does not exist yet
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Everything that is shown at one moment."""
+    """All numbers that are shown at one moment."""
 
     title: str
     phase: str
-    share: float | None  # of the phase that is over; None: not known
+    share: float | None  # share of the phase that is done; None: unknown
     tables: Sequence[TableLine]
     processes: Sequence[tuple[str, str]]  # name and state
 
 
 class Display:
-    """Tells the story of a demo on standard output."""
+    """Shows the progress of a demo on standard output."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Write to `console`, by default standard output; time is counted from now."""
+        """Write to `console`, by default standard output; time counts from now."""
         self._console = console or Console(highlight=False)
         self._begin = time.monotonic()
         self._live: Live | None = None
@@ -65,7 +65,7 @@ class Display:
         return time.monotonic() - self._begin
 
     def say(self, text: str, style: str = "") -> None:
-        """Tell what happened."""
+        """Print a message with its time."""
         moment = f"{self.seconds:6.1f} s"
         if self._console.is_terminal:
             line = Table.grid(padding=(0, 2, 0, 0))
@@ -75,7 +75,7 @@ class Display:
             self._console.print(Text(f"{moment}  {text}"), soft_wrap=True)
 
     def print(self, text: str = "", style: str = "") -> None:
-        """Print a line without a time; nothing in it is taken for markup, and it is not broken."""
+        """Print a line without a time, without markup and line breaks."""
         self._console.print(Text(text, style), soft_wrap=True)
 
     def print_table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -101,7 +101,7 @@ class Display:
             self._live = None
 
     def show(self, board: Board) -> None:
-        """Show the present state, in a pipe every few seconds."""
+        """Show the current numbers, in a pipe every few seconds."""
         if self._live is not None:
             self._live.update(_render(board), refresh=True)
         elif not self._console.is_terminal:

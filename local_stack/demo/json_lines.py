@@ -1,4 +1,4 @@
-"""A growing file of JSON lines becomes the objects that were added since the last look."""
+"""Reads a growing file of JSON lines: the objects that were added since the last call."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class JsonLines:
         self._offset = 0
 
     def skip(self) -> None:
-        """Pass over what is there now."""
+        """Skip the lines that exist now."""
         self.read()
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the objects of the whole lines that are new; other lines are passed over."""
+        """Return the objects of the new whole lines; lines that are not JSON are skipped."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -31,6 +31,6 @@ class JsonLines:
             return []
         whole = new[: new.rfind(b"\n") + 1]
         self._offset += len(whole)
-        # A log may hold lines of libraries, too.
+        # A log may also have lines of libraries.
         lines = (line for line in whole.splitlines() if line[:1] + line[-1:] == b"{}")
         return [json.loads(line) for line in lines]

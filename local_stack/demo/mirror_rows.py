@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MirrorRows:
-    """Counts the rows of mirrors that grow; looks only at what is new in their logs."""
+    """Counts the rows of growing mirrors; reads only new entries of their Delta logs."""
 
     def __init__(self, directory: DemoDirectory) -> None:
         """Count the mirrors of `directory`."""
@@ -19,7 +19,7 @@ class MirrorRows:
         self._tables: dict[str, DeltaTable] = {}
 
     def count(self, table: str) -> int:
-        """Return the rows of the mirror of a table, 0 while there is none."""
+        """Return the number of rows of a table's mirror, 0 if it does not exist yet."""
         known = self._tables.get(table)
         if known is None:
             path = str(self._directory.mirror_of(table))

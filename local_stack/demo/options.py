@@ -1,4 +1,4 @@
-"""What the user may choose about the demo."""
+"""The user's options for the demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connector and the Spark job as processes of their own, run just as a user would run them."""
+"""The connector and the Spark job as separate processes, started as a user starts them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ ERROR_LINES_MAX = 3
 
 
 class DemoProcess:
-    """A process of the product, its output in a log of the demo."""
+    """A process of the product; its output goes to a log of the demo."""
 
     def __init__(self, name: str, log: Path) -> None:
-        """Call it `name`; append its output to `log`."""
+        """Name it `name`; append its output to `log`."""
         self.name = name
         self._log = log
         self._process: GuardedProcess | None = None
 
     @property
     def pid(self) -> int:
-        """The process id, 0 while it does not run."""
+        """The process id; 0 if it does not run."""
         return self._process.pid if self._process is not None else 0
 
     def check(self) -> None:
-        """Raise LocalStackError, with the end of the log, when the process ended by itself."""
+        """Raise LocalStackError, with the end of the log, if the process ended by itself."""
         if self._process is not None and self._process.wait(0):
             raise LocalStackError(
                 local_stack.ENDED, process=self.name, log=self._log, tail=log_tail(self._log)
@@ -73,10 +73,10 @@ class Connector(DemoProcess):
         self._lines.skip()
         self._start([sys.executable, "-m", "connector", "run", str(self._config)], {})
 
-    def resumed_behind(self) -> str | None:
-        """Return the GTIDs behind which it streams since this start, None while it does not yet.
+    def resumed_after(self) -> str | None:
+        """Return the GTIDs after which it has streamed since this start; None until it streams.
 
-        To be asked until it answers: it tells once.
+        The value is returned once, so ask until there is one.
         """
         for line in self._lines.read():
             if line.get("event") == "streaming":
@@ -86,18 +86,18 @@ class Connector(DemoProcess):
 
 @dataclass(slots=True)
 class JobStatus:
-    """What the status lines of the Spark job say, all together."""
+    """The content of all status lines of the Spark job so far."""
 
     started: bool = False
     batches: int = 0
     last_batch_seconds: float = 0.0
     end_offsets: dict[str, dict[str, int]] = field(default_factory=dict)
-    # By table, as `database.table`: when the source committed the latest change applied.
+    # By `database.table`: when the source committed the latest applied change.
     applied_ms: dict[str, int] = field(default_factory=dict)
     without_mirror: list[str] = field(default_factory=list)
 
     def take(self, line: dict[str, Any]) -> None:
-        """Take in one status line."""
+        """Add one status line."""
         match line["event"]:
             case "started":
                 self.started = True
@@ -114,7 +114,7 @@ class JobStatus:
             case "no_mirror":
                 self.without_mirror.append(line["topic"])
             case "failed":
-                # What follows the first lines is a stack trace, and is in the log.
+                # The later lines are a stack trace, which is in the log.
                 said = "\n".join(line["error"].splitlines()[:ERROR_LINES_MAX])
                 raise LocalStackError(local_demo.JOB_FAILED, said=said)
 
@@ -131,7 +131,7 @@ class StreamJob(DemoProcess):
     """The Spark job."""
 
     def __init__(self, directory: DemoDirectory, java: Path) -> None:
-        """Run with the configuration of `directory` and the runtime that `java` belongs to."""
+        """Run with the configuration of `directory`, and the runtime of `java`."""
         super().__init__("Spark job", directory.stream_job_log)
         self._directory = directory
         self._java_home = java.parent.parent
@@ -139,17 +139,17 @@ class StreamJob(DemoProcess):
         self._status = JobStatus()
 
     def start(self) -> None:
-        """Start it."""
+        """Start the job; its status and its log go to two files."""
         job = [sys.executable, "-m", "stream_jobs", str(self._directory.stream_job_config)]
         status = shlex.quote(str(self._directory.stream_job_status))
-        # Status lines and Spark's log come from two file descriptors, and go to two files.
+        # Status lines and Spark's log are two file descriptors, and go to two files.
         command = ["sh", "-c", f"exec {shlex.join(job)} > {status}"]
         self._start(command, {"JAVA_HOME": str(self._java_home)})
 
     def status(self) -> JobStatus:
-        """Return what the status lines say by now.
+        """Return the status so far.
 
-        Raises LocalStackError when the job said that it failed.
+        Raises LocalStackError if the job has reported a failure.
         """
         for line in self._lines.read():
             self._status.take(line)

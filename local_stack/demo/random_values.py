@@ -1,4 +1,4 @@
-"""Values for the shop's columns: edges of each type among ordinary values, and NULL in a fifth."""
+"""Values for the shop's columns: ordinary ones, limits of each type, and NULL in a fifth."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RandomValues:
         return self._random.choice(NAMES)
 
     def email(self) -> str:
-        """Return an address that no one else has."""
+        """Return a unique address."""
         return f"{self._random.getrandbits(64):016x}@example.com"
 
     def sku(self) -> str:
@@ -93,7 +93,7 @@ class RandomValues:
         return self._random.randint(-(2**62), 2**62)
 
     def factor(self) -> Decimal:
-        """Return what a price is multiplied by."""
+        """Return the factor of a price change."""
         return Decimal(self._random.randint(85, 115)).scaleb(-2)
 
     def rating(self) -> float | None:
@@ -101,7 +101,7 @@ class RandomValues:
         return self.maybe(self._random.uniform(0, 5))
 
     def weight(self) -> float | None:
-        """Return a double of any size."""
+        """Return a double of any magnitude."""
         return self.maybe(self._random.uniform(-1, 1) * 10.0 ** self._random.randint(-30, 30))
 
     def blob(self, *sizes: int) -> bytes | None:
@@ -109,7 +109,7 @@ class RandomValues:
         return self.maybe(self._random.randbytes(self._random.choice(sizes)))
 
     def reference(self) -> bytes:
-        """Return 16 bytes that end with zeros, which the binlog cuts off."""
+        """Return 16 bytes that end in zeros, which the binlog cuts off."""
         return self._random.randbytes(14) + bytes(2)
 
     def bits(self, number: int) -> int:

@@ -1,6 +1,6 @@
-"""The demo as a story: servers, shop, pipeline, a kill on the way, and a verdict.
+"""The course of the demo: servers, shop, pipeline, a kill, and a verdict.
 
-Everything is a process of its own, run just as a user would run it; the demo itself only watches.
+Each part is a separate process, started as a user starts it; the demo only watches.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ DOWN_SECONDS = 2.0  # at most
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 0.5
 START_SECONDS = 120.0
-# A first batch takes 10 s on an idle machine with two cores; a busy one may need more.
+# A first batch takes 10 s on an idle machine with two cores; on a busy one it may take longer.
 STUCK_SECONDS = 300.0
 
 
 def run_demo(options: DemoOptions, display: Display | None = None) -> int:
-    """Run the demo; return 0 when the mirror equals the source, else another exit code.
+    """Run the demo; return 0 if the mirror equals the source, else another exit code.
 
-    Ends everything that it started, also on Ctrl-C and SIGTERM.
+    At the end, also after Ctrl-C and SIGTERM, it stops everything that it started.
     """
     display = display or Display()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -89,10 +89,10 @@ def require_same(resumed: str | None, committed: str) -> None:
 
 
 class Patience:
-    """How long a process is waited for: as long as its state moves on."""
+    """Limits a wait for a process: it may last as long as the state of the process changes."""
 
     def __init__(self, process: str, state: object) -> None:
-        """Begin to wait for `process`, which has done `state` so far."""
+        """Begin to wait for `process`, whose state is `state`."""
         self._process = process
         self._state = state
         self._deadline = time.monotonic() + STUCK_SECONDS
@@ -116,7 +116,7 @@ class _Story:
         self._trade_begin = 0.0
 
     def tell(self) -> int:
-        """Return the exit code."""
+        """Run all phases; return the exit code."""
         self._set_the_stage()
         with self._display.board():
             self._trade()
@@ -148,7 +148,7 @@ class _Story:
             f"database {DATABASE}: {len(MIRRORED_TABLES)} tables with a primary key; "
             f"{KEYLESS_TABLE} has none: its changes go to Kafka, no mirror is kept"
         )
-        self._wait_until(lambda: stage.connector.resumed_behind() is not None, "connector")
+        self._wait_until(lambda: stage.connector.resumed_after() is not None, "connector")
         stage.connector_state = f"pid {stage.connector.pid}, streaming"
         self._wait_until(lambda: stage.stream_job.status().started, "Spark job")
         connector, job = stage.connector.pid, stage.stream_job.pid
@@ -164,7 +164,7 @@ class _Story:
             time.sleep(WAIT_SECONDS)
 
     def _trade(self) -> None:
-        """Run the workload, and what happens on the way."""
+        """Run the workload, with a new column and a kill on the way."""
         stage, duration = self._stage, self._options.duration_seconds
         stage.start_workload()
         self._say(f"workload: {self._options.rate:g} transactions a second for {duration:g} s")
@@ -180,7 +180,7 @@ class _Story:
         self._say(f"workload stopped after {stage.workload.transactions:,} transactions")
 
     def _trade_until(self, share: float, done: Callable[[], bool] = lambda: False) -> None:
-        """Watch and show until a share of the duration is over, or it is done."""
+        """Show the numbers until a share of the duration is over, or all of it."""
         stage, duration = self._stage, self._options.duration_seconds
         while not done():
             passed = time.monotonic() - self._trade_begin
@@ -198,7 +198,7 @@ class _Story:
         stage.connector_state = f"pid {pid}, killed"
         self._say(f"SIGKILL to the connector, pid {pid}", "bold yellow")
         self._trade_until(KILL_AT + min(DOWN_SHARE, DOWN_SECONDS / self._options.duration_seconds))
-        # Read now: Kafka makes a commit visible a moment after it has accepted it.
+        # Read now: Kafka makes a commit visible shortly after it has accepted it.
         committed = stage.committed_gtids()
         self._say(f"its last committed progress is {committed}; starting it again")
         connector.start()
@@ -207,7 +207,7 @@ class _Story:
 
         def streams_again() -> bool:
             nonlocal resumed
-            resumed = connector.resumed_behind()
+            resumed = connector.resumed_after()
             return resumed is not None
 
         self._trade_until(1.0, streams_again)
@@ -221,7 +221,7 @@ class _Story:
         )
 
     def _catch_up(self) -> str:
-        """Wait until all that the source executed is in the mirror; return those GTIDs."""
+        """Wait until the mirror has all transactions of the source; return their GTIDs."""
         stage = self._stage
         executed = stage.log.executed()
 
@@ -241,7 +241,7 @@ class _Story:
     def _wait_for(
         self, name: str, caught_up: Callable[[], bool], state: Callable[[], object]
     ) -> None:
-        """Watch and show until a process has caught up, as long as its `state` moves on."""
+        """Show the numbers until a process is done, as long as its `state` changes."""
         patience = Patience(name, state())
         while not caught_up():
             self._stage.check()

@@ -1,7 +1,7 @@
-"""The shop's tables on a source: created from `shop.sql`, read by the least of users.
+"""The shop's tables on a source, and the account that reads them, with the fewest rights.
 
-`shop.sql` has five tables with primary keys and `page_views` without one. On the way the workload
-adds a column to `orders`.
+`shop.sql` has five tables with primary keys, and `page_views` without one. During the demo, the
+workload adds a column to `orders`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIRRORED_TABLES = ("customers", "products", "orders", "order_lines", "payments")
 KEYLESS_TABLE = "page_views"
 TABLES = (*MIRRORED_TABLES, KEYLESS_TABLE)
 
-# Who is there before the connector starts, and buys nothing.
+# Customers that exist before the connector starts, and buy nothing.
 REGULARS = range(1000)
 REGULAR_CUSTOMER = (
     f"INSERT INTO {DATABASE}.customers"  # noqa: S608 - a name of our own
@@ -38,10 +38,10 @@ ADD_COLUMN = (
 
 
 def create_shop(endpoint: Endpoint, reader_password: str) -> None:
-    """Create the tables, and the user that the connector logs in as.
+    """Create the tables, and the user of the connector.
 
-    Raises LocalStackError when the server has a database or a user of that name: they are someone
-    else's.
+    Raises LocalStackError if the server already has such a database or user: they belong to
+    somebody else.
     """
     with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM mysql.user WHERE user = %s", (READER,))
@@ -54,12 +54,12 @@ def create_shop(endpoint: Endpoint, reader_password: str) -> None:
             cursor.execute(statement)
         cursor.execute(f"CREATE USER {READER}@'%%' IDENTIFIED BY %s", (reader_password,))
         cursor.execute(f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {READER}@'%'")
-        # LOCK TABLES: for a moment, where a table without a primary key is copied from MySQL.
+        # LOCK TABLES: needed for a moment to copy a table without a primary key from MySQL.
         cursor.execute(f"GRANT SELECT, LOCK TABLES ON {DATABASE}.* TO {READER}@'%'")
 
 
 def register_regulars(endpoint: Endpoint) -> None:
-    """Insert rows that nobody changes, so that they can reach Kafka by a copy alone."""
+    """Insert rows that nobody changes, so that they can reach Kafka only by a copy."""
     with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
         cursor.executemany(REGULAR_CUSTOMER, [(f"regular{n}@shop.example", n) for n in REGULARS])
         connection.commit()
@@ -83,7 +83,7 @@ def count_rows(endpoint: Endpoint) -> dict[str, int]:
 
 
 def statements(script: str) -> list[str]:
-    """Return the statements of a script whose comments have lines of their own."""
+    """Return the statements of a script, in which comments have their own lines."""
     lines = [line for line in script.splitlines() if not line.lstrip().startswith("--")]
     parts = "\n".join([*lines, ""]).split(";\n")
     return [part.strip() for part in parts if part.strip()]

@@ -1,4 +1,4 @@
-"""The binlog of the source as a set of GTIDs: where to start, and when all of it has arrived."""
+"""The binlog of the source as a set of GTIDs: the start, and what must arrive."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ class SourceLog:
     """What a source has written to its binlog."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Look at the server of `endpoint`.
-
-        Raises LocalStackError when it is a MySQL without GTIDs.
-        """
+        """Use the server of `endpoint`; raises LocalStackError for a MySQL without GTIDs."""
         self._endpoint = endpoint
         version, _ = self._ask("SELECT @@version, ''")
         self.product: Product = "mariadb" if "MariaDB" in version else "mysql"

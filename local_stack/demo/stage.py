@@ -1,4 +1,4 @@
-"""Everything that runs in a demo, started in order, watched together, and ended in reverse."""
+"""All parts of a demo: started in order, watched, and stopped in reverse order."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from local_stack.demo.options import DemoOptions
     from local_stack.endpoint import Endpoint
 
-# Changes a second are counted over so many looks.
+# Changes per second are counted over so many looks.
 RATE_LOOKS = 4
 MS = 1000
 
 
 class Stage:
-    """Servers, processes and workload of one demo; a context manager ends them all."""
+    """Servers, processes and workload of one demo; a context manager stops them all."""
 
     def __init__(self, options: DemoOptions, directory: DemoDirectory) -> None:
-        """Prepare what `options` ask for; nothing runs yet."""
+        """Prepare the parts that `options` request; nothing runs yet."""
         self.directory = directory
         self._options = options
         self._stack = ExitStack()
@@ -62,18 +62,18 @@ class Stage:
         self._stack.close()
 
     def start_source(self) -> None:
-        """Start the source, or look at the one that the user gave."""
+        """Start the source, or check the server of the user."""
         options = self._options
         choice = SourceChoice(options.source, options.mysqld, options.address)
         self._source = source_server(choice, self.directory.source)
         thrown_away = self.source_is_private and options.directory is None
-        # A clean stop takes ten seconds while MySQL waits for the thread that served the connector.
+        # A clean stop of MySQL waits ten seconds for the thread that served the connector.
         self._stack.callback(self._source.kill if thrown_away else self._source.stop)
         self._source.start()
         self.log = SourceLog(self.source)
 
     def start_kafka(self) -> None:
-        """Start the broker; Java and whatever else is missing is fetched."""
+        """Start the broker; Java and other missing parts are downloaded."""
         self.java = java_runtime()
         self.jars = spark_jars()
         self.broker = KafkaBroker(self.directory.kafka, java=self.java)
@@ -81,19 +81,19 @@ class Stage:
         self.broker.start()
 
     def start_stream_job(self) -> None:
-        """Start the Spark job, which takes some seconds to be there."""
+        """Start the Spark job; it takes some seconds."""
         self.directory.write_stream_job_config(self.broker.endpoint.bootstrap, self.jars)
         self.stream_job = StreamJob(self.directory, self.java)
         self._stack.callback(self.stream_job.stop)
         self.stream_job.start()
 
     def start_connector(self) -> None:
-        """Create the shop and start the connector on it."""
+        """Create the shop, and start the connector on it."""
         password = secrets.token_urlsafe(16)
         create_shop(self.source, password)
         register_regulars(self.source)
         if self._options.address is not None:
-            # A server that is not ours stays as it was.
+            # The user's own server is left as it was.
             self._stack.callback(drop_shop, self.source)
         bootstrap = self.broker.endpoint.bootstrap
         self.directory.write_connector_config(self.source, password, bootstrap)
@@ -104,28 +104,28 @@ class Stage:
         self.topics = self._stack.enter_context(TopicReader(bootstrap, TOPIC_PREFIX))
 
     def start_workload(self) -> None:
-        """Let the customers in."""
+        """Start the customers."""
         self.workload = Workload(self.source, self._options.rate)
         self._stack.callback(self.workload.stop)
         self.workload.start()
 
     @property
     def source_is_private(self) -> bool:
-        """Whether the source is a server of ours, whose password is no secret."""
+        """Whether the source is a private server, whose password is not secret."""
         return self._options.address is None
 
     @property
     def source(self) -> Endpoint:
-        """Where the source answers."""
+        """The source's endpoint."""
         return self._source.endpoint
 
     def check(self) -> None:
-        """Raise LocalStackError when a process ended, or the source refused the workload."""
+        """Raise LocalStackError if a process ended, or the source refused the workload."""
         for server in (self.broker, self._source):
             if isinstance(server, ManagedServer):
                 _check_server(server)
         self.workload.check()
-        # What the job says of itself tells more than that it ended.
+        # The job's own report says more than the fact that it ended.
         self.stream_job.status()
         self.stream_job.check()
         self.connector.check()
@@ -136,7 +136,7 @@ class Stage:
         return "" if progress is None else progress["gtid_set"] or ""
 
     def look(self, phase: str, share: float | None = None) -> Board:
-        """Return the numbers of this moment; `share` of the phase is over."""
+        """Return the current numbers; `share` of the phase is done."""
         status, records = self.stream_job.status(), self.workload.records
         self._looks.append((time.monotonic(), records))
         (earlier, before), (now, _) = self._looks[0], self._looks[-1]
@@ -146,7 +146,7 @@ class Stage:
         for table in TABLES:
             mirrored = table in MIRRORED_TABLES
             applied_ms = status.applied_ms.get(f"{DATABASE}.{table}")
-            # How much older the newest change in the mirror is than the newest in the source.
+            # The age of the newest change in the mirror, compared with the newest in the source.
             lag = (
                 max(0, changed_ms[table] - applied_ms) / MS
                 if mirrored and applied_ms is not None and table in changed_ms

@@ -1,7 +1,7 @@
-"""The topics as a consumer with `read_committed` sees them: progress, ends, and every record.
+"""Reads the topics as a consumer with `read_committed`: progress, ends, and every record.
 
-A change must be there once. Records of a table that are not tombstones have a sequence of their
-own, and in each partition the sequences rise; a tombstone repeats the sequence of its delete.
+Each change must occur once. Records of a table, except tombstones, have a unique sequence, and the
+sequences rise in each partition. A tombstone repeats the sequence of its delete.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 Offsets = dict[str, dict[int, int]]
 
 POLL_MS = 200
-# Polls without a record, while records are known to follow.
+# Polls without a record although more records must follow.
 IDLE_POLLS_MAX = 50
 PROBLEMS_TOLD_MAX = 5
 
 
 @dataclass(slots=True)
 class TopicCheck:
-    """What reading a topic from its start to its end has found."""
+    """The result of reading a topic from start to end."""
 
     topic: str
     records: int = 0  # of changes, without tombstones
@@ -49,7 +49,7 @@ class TopicCheck:
     problems: list[str] = field(default_factory=list)  # the first ones
 
     def add_problem(self, problem: str) -> None:
-        """Count a problem, and tell it if it is among the first."""
+        """Count a problem, and keep it if it is among the first."""
         self.problem_count += 1
         if self.problem_count <= PROBLEMS_TOLD_MAX:
             self.problems.append(f"{self.topic}{problem}")
@@ -59,7 +59,7 @@ class TopicReader:
     """Reads the topics of one pipeline; a context manager closes it."""
 
     def __init__(self, bootstrap: str, prefix: str) -> None:
-        """Read from the broker at `bootstrap`; raises LocalStackError when it does not answer."""
+        """Read from the broker at `bootstrap`; raises LocalStackError if it does not answer."""
         self._prefix = prefix
         self._progress_partition = TopicPartition(f"{prefix}.{PROGRESS_TOPIC_SUFFIX}", 0)
         self._last_progress: dict[str, ProgressRecord] = {}
@@ -85,7 +85,7 @@ class TopicReader:
             consumer.close()
 
     def progress(self, pipeline: str) -> ProgressRecord | None:
-        """Return the last committed progress of `pipeline`, None before its first."""
+        """Return the last committed progress of `pipeline`; None without any."""
         partition, consumer = self._progress_partition, self._progress
         if not consumer.partitions_for_topic(partition.topic):
             return None
@@ -98,10 +98,10 @@ class TopicReader:
         return self._last_progress.get(pipeline)
 
     def ends(self, database: str, tables: Sequence[str]) -> Offsets:
-        """Return the ends of the tables' topics: behind the last record that was written.
+        """Return the ends of the tables' topics: the offsets after the last written record.
 
-        Transactions count whose commit is accepted, but not written to each partition yet: their
-        progress may be visible before their rows are.
+        They include transactions whose commit is accepted, but not yet written to each partition:
+        their progress may be visible before their rows.
         """
         offsets: Offsets = {}
         for table in tables:
@@ -111,7 +111,7 @@ class TopicReader:
         return offsets
 
     def check(self, database: str, tables: Sequence[str]) -> dict[str, TopicCheck]:
-        """Read the topics of the tables from start to end; return what was found, by table."""
+        """Read the topics of the tables from start to end; return the results by table."""
         seen: set[bytes] = set()
         checks = {}
         for table in tables:
@@ -127,14 +127,16 @@ class TopicReader:
         self._rows.assign([partition])
         self._rows.seek_to_beginning(partition)
         for record in self._read(self._rows, partition):
-            place = f"[{partition.partition}]@{record.offset}"
+            record_name = f"[{partition.partition}]@{record.offset}"
             sequence = dict(record.headers).get(HEADER_SEQ)
             if sequence is None:
-                check.add_problem(f"{place} has no header {HEADER_SEQ}")
+                check.add_problem(f"{record_name} has no header {HEADER_SEQ}")
                 continue
             if record.value is None:
                 if sequence != last:
-                    check.add_problem(f"{place} is a tombstone that does not follow its delete")
+                    check.add_problem(
+                        f"{record_name} is a tombstone that does not follow its delete"
+                    )
                 continue
             op = dict(record.headers).get(HEADER_OP, b"").decode()
             if op == OP_READ:
@@ -142,9 +144,9 @@ class TopicReader:
             elif op != OP_TRUNCATE:
                 check.records += 1
             if sequence in seen:
-                check.add_problem(f"{place} has a sequence that was there before")
+                check.add_problem(f"{record_name} has a sequence that was there before")
             elif sequence < last:
-                check.add_problem(f"{place} has a lower sequence than the record before it")
+                check.add_problem(f"{record_name} has a lower sequence than the record before it")
             seen.add(sequence)
             last = sequence
 
@@ -153,12 +155,12 @@ class TopicReader:
         return [TopicPartition(topic, number) for number in sorted(numbers)]
 
     def _read(self, consumer: KafkaConsumer, partition: TopicPartition) -> Iterator[Any]:
-        """Yield the committed records from where `consumer` stands to the present end."""
+        """Yield the committed records from the consumer's position to the current end."""
         (end,) = consumer.end_offsets([partition]).values()
         idle_polls = 0
         while (position := consumer.position(partition)) < end:
             yield from consumer.poll(timeout_ms=POLL_MS).get(partition, [])
-            # Markers and aborted records move the position without being returned.
+            # Markers and aborted records move the position, but are not returned.
             idle_polls = idle_polls + 1 if consumer.position(partition) == position else 0
             if idle_polls > IDLE_POLLS_MAX:
                 raise LocalStackError(local_demo.KAFKA_STUCK, topic=partition.topic, end=end)

@@ -1,7 +1,7 @@
-"""What happens in the shop: each method is one transaction, and one way in which rows change.
+"""The transactions of the shop; each method is one of them, and changes rows in its own way.
 
-The methods execute statements and count the row records that a commit will lead to; `Workload`
-decides when they run, commits, and rolls back.
+The methods execute statements, and count the row records that a commit will cause. `Workload`
+decides when they run, and commits or rolls back.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Shop:
     """The transactions of the shop on one connection."""
 
     def __init__(self, cursor: Cursor, random: Random) -> None:
-        """Draw whatever is not fixed from `random`."""
+        """Draw all random values from `random`."""
         self._cursor = cursor
         self._random = random
         self._values = RandomValues(random)
@@ -33,12 +33,13 @@ class Shop:
         self._orders: list[int] = []
         self._unpaid: list[int] = []
         self._has_channel = False
-        # Records of the open transaction by table: one a row, two where its primary key changes.
+        # Records of the open transaction by table: one for each row, two if its primary key
+        # changes.
         self.pending: Counter[str] = Counter()
 
     @property
     def transactions(self) -> dict[Callable[[], None], int]:
-        """The transactions, and how often each happens relative to the others."""
+        """The transactions, and their relative frequency."""
         return {
             self.place_order: 30,
             self.pay: 16,
@@ -55,13 +56,13 @@ class Shop:
         }
 
     def open(self, customers: int, products: int) -> None:
-        """Fill the shelves."""
+        """Insert the first products."""
         self._insert_customers(customers)
         for _ in range(products):
             self._insert_product(self._values.sku())
 
     def learn_channel(self) -> None:
-        """From now on orders have a column `channel`."""
+        """From now on, orders have a column `channel`."""
         self._has_channel = True
 
     # Inserts: one row, several rows of one statement, several tables of one transaction.
@@ -152,7 +153,7 @@ class Shop:
     # Primary key changes: a row goes from one key to another, and perhaps to another partition.
 
     def renumber_lines(self) -> None:
-        """Move all lines of an order to other places of a composite key."""
+        """Move all lines of an order to other line numbers of a composite key."""
         if not self._orders:
             return
         self._change(
@@ -175,10 +176,10 @@ class Shop:
         self._products[index] = new
         self._insert_product(old)
 
-    # What must not be seen: rolled back in part, or whole.
+    # Changes that must not be visible: rolled back in part, or as a whole.
 
     def change_mind(self) -> None:
-        """Take back a part of a transaction: what stands before the savepoint is committed."""
+        """Roll back a part of a transaction: the changes before the savepoint are committed."""
         self._change(
             "customers",
             "UPDATE customers SET balance = -balance WHERE id = %s",
@@ -191,7 +192,7 @@ class Shop:
         self.pending = kept
 
     def regret(self) -> None:
-        """Change much of what there is, for the caller to roll back."""
+        """Change many rows; the caller rolls them back."""
         self._change("orders", "UPDATE orders SET note = 'never seen', status = 'returned'")
         self._change("payments", "DELETE FROM payments")
         self._browse(3)
@@ -277,7 +278,7 @@ class Shop:
             values.money(4),
             values.maybe("Ring twice 🎁"),
         ]
-        # Half of the orders leave the new column to its default.
+        # Half of the orders use the default of the new column.
         if self._has_channel and values.bits(1):
             columns += ", channel"
             row.append(self._random.choice(CHANNELS))

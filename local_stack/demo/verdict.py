@@ -1,4 +1,4 @@
-"""The end of the demo: every row and every record is looked at, and the result is one word."""
+"""The verdict of the demo: it reads every row and every record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What comparing source, topics and mirror has found."""
+    """The result of comparing source, topics and mirror."""
 
     comparisons: Mapping[str, TableComparison]  # by table; those with a mirror
     checks: Mapping[str, TopicCheck]  # by table
@@ -26,7 +26,7 @@ class Verdict:
 
     @property
     def problems(self) -> list[str]:
-        """Everything that is not as it must be, one line each."""
+        """All problems, one line each."""
         lines: list[str] = []
         for comparison in self.comparisons.values():
             found = [*comparison.column_problems, *map(str, comparison.differences)]
@@ -81,7 +81,7 @@ class Verdict:
 
 
 def judge(stage: Stage, gtid_set: str) -> Verdict:
-    """Compare all that a stage at rest has; `gtid_set` is what the source has executed."""
+    """Compare all parts of an idle stage; `gtid_set` is what the source has executed."""
     comparisons = {
         table: compare_table(stage.source, DATABASE, table, stage.directory.mirror_of(table))
         for table in MIRRORED_TABLES

@@ -1,4 +1,4 @@
-"""How to look at a stack that was left running: one command for each part of it."""
+"""How to look at a running stack: one command for each part."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_pyspark(stage: Stage) -> Path:
 
 
 def invitation(stage: Stage) -> list[tuple[str, str]]:
-    """Return what can be looked at, and the command for it."""
+    """Return the parts of the stack, each with its command."""
     source, broker = stage.source, stage.broker.endpoint
     mysql = ["mysql", "--host", source.host, "--port", str(source.port), "--user", source.user]
     if stage.source_is_private:

@@ -1,7 +1,7 @@
-"""Customers of the shop: a thread that keeps one connection to the source busy.
+"""The customers of the shop: a thread with one connection to the source.
 
-It commits `rate` transactions a second as long as the source can, rolls some back, and counts what
-it committed: the record of each row change must be found in Kafka, no more and no fewer.
+It commits `rate` transactions a second if the source is fast enough, rolls some back, and counts
+what it commits. Kafka must have a record of each committed row change, and no others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CUSTOMERS = 200
 PRODUCTS = 60
-# Of so many transactions one is rolled back.
+# One of so many transactions is rolled back.
 ROLLBACK_EVERY = 25
 
 
@@ -54,7 +54,7 @@ class Workload:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the transaction at hand end; returns when no more changes will come."""
+        """End after the current transaction; returns when no more changes will come."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -64,19 +64,19 @@ class Workload:
         self._column_wanted.set()
 
     def check(self) -> None:
-        """Raise LocalStackError when the source refused a statement."""
+        """Raise LocalStackError if the source refused a statement."""
         if self._error is not None:
             raise LocalStackError(local_demo.WORKLOAD, said=self._error) from self._error
 
     @property
     def records(self) -> dict[str, int]:
-        """How many records the committed changes lead to, by table."""
+        """The number of records that the committed changes must cause, by table."""
         with self._lock:
             return dict(self._records)
 
     @property
     def last_change_ms(self) -> dict[str, int]:
-        """When each table was changed last, in milliseconds since 1970."""
+        """When each table last changed, in milliseconds since 1970."""
         with self._lock:
             return dict(self._last_change_ms)
 
@@ -92,7 +92,7 @@ class Workload:
 
     def _trade(self, connection: pymysql.Connection[Cursor], cursor: Cursor) -> None:
         shop = Shop(cursor, self._random)
-        # TIMESTAMP values of the workload are UTC, wherever the server is.
+        # TIMESTAMP values of the workload are UTC, in every time zone.
         cursor.execute("SET time_zone = '+00:00'")
         connection.autocommit(False)
         shop.open(CUSTOMERS, PRODUCTS)

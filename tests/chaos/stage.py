@@ -270,12 +270,12 @@ class Stage:
             request_timeout_ms=5000,
         )
         try:
-            places = [
+            partitions = [
                 TopicPartition(topic, number)
                 for topic in self.reader.topics
                 for number in consumer.partitions_for_topic(topic) or ()
             ]
-            ends: dict[TopicPartition, int] = consumer.end_offsets(places)
+            ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
             return ends
         finally:
             consumer.close()

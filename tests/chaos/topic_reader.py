@@ -81,7 +81,7 @@ class TopicReader:
     def has_read(self, ends: dict[TopicPartition, int]) -> bool:
         """Return whether everything before these offsets was taken in."""
         with self.lock:
-            return all(self._positions.get(place, 0) >= end for place, end in ends.items())
+            return all(self._positions.get(partition, 0) >= end for partition, end in ends.items())
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait until something that was taken in makes a condition true."""
@@ -123,11 +123,13 @@ class TopicReader:
                     self._stop.wait(_RETRY_SECONDS)
                     continue
                 batches = consumer.poll(timeout_ms=_POLL_MS)
-                positions = {place: consumer.position(place) for place in consumer.assignment()}
+                positions = {
+                    partition: consumer.position(partition) for partition in consumer.assignment()
+                }
                 with self.lock:
-                    for place, records in batches.items():
+                    for partition, records in batches.items():
                         for record in records:
-                            self._take(place, record)
+                            self._take(partition, record)
                     self._positions |= positions
                     self.lock.notify_all()
         finally:
@@ -136,7 +138,7 @@ class TopicReader:
     def _assign(self, consumer: KafkaConsumer) -> None:
         """Read all partitions of the topics that there are by now, each from where it was left."""
         assigned = consumer.assignment()
-        known = {place.topic for place in assigned}
+        known = {partition.topic for partition in assigned}
         missing = [topic for topic in self.topics if topic not in known]
         found = {
             TopicPartition(topic, number)
@@ -145,17 +147,17 @@ class TopicReader:
         }
         if not found:
             return
-        kept = {place: consumer.position(place) for place in assigned}
+        kept = {partition: consumer.position(partition) for partition in assigned}
         consumer.assign(sorted(assigned | found))
-        for place in assigned | found:
-            consumer.seek(place, kept.get(place, self._positions.get(place, 0)))
+        for partition in assigned | found:
+            consumer.seek(partition, kept.get(partition, self._positions.get(partition, 0)))
 
-    def _take(self, place: TopicPartition, record: Any) -> None:
-        if place.topic == self._progress_topic:
+    def _take(self, partition: TopicPartition, record: Any) -> None:
+        if partition.topic == self._progress_topic:
             if record.value is not None:
                 self.progress = json.loads(record.value)
             return
-        if place.topic == self._copies_topic:
+        if partition.topic == self._copies_topic:
             key = record.key.decode()
             if record.value is None:
                 self.copies.pop(key, None)
@@ -164,8 +166,8 @@ class TopicReader:
             return
         headers = dict(record.headers)
         sequence, op = headers[HEADER_SEQ].decode(), headers[HEADER_OP].decode()
-        table, last = self._tables[place.topic], self._last_sequence[place]
-        where = f"{table}[{place.partition}]@{record.offset}"
+        table, last = self._tables[partition.topic], self._last_sequence[partition]
+        where = f"{table}[{partition.partition}]@{record.offset}"
         if record.value is None:
             if op != OP_DELETE or sequence != last:
                 self._add("order", f"{where}: a tombstone that does not follow its delete")
@@ -176,7 +178,7 @@ class TopicReader:
         if sequence in self._sequences:
             self._add("repeat", f"{where}: sequence {sequence} was there before")
         self._sequences.add(sequence)
-        self._last_sequence[place] = max(sequence, last)
+        self._last_sequence[partition] = max(sequence, last)
         if op == OP_TRUNCATE:
             self._truncated_at[table] = max(sequence, self._truncated_at[table])
             return

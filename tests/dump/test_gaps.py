@@ -37,7 +37,7 @@ def gaps_of(found: list[Event | Gap]) -> list[tuple[int, int]]:
     return [(each.start, each.end) for each in found if isinstance(each, Gap)]
 
 
-def places_of(found: list[Event | Gap]) -> list[int]:
+def positions_of(found: list[Event | Gap]) -> list[int]:
     return [each.position for each in found if not isinstance(each, Gap)]
 
 
@@ -77,16 +77,16 @@ def test_a_log_without_damage_has_no_gaps(checksum: bool) -> None:
 @pytest.mark.parametrize("checksum", [True, False])
 def test_a_size_that_lies_is_a_gap_up_to_the_next_event(checksum: bool) -> None:
     data = log_of(*TEXTS, checksum=checksum)
-    first, second, third = places_of(recovered(data))[1:]
+    first, second, third = positions_of(recovered(data))[1:]
     for size in (0, 18, 40, third - second + 1, 2**31, 2**32 - 1):
         damaged = changed(data, second + 9, size.to_bytes(4, "little"))
         found = recovered(damaged)
-        assert (places_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
+        assert (positions_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
 
 
 def test_a_gap_says_where_it_is_and_why() -> None:
     data = log_of(*TEXTS)
-    _, second, third = places_of(recovered(data))[1:]
+    _, second, third = positions_of(recovered(data))[1:]
     (gap,) = (e for e in recovered(changed(data, second + 9, bytes(4))) if isinstance(e, Gap))
     assert gap.error.text == (
         f"{NAME}: nothing could be read from {second} to {third} ({third - second} bytes): "
@@ -99,14 +99,14 @@ def test_a_gap_says_where_it_is_and_why() -> None:
 
 def test_the_last_event_of_a_damaged_log_may_be_the_gap() -> None:
     data = log_of(*TEXTS)
-    third = places_of(recovered(data))[-1]
+    third = positions_of(recovered(data))[-1]
     found = recovered(changed(data, len(data) - 1, bytes((data[-1] ^ 1,))))
     assert gaps_of(found) == [(third, len(data))]
 
 
 def test_a_log_that_only_ends_too_soon_is_truncated() -> None:
     data = log_of(*TEXTS)
-    third = places_of(recovered(data))[-1]
+    third = positions_of(recovered(data))[-1]
     for length in range(third + 1, len(data)):
         with pytest.raises(LogTruncated) as caught:
             recovered(data[:length])
@@ -116,21 +116,21 @@ def test_a_log_that_only_ends_too_soon_is_truncated() -> None:
 @pytest.mark.parametrize("checksum", [True, False])
 def test_events_are_found_behind_bytes_that_are_lost_or_added(checksum: bool) -> None:
     data = log_of(*TEXTS, b"fourth", checksum=checksum)
-    first, second, third, fourth = places_of(recovered(data))[1:]
+    first, second, third, fourth = positions_of(recovered(data))[1:]
     lost = recovered(data[: second + 6] + data[third - 6 :])
     shift = third - second - 12
-    assert places_of(lost)[1:] == [first, third - shift, fourth - shift]
+    assert positions_of(lost)[1:] == [first, third - shift, fourth - shift]
     added = recovered(data[:second] + b"\xff" * 40 + data[second:])
-    assert places_of(added)[1:] == [first, second + 40, third + 40, fourth + 40]
+    assert positions_of(added)[1:] == [first, second + 40, third + 40, fourth + 40]
     assert gaps_of(added) == [(second, second + 40)]
 
 
 def test_an_event_that_a_value_holds_is_not_taken_for_one_of_the_log() -> None:
     inner = statement(b"not of this log", 4711)
     data = log_of(b"first", inner, b"third")
-    first, second, third = places_of(recovered(data))[1:]
+    first, second, third = positions_of(recovered(data))[1:]
     found = recovered(changed(data, second + 9, bytes(4)))
-    assert (places_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
+    assert (positions_of(found)[1:], gaps_of(found)) == ([first, third], [(second, third)])
 
 
 def test_an_event_whose_body_is_unknown_is_a_gap_of_its_own() -> None:
@@ -140,7 +140,7 @@ def test_an_event_whose_body_is_unknown_is_a_gap_of_its_own() -> None:
     after = statement(b"after", end + len(statement(b"after", 0)))
     found = recovered(data + unknown + after)
     assert gaps_of(found) == [(len(data), end)]
-    assert places_of(found)[-1] == end
+    assert positions_of(found)[-1] == end
 
 
 def test_a_log_of_format_v1_is_read_behind_damage() -> None:
@@ -148,16 +148,16 @@ def test_a_log_of_format_v1_is_read_behind_damage() -> None:
     first, *others = (v1_event(EventType.QUERY_EVENT, query + text) for text in TEXTS)
     start = v1_event(EventType.START_EVENT_V3, start_v3(1, b"3.23.58"))
     data = MAGIC + start + first + others[0] + others[1]
-    place = 4 + len(start) + len(first)
-    found = recovered(changed(data, place + 9, bytes(4)))
-    assert gaps_of(found) == [(place, place + len(others[0]))]
-    assert len(places_of(found)) == 3
+    position = 4 + len(start) + len(first)
+    found = recovered(changed(data, position + 9, bytes(4)))
+    assert gaps_of(found) == [(position, position + len(others[0]))]
+    assert len(positions_of(found)) == 3
 
 
-@pytest.mark.parametrize("place", [8, 16, 60])
-def test_a_log_whose_first_event_is_damaged_is_not_recovered(place: int) -> None:
+@pytest.mark.parametrize("position", [8, 16, 60])
+def test_a_log_whose_first_event_is_damaged_is_not_recovered(position: int) -> None:
     log = bytearray(log_of(*TEXTS, checksum=True))
-    log[place] ^= 0xFF
+    log[position] ^= 0xFF
     with pytest.raises((EventError, LogTruncated), match=rf"{NAME}:4: "):
         recovered(bytes(log))
 
@@ -183,23 +183,24 @@ def test_recorded_logs_lose_what_is_damaged_alone(shared_binlogs: Path, name: st
     data = (shared_binlogs / name).read_bytes()
     events = recovered(data)
     assert gaps_of(events) == []
-    places = places_of(events)
+    positions = positions_of(events)
     # The size of each event in turn, but of the first, without which nothing can be read.
-    for place, end in pairwise(places[1:]):
-        found = recovered(changed(data, place + 9, b"\xff\xff\xff\x7f"))
+    for position, end in pairwise(positions[1:]):
+        found = recovered(changed(data, position + 9, b"\xff\xff\xff\x7f"))
         (first, *others) = gaps_of(found)
-        assert first == (place, end)
+        assert first == (position, end)
         # Rows whose table map is lost are told as well, and nothing else.
-        assert set(places_of(found)) | {start for start, _ in others} == set(places) - {place}
+        found_or_lost = set(positions_of(found)) | {start for start, _ in others}
+        assert found_or_lost == set(positions) - {position}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_damage_gives_events_and_gaps_that_cover_the_log(data: st.DataObject) -> None:
     log = log_of(*TEXTS, b"fourth", b"fifth", checksum=data.draw(st.booleans()))
-    place = data.draw(st.integers(4, len(log) - 1))
+    position = data.draw(st.integers(4, len(log) - 1))
     cut = data.draw(st.integers(0, 30))
-    damaged = log[:place] + data.draw(st.binary(max_size=40)) + log[place + cut :]
+    damaged = log[:position] + data.draw(st.binary(max_size=40)) + log[position + cut :]
     covered = [4]
     # Damage in the first event is an error.
     with suppress(LogTruncated, EventError):
@@ -230,20 +231,20 @@ def test_rows_that_cannot_be_read_are_a_gap_of_their_own(
     log = shared_binlogs / "seed" / "mysql-bin.000006"
     (rows,) = (e for e in dumped_json(log).objects if e["type"] == "WRITE_ROWS_EVENT")
     # The log has no checksums; the last column of its row is a DOUBLE.
-    place, end = rows["log_pos"], rows["next_pos"]
+    position, end = rows["log_pos"], rows["next_pos"]
     path = tmp_path / log.name
     path.write_bytes(changed(log.read_bytes(), end - 2, b"\xff\xff"))
     wish = ("--format", output_format, path)
     strict = dump(*wish)
-    assert (strict.code, f"{log.name}:{place}: cannot decode" in strict.errors) == (3, True)
+    assert (strict.code, f"{log.name}:{position}: cannot decode" in strict.errors) == (3, True)
     done = dump("--recover", *wish)
     assert done.code == 3
     said = with_code(
         log_values.NOT_FINITE,
-        f"{log.name}: nothing could be read from {place} to {end} ({end - place} bytes): ",
+        f"{log.name}: nothing could be read from {position} to {end} ({end - position} bytes): ",
     )
     assert done.errors.startswith(f"gap: {said}")
     assert "Xid" in done.output or "XID_EVENT" in done.output
     # No half of the event is shown.
-    assert f"# at {place}\n" not in done.output
-    assert f'"log_pos":{place},' not in done.output
+    assert f"# at {position}\n" not in done.output
+    assert f'"log_pos":{position},' not in done.output

@@ -27,7 +27,7 @@ from connector.envelope.record_encoder import RecordEncoder, _refuse_rows
 from connector.envelope.rows.row_keys import RowKeys
 from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import TableSchema
-from connector.envelope.table_registry import placed
+from connector.envelope.table_registry import in_event
 from connector.errors import EventError, UnsupportedChange, table_rows, table_schemas
 from connector.gtid import Gtid
 from connector.progress.order import TransactionOrder
@@ -76,8 +76,8 @@ def event(body: RowsEvent) -> Event:
 
 
 def statement(kind: StatementKind, name: str, *added: AddedColumn) -> StatementChange:
-    place = inserted(table(), 1).event
-    return StatementChange(TRANSACTION, 0, place, kind, "shop", name, list(added), "…")
+    event = inserted(table(), 1).event
+    return StatementChange(TRANSACTION, 0, event, kind, "shop", name, list(added), "…")
 
 
 class Encoder:
@@ -286,7 +286,7 @@ def test_a_column_of_a_type_that_the_envelope_has_no_form_for_is_refused() -> No
     with pytest.raises(UnsupportedChange) as caught:
         value_encoder({"name": "a", "type": "type 20", "nullable": True, "key": 0})
     assert caught.value.text == text_of(table_rows.NO_FORM, column="a", type="type 20")
-    found = placed(change.event, "shop.t", caught.value)
+    found = in_event(change.event, "shop.t", caught.value)
     assert found.code is table_rows.NO_FORM
     assert found.text == f"binlog.000001:300: table shop.t: {caught.value.text}"
 
@@ -295,7 +295,7 @@ def test_a_rows_event_with_more_rows_than_a_sequence_counts_is_refused() -> None
     change = inserted(table(), 1)
     with pytest.raises(UnsupportedChange) as caught:
         _refuse_rows()
-    found = placed(change.event, "shop.t", caught.value)
+    found = in_event(change.event, "shop.t", caught.value)
     assert found.code is table_rows.MANY_ROWS
     assert found.text == (
         "binlog.000001:300: table shop.t: a rows event with more than 50000000 rows cannot be "

@@ -44,9 +44,9 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Use:
-    """One place that gives facts to a code, or only names it."""
+    """One call that gives facts to a code, or only names it."""
 
-    place: str  # FILE:LINE
+    location: str  # FILE:LINE
     name: str  # as MODULE.NAME
     code: ErrorCode
     facts: frozenset[str] | None  # None if they are not told there
@@ -66,14 +66,14 @@ def uses() -> tuple[Use, ...]:
 def _uses_of(path: Path) -> list[Use]:
     tree = ast.parse(path.read_text())
     known = names_of(tree)
-    place = str(path.relative_to(ROOT))
+    location = str(path.relative_to(ROOT))
     helpers = _helpers(tree)
     kinds = _kinds(tree)
     found: dict[int, Use] = {}
     for node in ast.walk(tree):
         name = _name(node, known)
         if name is not None and isinstance(node, ast.expr):
-            line = f"{place}:{node.lineno}"
+            line = f"{location}:{node.lineno}"
             found[id(node)] = Use(line, name, CODES[name], None)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:
@@ -83,7 +83,7 @@ def _uses_of(path: Path) -> list[Use]:
             name = _name(given, known)
             if name is not None:
                 facts = _facts(node, CODES[name], kinds, helpers)
-                found[id(given)] = Use(f"{place}:{node.lineno}", name, CODES[name], facts)
+                found[id(given)] = Use(f"{location}:{node.lineno}", name, CODES[name], facts)
     return list(found.values())
 
 

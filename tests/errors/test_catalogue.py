@@ -73,7 +73,7 @@ def settings(model: type[BaseModel], group: str = "") -> Iterator[str]:
 
 def test_a_code_is_given_its_facts() -> None:
     wrong = [
-        f"{use.place}: {use.name} needs {sorted(use.code.facts)}, not {sorted(use.facts)}"
+        f"{use.location}: {use.name} needs {sorted(use.code.facts)}, not {sorted(use.facts)}"
         for use in uses()
         if use.facts is not None and use.facts != use.code.facts
     ]

@@ -35,7 +35,7 @@ def test_a_record_of_another_version(
     with pytest.raises(DecodeError) as caught:
         decode(UNLIKE, "shop.control[0]@7")
     why = f"{kind}.__init__() got an unexpected keyword argument 'new'"
-    assert caught.value.text == text_of(code, place="shop.control[0]@7", why=why)
+    assert caught.value.text == text_of(code, record="shop.control[0]@7", why=why)
 
 
 def test_a_record_of_another_version_in_the_quarantine() -> None:

@@ -206,13 +206,13 @@ def wait_until_settled(broker: Endpoint, prefix: str) -> None:
     topics = topics_of(broker, prefix, control=False)
     committed, everything = consumer_of(broker), consumer_of(broker, "read_uncommitted")
     try:
-        places = [
+        partitions = [
             TopicPartition(topic, partition)
             for topic in topics
             for partition in committed.partitions_for_topic(topic) or ()
         ]
         wait_until(
-            lambda: committed.end_offsets(places) == everything.end_offsets(places),
+            lambda: committed.end_offsets(partitions) == everything.end_offsets(partitions),
             lambda: f"a transaction stays open in the topics of {prefix}",
         )
     finally:
@@ -240,13 +240,13 @@ def read_committed(
         consumer.close()
 
 
-def _read_partition(consumer: KafkaConsumer, place: TopicPartition) -> list[Seen]:
-    consumer.assign([place])
-    consumer.seek_to_beginning(place)
-    end = consumer.end_offsets([place])[place]
+def _read_partition(consumer: KafkaConsumer, partition: TopicPartition) -> list[Seen]:
+    consumer.assign([partition])
+    consumer.seek_to_beginning(partition)
+    end = consumer.end_offsets([partition])[partition]
     seen: list[Seen] = []
-    while consumer.position(place) < end:
-        seen += [_seen(record) for record in consumer.poll(timeout_ms=200).get(place, ())]
+    while consumer.position(partition) < end:
+        seen += [_seen(record) for record in consumer.poll(timeout_ms=200).get(partition, ())]
     return seen
 
 

@@ -88,10 +88,10 @@ def flip_bit_behind(marker: bytes) -> Callable[[bytes], bytes]:
     """Change one bit in every event that holds `marker`."""
 
     def change(payload: bytes) -> bytes:
-        place = payload.find(marker)
-        if place < 0:
+        index = payload.find(marker)
+        if index < 0:
             return payload
-        return payload[:place] + bytes([payload[place] ^ 1]) + payload[place + 1 :]
+        return payload[:index] + bytes([payload[index] ^ 1]) + payload[index + 1 :]
 
     return change
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ReplicationPair(ABC):
-    """A source and its replica, which may change places."""
+    """A source and its replica, which may change roles."""
 
     reset: str  # the statement that lets a history begin anew
     status: str  # the one that shows how replication stands

@@ -202,8 +202,8 @@ def test_other_downloads_of_a_set_end_with_the_first_that_fails(
     with pytest.raises(LocalStackError) as caught:
         _fetch_one(artifact, cache, lambda _: None, given_up)
     assert caught.value.text == (
-        f"{artifact.url}: not fetched, because another download of the same set failed; mend that "
-        "one"
+        f"{artifact.url}: not fetched, because another download of the same set failed; fix that "
+        "one first"
     )
 
 

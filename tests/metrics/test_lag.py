@@ -48,50 +48,50 @@ def standing(
     return CommittedPosition(progress, int((NOW - committed_ago) * 1_000_000))
 
 
-def test_bytes_and_transactions_are_those_behind_the_place() -> None:
+def test_bytes_and_transactions_are_those_after_the_position() -> None:
     behind = lag_of(log(), standing("binlog.000008", 400), 0, 0)
     assert behind == Lag(400, 10, 60.0, 24 * HOUR - 60)
 
 
 def test_a_stream_that_has_everything_is_not_behind_however_old_that_is() -> None:
-    place = standing("binlog.000009", 300, committed_ago=9 * HOUR, gtid_set=f"{UUID}:1-90")
-    assert lag_of(log(), place, NOW - 5, 0) == Lag(0, 0, 0.0, 24 * HOUR)
+    position = standing("binlog.000009", 300, committed_ago=9 * HOUR, gtid_set=f"{UUID}:1-90")
+    assert lag_of(log(), position, NOW - 5, 0) == Lag(0, 0, 0.0, 24 * HOUR)
 
 
 def test_what_came_after_an_idle_time_makes_the_stream_as_late_as_it_is() -> None:
-    place = standing("binlog.000009", 200, committed_ago=9 * HOUR)
-    behind = lag_of(log(), place, NOW - 5, 0)
+    position = standing("binlog.000009", 200, committed_ago=9 * HOUR)
+    behind = lag_of(log(), position, NOW - 5, 0)
     assert behind is not None
     assert behind.seconds == 5.0
 
 
 def test_the_file_that_is_written_is_not_purged() -> None:
-    place = standing("binlog.000009", 4, committed_ago=30 * HOUR)
-    behind = lag_of(log(), place, 0, 0)
+    position = standing("binlog.000009", 4, committed_ago=30 * HOUR)
+    behind = lag_of(log(), position, 0, 0)
     assert behind is not None
     assert behind.to_purge_seconds == 24 * HOUR
 
 
 def test_files_that_were_read_to_their_end_may_be_purged_while_the_source_is_idle() -> None:
     for file in ("binlog.000008", "binlog.000001"):
-        place = standing(file, 400, committed_ago=30 * HOUR, gtid_set=f"{UUID}:1-90")
-        behind = lag_of(log(), place, 0, 0)
+        position = standing(file, 400, committed_ago=30 * HOUR, gtid_set=f"{UUID}:1-90")
+        behind = lag_of(log(), position, 0, 0)
         assert behind is not None
         assert behind.to_purge_seconds == 24 * HOUR
-    place = standing("binlog.000008", 400, gtid_set=f"{UUID}:1-90")
-    behind = lag_of(log(retention_seconds=0), place, 0, 0)
+    position = standing("binlog.000008", 400, gtid_set=f"{UUID}:1-90")
+    behind = lag_of(log(retention_seconds=0), position, 0, 0)
     assert behind is not None
     assert behind.to_purge_seconds == inf
     # By position, the stream goes on from the old file.
-    place = standing("binlog.000008", 500, committed_ago=20 * HOUR, gtid_set=None)
-    behind = lag_of(log(), place, NOW, 0)
+    position = standing("binlog.000008", 500, committed_ago=20 * HOUR, gtid_set=None)
+    behind = lag_of(log(), position, NOW, 0)
     assert behind is not None
     assert behind.to_purge_seconds == 4 * HOUR
 
 
 def test_an_older_file_may_be_purged_when_its_youngest_event_can_be_that_old() -> None:
-    place = standing("binlog.000008", 4, committed_ago=30 * HOUR)
-    behind = lag_of(log(), place, 0, 0)
+    position = standing("binlog.000008", 4, committed_ago=30 * HOUR)
+    behind = lag_of(log(), position, 0, 0)
     assert behind is not None
     assert behind.to_purge_seconds == 0.0
 
@@ -118,20 +118,20 @@ def test_a_file_that_is_gone_leaves_no_time() -> None:
     assert (behind.bytes, behind.to_purge_seconds) == (None, 0.0)
 
 
-def test_a_place_in_a_file_that_was_not_named_yet_is_not_near_a_purge() -> None:
+def test_a_position_in_a_file_that_was_not_named_yet_is_not_near_a_purge() -> None:
     found = lag_of(log(), standing("", 4), 0, 0)
     assert found is not None
     assert (found.bytes, found.to_purge_seconds) == (None, inf)
 
 
-def test_a_place_of_another_server_says_nothing_about_this_one() -> None:
+def test_a_position_of_another_server_says_nothing_about_this_one() -> None:
     other = standing("binlog.000008", 4, server_uuid="other")
     assert lag_of(log(), other, 0, 0) is None
 
 
 def test_transactions_of_mariadb_are_counted_by_domain() -> None:
-    place = standing("binlog.000008", 4, gtid_set="0-1-80,5-2-7")
-    behind = lag_of(log(gtid_set=MariadbGtidSet.parse("0-1-90,5-2-7,9-1-3")), place, 0, 0)
+    position = standing("binlog.000008", 4, gtid_set="0-1-80,5-2-7")
+    behind = lag_of(log(gtid_set=MariadbGtidSet.parse("0-1-90,5-2-7,9-1-3")), position, 0, 0)
     assert behind is not None
     assert behind.transactions == 13
 
@@ -143,8 +143,8 @@ def test_without_gtids_transactions_are_not_counted() -> None:
 
 
 def test_the_head_of_a_new_file_is_not_a_lag() -> None:
-    place = standing("binlog.000008", 500, committed_ago=9 * HOUR, gtid_set=f"{UUID}:1-90")
-    behind = lag_of(log(), place, 0, 0)
+    position = standing("binlog.000008", 500, committed_ago=9 * HOUR, gtid_set=f"{UUID}:1-90")
+    behind = lag_of(log(), position, 0, 0)
     assert behind is not None
     assert (behind.bytes, behind.seconds) == (300, 0.0)
     without = standing("binlog.000008", 500, committed_ago=9 * HOUR, gtid_set=None)

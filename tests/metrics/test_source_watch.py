@@ -56,7 +56,7 @@ def test_a_log_that_ends_before_its_end(
     )
 
 
-def test_a_file_that_ends_before_the_place_that_was_read(
+def test_a_file_that_ends_before_the_position_that_was_read(
     watch: SourceWatch, figures: Figures, settings: SourceSettings
 ) -> None:
     figures.standing = standing("binlog.000001", 700)

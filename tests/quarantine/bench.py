@@ -24,7 +24,7 @@ from connector.progress.stream_position import Instance, StreamPosition, awaited
 from connector.quarantine.core.copied_rows import CopiedRows
 from connector.quarantine.core.fences import Fences
 from connector.quarantine.core.guard import Guard
-from connector.quarantine.core.record import ChangeReader, RecordParts, places_of
+from connector.quarantine.core.record import ChangeReader, RecordParts, quarantined_rows
 from connector.quarantine.core.replay import Replay
 from connector.quarantine.core.store import QuarantineStore
 from connector.records.record_batch import BatchingTarget, BatchReceiver
@@ -82,7 +82,7 @@ class Log:
         self.end = 4 + len(FORMAT_DESCRIPTION)
         self.number = 0
         # Behind the events that were delivered; the format is made known to each run.
-        self.place = 1
+        self.delivered = 1
 
     def transaction(self, *events: tuple[str, list[Row]], key_columns: bytes = b"\x00") -> None:
         """Append a transaction of rows events, each of one table and one kind."""
@@ -100,7 +100,7 @@ class Log:
 
     def next_events(self) -> list[bytes]:
         """Return what is to be delivered."""
-        events, self.place = self.events[self.place :], len(self.events)
+        events, self.delivered = self.events[self.delivered :], len(self.events)
         return events
 
     def _open(self) -> None:
@@ -220,7 +220,7 @@ class Run:
         # As after a restart, the server sends the format first.
         decoder = EventDecoder(file=FILE)
         decoder.open(FORMAT_DESCRIPTION)
-        decoder.seek(4 + sum(map(len, log.events[: log.place])))
+        decoder.seek(4 + sum(map(len, log.events[: log.delivered])))
         kept = kafka.last_values(f"{PREFIX}.fences", f"{PIPELINE}/")
         self.fences = Fences(PREFIX, PIPELINE, target, kept)
         store = QuarantineStore(options, PIPELINE, encoder, decoder, target, record_bytes_max)
@@ -321,7 +321,7 @@ def kept_rows(kafka: Kafka) -> list[tuple[str, int, int]]:
             assert b64decode(record["format_description"]) == FORMAT_DESCRIPTION
             found += [
                 (change.transaction.id, change.event_number, kept["row"])
-                for kept in places_of(record, change.rows.count())
+                for kept in quarantined_rows(record, change.rows.count())
             ]
     return found
 

@@ -1,4 +1,4 @@
-"""Small log files, laid out by hand, with every event's place in its header."""
+"""Small log files, laid out by hand, with every event's position in its header."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def damaged(draw: st.DrawFn) -> bytes:
     if packed:
         data = gzip.compress(data, mtime=0) if packed == "gzip" else zstandard.compress(data)
     changed = bytearray(data)
-    for place, value in draw(CHANGES):
-        changed[place % len(changed)] = value
+    for offset, value in draw(CHANGES):
+        changed[offset % len(changed)] = value
     return bytes(changed[: draw(st.integers(0, len(changed) * 2))])
 
 

@@ -126,7 +126,7 @@ def test_the_name_of_a_log_is_that_of_its_file(tmp_path: Path) -> None:
         assert log.name == "binlog.000001"
 
 
-def test_a_reader_knows_format_and_place_before_the_first_event() -> None:
+def test_a_reader_knows_format_and_position_before_the_first_event() -> None:
     with open_binlog(LOG.data) as log:
         assert log.version is BinlogVersion.V4
         assert log.format.server_version == "8.0.31"
@@ -317,7 +317,7 @@ def test_what_expands_a_thousandfold_is_read_in_bounded_memory(
         tracemalloc.stop()
 
 
-def test_bytes_that_are_damaged_are_an_error_with_their_place() -> None:
+def test_bytes_that_are_damaged_are_an_error_with_their_position() -> None:
     data = bytearray(LOG.data)
     position = LOG.positions[2]
     data[position + 25] ^= 0xFF

@@ -90,7 +90,7 @@ def test_a_position_behind_the_end_is_an_error(compressed: bool) -> None:
     with pytest.raises(ConfigError) as raised:
         open_binlog(data, name="binlog.000007", start_position=end + 1)
     assert raised.value.text == (
-        f"binlog.000007: start position {end + 1} lies after the end of the log, {end}; look "
+        f"binlog.000007: start position {end + 1} lies after the end of the log, {end}; check "
         "whether it belongs to another log"
     )
 
@@ -115,7 +115,7 @@ def test_a_position_inside_of_the_format_description_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("checksum", [True, False])
-def test_a_position_inside_of_an_event_of_a_file_is_told_with_the_places_around_it(
+def test_a_position_inside_of_an_event_of_a_file_is_told_with_the_positions_around_it(
     tmp_path: Path, checksum: bool
 ) -> None:
     log = LogFile(checksum=checksum)
@@ -182,7 +182,7 @@ def test_a_position_inside_of_an_event_is_noticed(checksum: bool) -> None:
         )
 
 
-def test_without_checksums_a_header_that_speaks_of_another_place_is_no_event() -> None:
+def test_without_checksums_a_header_that_speaks_of_another_position_is_no_event() -> None:
     log = LogFile(checksum=False)
     log.query("BEGIN")
     inside = event(EventType.XID_EVENT, bytes(8), checksum=False, log_pos=77)
@@ -248,8 +248,8 @@ def test_a_gtid_that_the_log_does_not_have_is_an_error() -> None:
     ):
         list(log)
     assert raised.value.text == (
-        f"binlog.000007: the log has no transaction {SERVER}:9; look which logs have it: "
-        "`binlog-connector stat` shows their GTIDs"
+        f"binlog.000007: the log has no transaction {SERVER}:9; find the log that has it: "
+        "`binlog-connector stat` shows the GTIDs of a log"
     )
 
 

@@ -192,14 +192,14 @@ def test_progress_names_the_last_transaction_that_was_published() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "place"),
+    ("name", "start"),
     [
         ("mysql-8.0.31/mixed.000001", "gtid:00000080-0000-4000-8000-000000000000:1-3"),
         ("mariadb-11.8.6/mixed.000001", "gtid:0-118-3"),
         ("mysql-5.7.22/gtids.off.000001", "position:binlog.000001:POS"),
     ],
 )
-def test_a_refused_transaction_is_told_with_the_place_after_it(name: str, place: str) -> None:
+def test_a_refused_transaction_is_told_with_the_position_after_it(name: str, start: str) -> None:
     log = next(log for log in logs() if log.name == name)
     delivery = Delivery(log)
     if "mariadb" in name:
@@ -209,14 +209,14 @@ def test_a_refused_transaction_is_told_with_the_place_after_it(name: str, place:
     with pytest.raises(UnsupportedChange) as raised:
         list(delivery.run())
     passed = delivery.stream.passing(raised.value)
-    by_position = place.endswith(":POS")
+    by_position = start.endswith(":POS")
     assert passed.message.code is (
         table_statements.CONTINUE_BY_POSITION if by_position else table_statements.CONTINUE_BY_GTID
     )
     assert passed.code is raised.value.code
     told = passed.text
     said, _, rest = told.partition(
-        f'; the position after this transaction is source.start = "{place}"'
+        f'; the position after this transaction is source.start = "{start}"'
     )
     assert said == raised.value.text
     listed = re.fullmatch(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from connector.records.record import Record
     from connector.records.record_batch import RecordBatch
 
-Place = tuple[str, int]
+PartitionId = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -71,10 +71,10 @@ class Transaction:
     producer_id: int
     epoch: int
     began_at: float
-    places: list[Place] = field(default_factory=list)
-    records: list[tuple[Place, Record]] = field(default_factory=list)
+    partition_ids: list[PartitionId] = field(default_factory=list)
+    records: list[tuple[PartitionId, Record]] = field(default_factory=list)
     committed: bool | None = None
-    unmarked: list[Place] = field(default_factory=list)
+    unmarked: list[PartitionId] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -107,12 +107,12 @@ class Broker:
         if name not in self.topics:
             self.topics[name] = [Partition() for _ in range(partitions)]
 
-    def partition(self, place: Place) -> Partition:
+    def partition(self, partition_id: PartitionId) -> Partition:
         """Return a partition; raises UnknownTopicOrPartitionError."""
-        partitions = self.topics.get(place[0])
-        if partitions is None or place[1] >= len(partitions):
-            raise UnknownTopicOrPartitionError(place[0])
-        return partitions[place[1]]
+        partitions = self.topics.get(partition_id[0])
+        if partitions is None or partition_id[1] >= len(partitions):
+            raise UnknownTopicOrPartitionError(partition_id[0])
+        return partitions[partition_id[1]]
 
     def take_over(self, transactional_id: str, timeout_seconds: float) -> tuple[int, int]:
         """Fence older producers of the id; return the producer's id and epoch."""
@@ -127,22 +127,22 @@ class Broker:
         identity.timeout_seconds = timeout_seconds
         return identity.producer_id, identity.epoch
 
-    def add_partition(self, producer_id: int, epoch: int, place: Place) -> None:
+    def add_partition(self, producer_id: int, epoch: int, partition_id: PartitionId) -> None:
         """Make a partition part of the producer's transaction, which begins with its first one."""
         identity = self._identified(producer_id, epoch)
-        self.partition(place)
+        self.partition(partition_id)
         transaction = identity.transaction
         if transaction is None or transaction.committed is not None:
             self._mark_all(transaction)
             transaction = Transaction(producer_id, epoch, self.now)
             identity.transaction = transaction
-        if place not in transaction.places:
-            transaction.places.append(place)
+        if partition_id not in transaction.partition_ids:
+            transaction.partition_ids.append(partition_id)
 
     def produce(self, producer_id: int, epoch: int, batch: RecordBatch, sequence: int) -> None:
         """Append a batch whose first record has the number `sequence` in its partition."""
-        place = batch.topic, batch.partition
-        partition = self.partition(place)
+        partition_id = batch.topic, batch.partition
+        partition = self.partition(partition_id)
         identity = self._by_producer[producer_id]
         known = partition.epochs.get(producer_id, -1)
         if epoch < max(known, identity.epoch):
@@ -161,13 +161,13 @@ class Broker:
         if (
             transaction is None
             or transaction.committed is not None
-            or (place not in transaction.places)
+            or (partition_id not in transaction.partition_ids)
         ):
             raise InvalidTxnStateError
         partition.open.setdefault(id(transaction), partition.end)
         for record in batch.records():
             partition.entries.append(Entry(partition.end, producer_id, record, transaction))
-            transaction.records.append((place, record))
+            transaction.records.append((partition_id, record))
         partition.sequences[producer_id] = expected + batch.count
 
     def end_transaction(self, producer_id: int, epoch: int, *, commit: bool) -> None:
@@ -218,9 +218,9 @@ class Broker:
         for identity in self._identities.values():
             self._mark_all(identity.transaction)
 
-    def visible(self, place: Place) -> list[Record]:
+    def visible(self, partition_id: PartitionId) -> list[Record]:
         """Return what a consumer of committed records reads from the start on."""
-        partition = self.partition(place)
+        partition = self.partition(partition_id)
         return [
             entry.record
             for entry in partition.entries[: partition.last_stable_offset]
@@ -242,7 +242,7 @@ class Broker:
 
     def _decide(self, transaction: Transaction, *, commit: bool) -> None:
         transaction.committed = commit
-        transaction.unmarked = list(transaction.places)
+        transaction.unmarked = list(transaction.partition_ids)
         if commit:
             self.committed.append(transaction)
         else:

@@ -20,7 +20,7 @@ _DAMAGED = b"\xff" + (1236).to_bytes(2, "little") + b"#HY000bogus data in log ev
 _HEARTBEAT_SECONDS = 10.0
 _PACKET_MAX = 2**24 - 1
 _TYPE_OFFSET = 4
-_PLACE = slice(13, 17)
+_LOG_POS = slice(13, 17)
 _NAME_OFFSET, _CHECKSUM_START = 27, -4
 # A server waits for more only between groups.
 _GROUP_BEGINS = (
@@ -117,7 +117,7 @@ class ScriptedSocket(socket.socket):
             self._has_all_for_now = not data
             if not data:
                 break
-            self._sent_to = int.from_bytes(data[_PLACE], "little") or self._sent_to
+            self._sent_to = int.from_bytes(data[_LOG_POS], "little") or self._sent_to
             type_code = data[_TYPE_OFFSET]
             if type_code == EventType.ROTATE_EVENT:
                 self._file = data[_NAME_OFFSET:_CHECKSUM_START]

@@ -22,7 +22,7 @@ from tests.simulation.table_history import TableContent
 
 if TYPE_CHECKING:
     from connector.records.record import Record
-    from tests.simulation.broker import Broker, Place, Transaction
+    from tests.simulation.broker import Broker, PartitionId, Transaction
     from tests.simulation.log_writer import LogWriter
     from tests.simulation.table_history import Rows, TableHistory
 
@@ -54,18 +54,20 @@ class CopyVerdict:
 
     def check(self, broker: Broker, tables: tuple[str, ...]) -> None:
         """Check everything that was committed; `tables` are those that have to be there then."""
-        seen: dict[Place, list[Record]] = defaultdict(list)
+        seen: dict[PartitionId, list[Record]] = defaultdict(list)
         for transaction in broker.committed:
-            for place, record in transaction.records:
-                seen[place].append(record)
+            for partition_id, record in transaction.records:
+                seen[partition_id].append(record)
             self._take(transaction)
             self._check_tables()
         for topic, partitions in broker.topics.items():
             for number in range(len(partitions)):
-                place = topic, number
-                assert broker.visible(place) == seen.get(place, []), f"{place}: not as committed"
+                partition_id = topic, number
+                assert broker.visible(partition_id) == seen.get(partition_id, []), (
+                    f"{partition_id}: not as committed"
+                )
                 if topic.startswith(_TOPICS):
-                    check_rising(seen.get(place, []))
+                    check_rising(seen.get(partition_id, []))
         assert self._groups == len(self._history.behind) - 1
         for table in tables:
             content = self._history.behind[-1][table]
@@ -108,7 +110,7 @@ class CopyVerdict:
 
     def _take_progress(self, progress: Progress) -> None:
         if progress.file:
-            # Behind a failover, until the first transaction, the place is not known.
+            # After a failover, the position is unknown until the first transaction.
             writer = self._writers[progress.server_uuid]
             self._groups = writer.groups_before[progress.file, progress.position]
 
@@ -167,7 +169,7 @@ def check_rising(records: list[Record]) -> None:
         last = sequence
 
 
-def streamed(broker: Broker, *, of: tuple[str, ...]) -> dict[Place, list[Record]]:
+def streamed(broker: Broker, *, of: tuple[str, ...]) -> dict[PartitionId, list[Record]]:
     """Return what is visible of the rows of tables `of` that comes from the stream."""
     topics = [row_topic(PREFIX, DATABASE, table) for table in of]
     return {

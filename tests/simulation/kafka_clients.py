@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from connector.records.record_batch import RecordBatch
-    from tests.simulation.broker import Broker, Place
+    from tests.simulation.broker import Broker, PartitionId
     from tests.simulation.world import Process, World
 
 _MS = 1000
@@ -101,9 +101,9 @@ class SimulatedProducer:
         self._broker: Broker = process.world.broker
         self._network = network
         self._timeout_seconds = timeout_seconds
-        self._queues: dict[Place, list[_Queued]] = {}
-        self._sequences: dict[Place, int] = {}
-        self._added: set[Place] = set()
+        self._queues: dict[PartitionId, list[_Queued]] = {}
+        self._sequences: dict[PartitionId, int] = {}
+        self._added: set[PartitionId] = set()
         self._failure: KafkaError | None = None
         assert arguments["enable_idempotence"]
         fault = process.step(Call.TAKE_OVER)
@@ -139,16 +139,16 @@ class SimulatedProducer:
         while (flying := self.in_flight_bytes) and flying + len(batch.data) > in_flight_bytes_max:
             self._work()
             self._raise_failure()
-        place = batch.topic, batch.partition
-        if place not in self._added:
+        partition_id = batch.topic, batch.partition
+        if partition_id not in self._added:
             try:
-                self._broker.add_partition(self._id, self._epoch, place)
+                self._broker.add_partition(self._id, self._epoch, partition_id)
             except KafkaError as error:
                 raise self._fail(error) from error
-            self._added.add(place)
-        sequence = self._sequences.get(place, 0)
-        self._sequences[place] = sequence + batch.count
-        self._queues.setdefault(place, []).append(_Queued(batch, sequence))
+            self._added.add(partition_id)
+        sequence = self._sequences.get(partition_id, 0)
+        self._sequences[partition_id] = sequence + batch.count
+        self._queues.setdefault(partition_id, []).append(_Queued(batch, sequence))
 
     def wake(self) -> None:
         """Send what is queued, or a part of it."""
@@ -170,8 +170,8 @@ class SimulatedProducer:
             self._end(fault, commit=False)
         # The row of numbers goes on behind what was sent.
         self._sequences = {
-            place: self._broker.partition(place).sequences.get(self._id, 0)
-            for place in self._sequences
+            partition_id: self._broker.partition(partition_id).sequences.get(self._id, 0)
+            for partition_id in self._sequences
         }
 
     def close_now(self) -> None:
@@ -281,10 +281,12 @@ class SimulatedConsumer:
     def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offsets up to which records can be read now."""
         self._step()
-        logs = {place: self._broker.partition(tuple(place)) for place in partitions}
+        logs = {
+            partition_id: self._broker.partition(tuple(partition_id)) for partition_id in partitions
+        }
         if self._committed:
-            return {place: log.last_stable_offset for place, log in logs.items()}
-        return {place: log.end for place, log in logs.items()}
+            return {partition_id: log.last_stable_offset for partition_id, log in logs.items()}
+        return {partition_id: log.end for partition_id, log in logs.items()}
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read from partitions."""

@@ -27,13 +27,13 @@ _PACES = (0.02, 0.05, 0.15, 0.5, 1.0)
 _COMMITS = (0.05, 0.3, 1.0)
 _THROWN_OUT = 0.02
 
-_HEADER_PLACE = slice(13, 17)
+_LOG_POS = slice(13, 17)
 _TYPE, _ROTATE = 4, 4
 _ROTATE_NAME = slice(27, -4)
 
 
 class LogEnd(NamedTuple):
-    """A place in the log."""
+    """A position in the log."""
 
     file: str
     position: int
@@ -67,14 +67,14 @@ class LiveServer(ScriptedServer):
         for (file, position), groups in writer.groups_before.items():
             if position != 4:
                 self._ends.setdefault(groups, []).append(LogEnd(file, position))
-        # How many groups are in the log once it has the event that ends at a place.
+        # How many groups are in the log once it has the event that ends at a position.
         self._needed: dict[LogEnd, int] = {}
         for log in server.files:
             needed = max(n for (name, _), n in writer.groups_before.items() if name == log.name)
             for logged in reversed(log.events):
-                place = LogEnd(log.name, logged.end)
-                needed = writer.groups_before.get(place, needed)
-                self._needed[place] = needed
+                log_end = LogEnd(log.name, logged.end)
+                needed = writer.groups_before.get(log_end, needed)
+                self._needed[log_end] = needed
 
     def dump(self, point: StartPoint) -> Iterator[bytes]:
         """Yield events, each of them once it is in the log; b"" while there is none."""
@@ -82,8 +82,8 @@ class LiveServer(ScriptedServer):
         for data in super().dump(point):
             if data[_TYPE] == _ROTATE:
                 file = data[_ROTATE_NAME].decode()
-            place = LogEnd(file, int.from_bytes(data[_HEADER_PLACE], "little"))
-            while self.logged < self._needed.get(place, 0):
+            log_end = LogEnd(file, int.from_bytes(data[_LOG_POS], "little"))
+            while self.logged < self._needed.get(log_end, 0):
                 self.go_on()
                 if self._random.random() < _THROWN_OUT:
                     # Who stands still with a lock, while another process waits for what follows.

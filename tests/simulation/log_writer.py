@@ -94,7 +94,7 @@ class LoggedEvent:
 
     @property
     def end(self) -> int:
-        """The place of the next one."""
+        """The number of the next one."""
         return self.position + len(self.data)
 
 
@@ -122,7 +122,7 @@ class LogWriter:
         self.flavour = flavour
         self.gtid = gtid
         self.files: list[LogFile] = []
-        # How many groups are complete at each place where one ends.
+        # How many groups are complete at each position where one ends.
         self.groups_before: dict[tuple[str, int], int] = {}
         self.executed: GtidSetLike = GtidSet() if flavour == "mysql" else MariadbGtidSet()
         self._name = name
@@ -134,7 +134,7 @@ class LogWriter:
         self._xid = 0
         self._gtid: GtidLike | None = None
         self._begin_file()
-        self.end = self.place  # behind the last group
+        self.end = self.log_end  # after the last group
 
     def write(self, story: Story) -> None:
         """Append the steps of a story."""
@@ -197,7 +197,7 @@ class LogWriter:
         self._begin_file()
 
     @property
-    def place(self) -> tuple[str, int]:
+    def log_end(self) -> tuple[str, int]:
         """The end of the log."""
         return self.files[-1].name, self.files[-1].end
 
@@ -218,7 +218,7 @@ class LogWriter:
         else:
             gtids = PreviousGtidsEvent(previous or GtidSet()).encode()
             self._put(EventType.PREVIOUS_GTIDS_LOG_EVENT, gtids, flags=_IGNORABLE)
-        self.groups_before[self.place] = self._groups
+        self.groups_before[self.log_end] = self._groups
         self.groups_before[self._file_name, FIRST_POSITION] = self._groups
 
     def _end_group(self) -> None:
@@ -228,8 +228,8 @@ class LogWriter:
             executed.add(gtid)
         if isinstance(gtid, MariadbGtid) and isinstance(executed, MariadbGtidSet):
             executed.add(gtid)
-        self.groups_before[self.place] = self._groups
-        self.end = self.place
+        self.groups_before[self.log_end] = self._groups
+        self.end = self.log_end
 
     def _transaction(self, step: Transaction) -> None:
         self._begin()

@@ -323,7 +323,7 @@ def committed_progress(broker: Broker) -> list[Progress]:
     found = []
     for transaction in broker.committed:
         records = [
-            record for place, record in transaction.records if place[0] == progress_topic(PREFIX)
+            record for (topic, _), record in transaction.records if topic == progress_topic(PREFIX)
         ]
         assert len(records) == 1, f"{len(records)} progress records in one transaction"
         assert records[0].value is not None
@@ -337,8 +337,8 @@ def _at_end(world: World) -> bool:
     if not broker.committed:
         return False
     topic = progress_topic(PREFIX)
-    for place, record in reversed(broker.committed[-1].records):
-        if place[0] == topic and record.value is not None:
+    for partition_id, record in reversed(broker.committed[-1].records):
+        if partition_id[0] == topic and record.value is not None:
             last = Progress.decode(record.value, "progress")
             if server.identity.gtid:
                 return last.gtid_set == str(server.executed)

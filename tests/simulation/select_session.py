@@ -1,7 +1,7 @@
 """A session that runs the statements of copies on the tables of a simulated server.
 
-SELECTs of rows are run by SQLite, on the rows of a place of the log: what the conditions, the order
-and the limit of a chunk say is taken at its word.
+SQLite runs SELECTs of rows, on the rows at a position of the log, with the conditions, the order
+and the limit of the chunk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Log files become what a server sends to a replica that asks for a place in them."""
+"""Log files become what a server sends to a replica that asks for a position in them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ScriptedServer:
         """Serve `files`; `name` becomes the server's UUID.
 
         `executed` is everything that the log holds, None where positions are all that there is;
-        `end` is the place behind its last group.
+        `end` is the position after its last group.
         """
         version = "8.0.31" if flavour == "mysql" else "11.8.6-MariaDB"
         number = (8, 0, 31) if flavour == "mysql" else (11, 8, 6)
@@ -88,7 +88,7 @@ class ScriptedServer:
                 if logged.position >= first:
                     yield logged.data
                 elif logged.position == FIRST_POSITION:
-                    yield _without_place(logged.data)
+                    yield _without_position(logged.data)
 
     def _behind_mysql_gtids(self, gtids: GtidSet) -> Iterator[bytes]:
         for file in self._files_behind(gtids):
@@ -112,7 +112,7 @@ class ScriptedServer:
             events = file.events
             if number == 0:
                 # The server has read the list, to find the file.
-                yield _without_place(events[0].data)
+                yield _without_position(events[0].data)
                 events = events[2:]
             for logged in events:
                 if isinstance(logged.gtid, MariadbGtid) and logged.gtid in gtids:
@@ -147,7 +147,7 @@ def _fake_rotate(name: str, position: int) -> bytes:
     return event(EventType.ROTATE_EVENT, body, flags=_ARTIFICIAL, timestamp=0)
 
 
-def _without_place(data: bytes) -> bytes:
+def _without_position(data: bytes) -> bytes:
     """Return a format description as it is sent to a replica that begins in the middle."""
     body = data[19:-4]
     return event(EventType.FORMAT_DESCRIPTION_EVENT, body, timestamp=0)

@@ -27,7 +27,7 @@ Rows = dict[int, str]  # text by id
 
 @dataclass(frozen=True, slots=True)
 class TableContent:
-    """A table at one place of the log; nobody changes `rows`."""
+    """A table at one position of the log; nobody changes `rows`."""
 
     rows: Rows
     added: int = 0  # columns that were added

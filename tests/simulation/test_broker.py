@@ -13,7 +13,7 @@ from connector.records.record import NO_HEADERS
 from connector.records.record_batch import BatchingTarget, BatchReceiver, RecordBatch
 from tests.simulation.broker import Broker
 
-PLACE = "t", 0
+PARTITION_ID = "t", 0
 TIMEOUT_SECONDS = 60.0
 
 
@@ -46,12 +46,12 @@ def broker() -> Broker:
 
 
 def values(broker: Broker) -> list[bytes | None]:
-    return [record.value for record in broker.visible(PLACE)]
+    return [record.value for record in broker.visible(PARTITION_ID)]
 
 
 def test_records_are_visible_once_their_partition_knows_of_the_commit(broker: Broker) -> None:
     producer = broker.take_over("id", TIMEOUT_SECONDS)
-    broker.add_partition(*producer, PLACE)
+    broker.add_partition(*producer, PARTITION_ID)
     broker.produce(*producer, batch(b"a", b"b"), 0)
     assert values(broker) == []
     broker.end_transaction(*producer, commit=True)
@@ -63,7 +63,7 @@ def test_records_are_visible_once_their_partition_knows_of_the_commit(broker: Br
 def test_what_lies_behind_an_open_transaction_is_not_visible(broker: Broker) -> None:
     first, second = (broker.take_over(name, TIMEOUT_SECONDS) for name in ("first", "second"))
     for producer, value in ((first, b"1"), (second, b"2")):
-        broker.add_partition(*producer, PLACE)
+        broker.add_partition(*producer, PARTITION_ID)
         broker.produce(*producer, batch(value), 0)
     broker.end_transaction(*second, commit=True)
     broker.settle()
@@ -75,7 +75,7 @@ def test_what_lies_behind_an_open_transaction_is_not_visible(broker: Broker) -> 
 
 def test_a_batch_that_comes_again_is_not_appended_again(broker: Broker) -> None:
     producer = broker.take_over("id", TIMEOUT_SECONDS)
-    broker.add_partition(*producer, PLACE)
+    broker.add_partition(*producer, PARTITION_ID)
     for _ in range(2):
         broker.produce(*producer, batch(b"a", b"b"), 0)
     with pytest.raises(OutOfOrderSequenceNumberError):
@@ -88,14 +88,14 @@ def test_a_batch_that_comes_again_is_not_appended_again(broker: Broker) -> None:
 
 def test_an_older_producer_is_refused_and_its_transaction_aborted(broker: Broker) -> None:
     old = broker.take_over("id", TIMEOUT_SECONDS)
-    broker.add_partition(*old, PLACE)
+    broker.add_partition(*old, PARTITION_ID)
     broker.produce(*old, batch(b"a"), 0)
     new = broker.take_over("id", TIMEOUT_SECONDS)
     with pytest.raises(InvalidProducerEpochError):
         broker.produce(*old, batch(b"b"), 1)
     with pytest.raises(InvalidProducerEpochError):
         broker.end_transaction(*old, commit=True)
-    broker.add_partition(*new, PLACE)
+    broker.add_partition(*new, PARTITION_ID)
     broker.produce(*new, batch(b"c"), 0)
     broker.end_transaction(*new, commit=True)
     broker.settle()
@@ -106,7 +106,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced(
     broker: Broker,
 ) -> None:
     producer = broker.take_over("id", TIMEOUT_SECONDS)
-    broker.add_partition(*producer, PLACE)
+    broker.add_partition(*producer, PARTITION_ID)
     broker.produce(*producer, batch(b"a"), 0)
     broker.pass_time(TIMEOUT_SECONDS + 1)
     with pytest.raises(InvalidProducerEpochError):

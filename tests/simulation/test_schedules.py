@@ -72,7 +72,7 @@ def run(kind: Kind, seed: int, happened: Counter[str]) -> list[World]:
         check_story(chosen, world.broker)
         check_rising(world.broker)
         if kind.standby:
-            # In other places, so with other sequences.
+            # At other positions, so with other sequences.
             check_same_changes(world.broker, expected)
         else:
             check_alike(world.broker, expected)

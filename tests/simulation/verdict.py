@@ -2,7 +2,7 @@
 
 Three things are asked of every run: each partition holds exactly the records of the story, in its
 order; each progress record was committed together with the records of just the groups before its
-place; and the records are, to the byte, those of a run in which nothing went wrong.
+position; and the records are, to the byte, those of a run in which nothing went wrong.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from connector.progress.progress_record import Progress
     from connector.records.record import Record
-    from tests.simulation.broker import Broker, Place
+    from tests.simulation.broker import Broker, PartitionId
     from tests.simulation.log_writer import Flavour
     from tests.simulation.story import Story
 
-Contents = dict["Place", list["Record"]]
+Contents = dict["PartitionId", list["Record"]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Scenario:
 def scenario(
     story: Story, flavour: Flavour = "mysql", *, gtid: bool = True, standby: bool = False
 ) -> Scenario:
-    """Write a story into the log of a server, and in other files and places into a standby's."""
+    """Write a story into the log of a server, and in other files and positions into a standby's."""
     writers = [LogWriter(flavour, gtid=gtid)]
     writers[0].write(story)
     if standby:
@@ -91,20 +91,21 @@ def check_story(chosen: Scenario, broker: Broker) -> None:
     groups = chosen.story.groups
     expected = _expected(groups_published(chosen))
     seen = {
-        place: [_published(place[0], record) for record in records]
-        for place, records in contents(broker).items()
-        if place[0] != schema_topic(PREFIX)
+        partition_id: [_published(partition_id[0], record) for record in records]
+        for partition_id, records in contents(broker).items()
+        if partition_id[0] != schema_topic(PREFIX)
     }
     assert seen == expected
-    places = _Places(chosen)
-    so_far: dict[Place, int] = defaultdict(int)
+    covered_groups = _Covered(chosen)
+    so_far: dict[PartitionId, int] = defaultdict(int)
     for progress, transaction in zip(committed_progress(broker), broker.committed, strict=True):
-        for place, _ in transaction.records:
-            so_far[place] += 1
-        covered = _expected(groups_published(chosen)[: places.groups_before(progress)])
-        rows = {place: n for place, n in so_far.items() if place in expected}
-        assert rows == {place: len(records) for place, records in covered.items()}, progress
-    assert places.groups_before(progress) == len(groups)
+        for partition_id, _ in transaction.records:
+            so_far[partition_id] += 1
+        covered = _expected(groups_published(chosen)[: covered_groups.groups_before(progress)])
+        rows = {partition_id: n for partition_id, n in so_far.items() if partition_id in expected}
+        counts = {partition_id: len(records) for partition_id, records in covered.items()}
+        assert rows == counts, progress
+    assert covered_groups.groups_before(progress) == len(groups)
 
 
 def check_alike(broker: Broker, undisturbed: Broker) -> None:
@@ -113,8 +114,8 @@ def check_alike(broker: Broker, undisturbed: Broker) -> None:
 
 
 def check_same_changes(broker: Broker, undisturbed: Broker) -> None:
-    """Check that every record is the one of such a run, but for its places in the log."""
-    seen, expected = (_without_places(contents(one)) for one in (broker, undisturbed))
+    """Check that every record is the one of such a run, but for its positions in the log."""
+    seen, expected = (_without_positions(contents(one)) for one in (broker, undisturbed))
     assert seen == expected
 
 
@@ -143,7 +144,7 @@ def groups_published(chosen: Scenario) -> list[list[Published]]:
     return [group.published for group in chosen.story.groups]
 
 
-class _Places:
+class _Covered:
     """Says how many groups a progress record covers."""
 
     def __init__(self, chosen: Scenario) -> None:
@@ -154,25 +155,25 @@ class _Places:
         self._last = (("", 0), 0)
 
     def groups_before(self, progress: Progress) -> int:
-        place = progress.file, progress.position
-        last_place, last_count = self._last
-        if place == last_place or not progress.file:
-            # Behind a failover, until the first transaction, the place is not known.
+        position = progress.file, progress.position
+        last_position, last_count = self._last
+        if position == last_position or not progress.file:
+            # After a failover, the position is unknown until the first transaction.
             return last_count
-        count = self._before[progress.server_uuid][place]
-        self._last = place, count
+        count = self._before[progress.server_uuid][position]
+        self._last = position, count
         return count
 
 
-def _expected(groups: Iterable[list[Published]]) -> dict[Place, list[Published]]:
-    expected: dict[Place, list[Published]] = defaultdict(list)
+def _expected(groups: Iterable[list[Published]]) -> dict[PartitionId, list[Published]]:
+    expected: dict[PartitionId, list[Published]] = defaultdict(list)
     for group in groups:
         for record in group:
-            expected[_place(record)].append(record)
+            expected[_partition_id(record)].append(record)
     return dict(expected)
 
 
-def _place(record: Published) -> Place:
+def _partition_id(record: Published) -> PartitionId:
     if not record.table:
         return PREFIX, 0
     key = None if record.id is None else b'{"id":%d}' % record.id
@@ -193,15 +194,15 @@ def _published(topic: str, record: Record) -> Published:
     return Published(table, row_id, value["op"], None if image is None else image["text"])
 
 
-def _without_places(found: Contents) -> dict[Place, list[object]]:
+def _without_positions(found: Contents) -> dict[PartitionId, list[object]]:
     return {
-        place: [_without_place(record) for record in records]
-        for place, records in found.items()
-        if place[0] != schema_topic(PREFIX)
+        partition_id: [_without_position(record) for record in records]
+        for partition_id, records in found.items()
+        if partition_id[0] != schema_topic(PREFIX)
     }
 
 
-def _without_place(record: Record) -> object:
+def _without_position(record: Record) -> object:
     headers = {name: value for name, value in record.headers if name != HEADER_SEQ}
     value = None if record.value is None else json.loads(record.value)
     if value is not None:

@@ -119,9 +119,9 @@ class Kafka:
 
     def end_offsets(self, topic: str) -> dict[str, int]:
         """The read_committed end of each partition, when no transaction is open."""
-        places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-        offsets = self._admin.list_partition_offsets(dict.fromkeys(places, -1))
-        return {str(place.partition): found.offset for place, found in offsets.items()}
+        partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+        offsets = self._admin.list_partition_offsets(dict.fromkeys(partitions, -1))
+        return {str(each.partition): found.offset for each, found in offsets.items()}
 
 
 @dataclass(frozen=True)

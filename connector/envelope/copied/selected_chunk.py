@@ -1,4 +1,4 @@
-"""The rows of one SELECT become records, once their place in the order is known.
+"""The rows of one SELECT become records, once their sequences are known.
 
 A chunk holds its rows in the form of the records: the value up to the end of the row, and the key.
 The parts that all records share, and their sequences, are added when it is published.
@@ -40,8 +40,8 @@ _US_PER_MS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class CopyPlace:
-    """The place of a chunk's rows in the order of changes.
+class CopyPosition:
+    """Where the rows of a chunk stand in the log and in the order of changes.
 
     Their sequences are (epoch, number of `file`, position - 1, n // 10^8, n % 10^8), n counting
     from `first_row`: after every change that was delivered before, and before all that follow.
@@ -51,7 +51,7 @@ class CopyPlace:
     file: str
     file_number: int
     position: int  # first byte after the last delivered transaction
-    first_row: int  # number of copied rows that were written at this place before
+    first_row: int  # number of copied rows that were written at this position before
     read_us: int  # time of the SELECT, in microseconds since 1970
 
 
@@ -98,7 +98,7 @@ class Chunk:
         self,
         target: RecordTarget,
         options: EnvelopeOptions,
-        place: CopyPlace,
+        read_at: CopyPosition,
         touched: AbstractSet[bytes],
         now_us: i64,
     ) -> i64:
@@ -109,15 +109,15 @@ class Chunk:
         """
         schema = self.schema
         topic = row_topic(options.prefix, schema.database, schema.table)
-        end_of_value = self._end_of_value(options, place, now_us)
+        end_of_value = self._end_of_value(options, read_at, now_us)
         headers = RecordHeaders()
         schema_id = schema_header(schema.schema_id)
-        transaction_id = f"{place.file}:{place.position}".encode()
-        timestamp_ms: i64 = place.read_us // _US_PER_MS
+        transaction_id = f"{read_at.file}:{read_at.position}".encode()
+        timestamp_ms: i64 = read_at.read_us // _US_PER_MS
         some_touched = len(touched) > 0
         data = self._data
         size: i64 = len(data)
-        row: i64 = place.first_row
+        row: i64 = read_at.first_row
         event: i64 = -1
         written: i64 = 0
         at: i64 = 0
@@ -136,9 +136,9 @@ class Chunk:
             if row // _ROWS_PER_EVENT != event:
                 event = row // _ROWS_PER_EVENT
                 headers.begin(
-                    place.epoch,
-                    place.file_number,
-                    place.position - 1,
+                    read_at.epoch,
+                    read_at.file_number,
+                    read_at.position - 1,
                     event,
                     schema_id,
                     transaction_id,
@@ -154,13 +154,13 @@ class Chunk:
             written += 1
         return written
 
-    def _end_of_value(self, options: EnvelopeOptions, place: CopyPlace, now_us: i64) -> bytes:
+    def _end_of_value(self, options: EnvelopeOptions, read_at: CopyPosition, now_us: i64) -> bytes:
         """Return what follows the row in each value."""
         source = SourceBlock(options)
         source.begin_copy(
-            place.file,
-            place.position,
-            place.read_us,
+            read_at.file,
+            read_at.position,
+            read_at.read_us,
             SourceTable(self.schema.database, self.schema.table, copied=True),
             now_us,
         )

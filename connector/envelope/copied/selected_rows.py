@@ -34,8 +34,8 @@ class _Member(RowMember):
 
     __slots__ = ("cell", "cell_end", "cell_start", "is_null")
 
-    def __init__(self, place: int, name: str, cell: SelectedCell) -> None:
-        super().__init__(place, name)
+    def __init__(self, index: int, name: str, cell: SelectedCell) -> None:
+        super().__init__(index, name)
         self.cell = cell
         # The bounds of its cell in the latest row.
         self.cell_start: i64 = 0
@@ -69,10 +69,10 @@ class SelectedRowWriter(RowTaker):
         """
         self.schema = schema
         self._members = [
-            _Member(place, column["name"], selected_cell(column))
-            for place, column in enumerate(schema.columns)
+            _Member(index, column["name"], selected_cell(column))
+            for index, column in enumerate(schema.columns)
         ]
-        self._keyed = [self._members[place] for place in schema.key_indexes]
+        self._keyed = [self._members[index] for index in schema.key_indexes]
         self._key: list[RowMember] = [*self._keyed]
         self._out = BytesWriter()
         self._count: i64 = 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def key_columns(schema: TableSchema) -> list[str]:
     """Return the columns of the key in key order, each with its encoder."""
-    columns = [schema.columns[place] for place in schema.key_indexes]
+    columns = [schema.columns[index] for index in schema.key_indexes]
     return [
         f"{column['name']} {column['type']}{' unsigned' if column.get('unsigned') else ''}"
         for column in columns
@@ -63,7 +63,7 @@ class RowKeys:
                 readers = self._plan.readers
                 if row.partial:
                     readers = self._plan.partial_readers(image)
-                # What the image after leaves out is as before.
+                # The columns that the after image leaves out have not changed.
                 indexes = self._plan.indexes(row.after_columns_present)
                 self._plan.read_chosen(image, indexes, readers, self._keyed, values)
                 self._add(keys, values)
@@ -72,7 +72,7 @@ class RowKeys:
         return keys
 
     def _add(self, keys: list[bytes], values: list[Value]) -> None:
-        if any(values[place] is ABSENT for place in self._keyed):
+        if any(values[index] is ABSENT for index in self._keyed):
             raise UnsupportedChange(table_rows.KEY_ABSENT, table=self._name)
         key = self._encoder.key(values)
         if key is not None and key not in keys:

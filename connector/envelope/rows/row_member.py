@@ -24,9 +24,9 @@ class RowMember:
 
     __slots__ = ("end", "name", "start")
 
-    def __init__(self, place: int, name: str) -> None:
-        """Describe the column `name`, number `place` of the object, from 0."""
-        self.name = (b"," if place else b"{") + quoted(name) + b":"
+    def __init__(self, index: int, name: str) -> None:
+        """Describe the column `name`, number `index` of the object, from 0."""
+        self.name = (b"," if index else b"{") + quoted(name) + b":"
         # The bounds of the member in the latest text, without the bytes before its value.
         self.start: i64 = 0
         self.end: i64 = 0

@@ -36,8 +36,8 @@ class _Member(RowMember):
 
     __slots__ = ("writer",)
 
-    def __init__(self, place: int, name: str, writer: CellWriter) -> None:
-        super().__init__(place, name)
+    def __init__(self, index: int, name: str, writer: CellWriter) -> None:
+        super().__init__(index, name)
         self.writer = writer
 
 
@@ -55,10 +55,10 @@ class RowWriter(RowImages):
         self._table_map = table_map
         readers = table_map.row_plan.readers
         self._members = [
-            _Member(place, column["name"], cell_writer(column, readers[place]))
-            for place, column in enumerate(schema.columns)
+            _Member(index, column["name"], cell_writer(column, readers[index]))
+            for index, column in enumerate(schema.columns)
         ]
-        self._keyed: list[RowMember] = [self._members[place] for place in schema.key_indexes]
+        self._keyed: list[RowMember] = [self._members[index] for index in schema.key_indexes]
         self._nulls_length = bitmap_length(len(self._members))
         self._key = BytesWriter()
         self._rows: RowsEvent | None = None
@@ -98,18 +98,18 @@ class RowWriter(RowImages):
     def _put_members(self, image: PayloadReader, out: BytesWriter) -> None:
         data = image.data
         nulls = image.take(self._nulls_length)
-        place: i64 = 0
+        index: i64 = 0
         try:
             for member in self._members:
                 member.start = len(out) + 1
                 out.write(member.name)
-                bits: i64 = data[nulls + (place >> 3)]  # `is_set`, without a call for each column
-                if bits >> (place & 7) & 1:
+                bits: i64 = data[nulls + (index >> 3)]  # `is_set`, without a call for each column
+                if bits >> (index & 7) & 1:
                     out.write(_NULL)
                 else:
                     member.writer.put(image, out)
                 member.end = len(out)
-                place += 1
+                index += 1
         except DecodeError as error:
-            raise in_column(self._table_map.columns[place], place, error) from error
+            raise in_column(self._table_map.columns[index], index, error) from error
         out.append(u8(_CLOSE))

@@ -98,8 +98,8 @@ class AnchoredTables:
     ) -> None:
         """Start with the schema records in `schemas`, by key, the newest last.
 
-        They are those of `pipeline`, which goes on from its progress; `changed` are tables that
-        were another since their record. `listener` hears of tables whose rows are dropped.
+        They are those of `pipeline`, which continues from its progress; `changed` are tables that
+        were altered since their record. `listener` gets the tables whose rows are dropped.
         """
         self._source = source
         self._pipeline = pipeline
@@ -196,11 +196,11 @@ class AnchoredTables:
                 return None
             del self._lost[name]
         definition = self._source.define(table_map.schema, table_map.table, change)
-        place = f"{definition.file}:{definition.position}"
+        position = f"{definition.file}:{definition.position}"
         columns = definition.columns
         if columns is not None and not definition.changed:
             self._anchors[name] = columns
-            self._unrecorded[name] = f"{self._pipeline}@{place}"
+            self._unrecorded[name] = f"{self._pipeline}@{position}"
             return columns
         self._lost[name] = file_number(definition.file), definition.position
         if columns is None:
@@ -208,7 +208,7 @@ class AnchoredTables:
         else:
             why = (
                 f"the log does not name its columns, and from {event.file}:{event.position} to "
-                f"{place} it was changed"
+                f"{position} it was changed"
             )
             self._listener.resync_wanted(table_map.schema, table_map.table, why)
         return None

@@ -1,1 +1,1 @@
-"""What is kept back, how it becomes records, and how these become changes again; without I/O."""
+"""Kept changes, their records, and how records become changes again; without I/O."""

@@ -1,7 +1,7 @@
-"""Why a change is kept back, and what to do about its fence.
+"""The reason of a fence: why a change is kept back, and what to do.
 
-The text of an error says how to go on if it ends the stream. If the change is kept back, the stream
-goes on, and what is left to do is to lift the fence.
+The text of an error says how to continue if the error ends the stream. If the change is kept back,
+the stream goes on, and the user only has to lift the fence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from connector.quarantine.core.fences import ALL_TABLES
 
 
 def reason_of(error: ConnectorError, database: str, table: str) -> str:
-    """Return what the fence of a table, or of all tables of a database, says of `error`."""
+    """Return the reason that the fence of a table, or of a whole database, states for `error`."""
     if error.code.fence_fix is None:
         return str(error)
     code = quarantine.DATABASE_KEPT_BACK if table == ALL_TABLES else quarantine.KEPT_BACK

@@ -1,9 +1,8 @@
-"""Rows that copies have read go into quarantine, or stay out of a table that is kept back.
+"""Puts rows of copies into quarantine, and leaves out rows that are kept back.
 
-A row of a copy that cannot be carried fences its key or its table, as a change would: what follows
-in the log is as likely to have the same value. Rows of keys that are fenced are left out: a replay
-writes their states from the one that was kept back first. Of a table that is fenced as a whole,
-nothing can be copied.
+If a row of a copy cannot be published, its key or its table is fenced, as for a change: later
+changes in the log probably have the same value. Rows of fenced keys are left out, because a replay
+writes all their states. A table that is fenced as a whole cannot be copied.
 """
 
 from __future__ import annotations
@@ -18,31 +17,28 @@ from connector.quarantine.core.guard import FENCE_KEY, STOP
 
 if TYPE_CHECKING:
     from connector.contract import Sequence
-    from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.quarantine.core.fences import Fences
     from connector.quarantine.core.store import QuarantineStore
 
 
 class TableFenced(UnsupportedChange):
-    """The whole table is kept back, so that nothing of it can be copied."""
+    """The whole table is fenced, so it cannot be copied."""
 
 
 class CopiedRows:
-    """Stands between the rows that copies have read and what writes them."""
+    """Stands between the rows that copies have read and the writer."""
 
     def __init__(self, policy: str, fences: Fences, store: QuarantineStore) -> None:
-        """Keep back what cannot be carried, unless `policy` is to stop."""
+        """Keep back rows that cannot be published, unless `policy` is to stop."""
         self._policy = policy
         self._fences = fences
         self._fencing = FenceSetter(fences, of_keys=policy == FENCE_KEY)
         self._store = store
 
     def fenced_keys(self, schema: TableSchema) -> set[bytes]:
-        """Return the keys whose rows are to be left out.
-
-        Raises TableFenced where those are all.
-        """
+        """Return the fenced keys; raises TableFenced if the whole table is fenced."""
         database, table = schema.database, schema.table
         fenced = self._fences.of(database, table)
         whole = self._fences.of_database(database, table) if fenced is None else fenced.whole
@@ -58,27 +54,28 @@ class CopiedRows:
         self,
         schema: TableSchema,
         refused: list[RefusedRow],
-        place: CopyPlace,
+        read_at: CopyPosition,
         sequence: Sequence,
         now_us: int,
     ) -> None:
-        """Keep back rows, which stand at `place`.
+        """Keep back rows, which were read at `read_at`.
 
-        Raises UnsupportedChange or RecordTooLarge where the policy is to stop, TableFenced behind
-        the last one where the whole table is fenced now, and what writing raises.
+        Raises UnsupportedChange or RecordTooLarge if the policy is to stop, TableFenced after the
+        last row if the whole table is fenced now, and the target's errors.
         """
-        # As a replay numbers what is kept; the others of this place are not in the quarantine.
+        # A replay numbers kept rows in this way; the other rows of this position are not in
+        # quarantine.
         seq = str(sequence)[:-SEQ_ROW_DIGITS] + "0" * SEQ_ROW_DIGITS
-        origin = OriginOfCopy(place, seq)
+        origin = OriginOfCopy(read_at, seq)
         for row in refused:
             if self._policy == STOP:
                 raise row.error
             reason = str(row.error)
             if row.key is not None and self._fencing.can_fence_keys(schema):
-                self._store.copied(schema, row, row.key.decode(), place, seq, now_us)
+                self._store.copied(schema, row, row.key.decode(), read_at, seq, now_us)
                 self._fencing.keys(origin, schema, [row.key], reason, now_us)
             else:
-                self._store.copied(schema, row, None, place, seq, now_us)
+                self._store.copied(schema, row, None, read_at, seq, now_us)
                 self._fencing.table(origin, schema.database, schema.table, reason, now_us)
         self._fences.flush(now_us // US_PER_MS)
         fenced = self._fences.of(schema.database, schema.table)

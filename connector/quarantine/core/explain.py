@@ -1,6 +1,6 @@
-"""A record of the quarantine as lines for people: every row as far as it can be read.
+"""A record of the quarantine as text lines: every row, as far as it can be read.
 
-Where a column cannot be read or written, its bytes are shown with those around it.
+If a column cannot be read or written, the lines show its bytes and those around it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from connector.binlog.columns.row_plan import describe
 from connector.envelope.rows.values import value_encoder
 from connector.envelope.schemas.table_schema import schema_column
 from connector.errors import DecodeError, UnsupportedChange
-from connector.quarantine.core.record import COPIED, ROWS, ChangeReader, places_of
+from connector.quarantine.core.record import COPIED, ROWS, ChangeReader, quarantined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _ROWS_SHOWN = 20
 _TEXT_SHOWN = 400
 _LINE_BYTES = 16
-# Bytes of a column, and of its neighbours, that are shown.
+# How many bytes of a column, and of its neighbours, are shown.
 _COLUMN_BYTES = 256
 _AROUND_BYTES = 16
 
 
 def explain(record: QuarantineRecord, event: bytes) -> Iterator[str]:
-    """Yield the lines."""
+    """Yield the lines, without line ends."""
     yield f"{record['database']}.{record['table']} at {record['file']}:{record['position']}"
     yield f"  transaction  {record['transaction']}"
     yield f"  cdc.seq      {record['seq']}"
@@ -50,10 +50,10 @@ def explain(record: QuarantineRecord, event: bytes) -> Iterator[str]:
         change = ChangeReader().rows(record, event)
         rows = list(change.rows.split())
     except DecodeError as error:
-        yield f"  rows         cannot be told apart: {error}"
+        yield f"  rows         cannot be separated: {error}"
         yield from _hexdump(event, 0, min(len(event), _COLUMN_BYTES))
         return
-    for shown, kept in enumerate(places_of(record, len(rows))):
+    for shown, kept in enumerate(quarantined_rows(record, len(rows))):
         if shown == _ROWS_SHOWN:
             yield "  … and more rows"
             break
@@ -74,21 +74,21 @@ def _row(row: RowsEvent) -> Iterator[str]:
 
 
 def _image(
-    row: RowsEvent, image: PayloadReader, places: list[int], readers: list[ColumnReader]
+    row: RowsEvent, image: PayloadReader, indexes: list[int], readers: list[ColumnReader]
 ) -> Iterator[str]:
-    nulls = image.take(bitmap_length(len(places)))
-    for number, place in enumerate(places):
-        column = row.table_map.columns[place]
-        name = describe(column, place)
+    nulls = image.take(bitmap_length(len(indexes)))
+    for number, index in enumerate(indexes):
+        column = row.table_map.columns[index]
+        name = describe(column, index)
         if is_set(image.data, nulls, number):
             yield f"      {name}: NULL"
             continue
         start = image.offset
-        readers[place].skip(image)
+        readers[index].skip(image)
         end = image.offset
         image.offset = start
         try:
-            value: Any = readers[place].read(image)
+            value: Any = readers[index].read(image)
             text = str(value)
             if column.name is not None:
                 text = value_encoder(schema_column(column.name, column))(value)
@@ -101,7 +101,7 @@ def _image(
 
 
 def _hexdump(data: bytes, start: int, end: int) -> Iterator[str]:
-    """Yield bytes with those around them; `>` marks the lines that hold the ones wanted."""
+    """Yield lines of bytes in hexadecimal; `>` marks the lines with the bytes from start to end."""
     first = max(0, start - _AROUND_BYTES) // _LINE_BYTES * _LINE_BYTES
     last = min(len(data), min(end, start + _COLUMN_BYTES) + _AROUND_BYTES)
     for at in range(first, last, _LINE_BYTES):

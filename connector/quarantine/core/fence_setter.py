@@ -1,7 +1,7 @@
-"""What is kept back sets fences, and is counted by those that it meets.
+"""Sets fences for what is kept back, and counts what each fence keeps back.
 
-Changes of the log and rows of copies set the same fences by the same rules; they differ in where
-they stand in the order, which their `Origin` tells.
+Changes of the log and rows of copies follow the same rules. They differ in their position and
+sequence, which their `Origin` knows.
 """
 
 from __future__ import annotations
@@ -16,86 +16,86 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.changes.transaction import RowsChange, StatementChange
-    from connector.envelope.copied.selected_chunk import CopyPlace
+    from connector.envelope.copied.selected_chunk import CopyPosition
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.quarantine.core.fences import Fences
 
-# Beyond, the whole table is fenced: keys are kept in memory.
+# If a table has more, the whole table is fenced: keys are kept in memory.
 KEYS_MAX: Final = 10_000
 
 
 class Origin:
-    """Where in the order stands what is kept back."""
+    """The position and the sequence of what is kept back."""
 
-    def place(self) -> str:
-        """Return the place in the log, as `file:position`."""
+    def position(self) -> str:
+        """Return the position in the log, as `file:position`."""
         raise NotImplementedError
 
     def sequence(self) -> str:
-        """Return the sequence, as in the header of a record."""
+        """Return the 38 digits of `cdc.seq`."""
         raise NotImplementedError
 
 
 @final
 class OriginOfChange(Origin):
-    """The place of row `number` of a change, or of a statement."""
+    """Position and sequence of row `number` of a change, or of a statement."""
 
     def __init__(
         self, encoder: RecordEncoder, change: RowsChange | StatementChange, number: i64
     ) -> None:
-        """Let `encoder` tell the sequence."""
+        """Take the sequence from `encoder`."""
         self._encoder = encoder
         self._change = change
         self._number: i64 = number
 
-    def place(self) -> str:
-        """Return the place of the event."""
+    def position(self) -> str:
+        """Return the position of the event."""
         event = self._change.event
         return f"{event.file}:{event.position}"
 
     def sequence(self) -> str:
-        """Return the sequence of the row."""
+        """Return the sequence of row `number`."""
         change = self._change
         return str(self._encoder.sequence(change.transaction, change.event_number, self._number))
 
 
 @final
 class OriginOfCopy(Origin):
-    """The place at which the rows of a copy stand."""
+    """Position and sequence of the rows of a copy."""
 
-    def __init__(self, place: CopyPlace, sequence: str) -> None:
-        """State both."""
-        self._place = place
+    def __init__(self, read_at: CopyPosition, sequence: str) -> None:
+        """Take both from the copy."""
+        self._read_at = read_at
         self._sequence = sequence
 
-    def place(self) -> str:
-        """Return the place between two transactions."""
-        return f"{self._place.file}:{self._place.position}"
+    def position(self) -> str:
+        """Return the position between two transactions."""
+        return f"{self._read_at.file}:{self._read_at.position}"
 
     def sequence(self) -> str:
-        """Return the sequence."""
+        """Return the sequence of the copied rows."""
         return self._sequence
 
 
 @final
 class FenceSetter:
-    """Sets the fences of one stream, and of its copies."""
+    """Sets the fences of one stream and of its copies."""
 
     def __init__(self, fences: Fences, *, of_keys: bool) -> None:
-        """Add to `fences`; with `of_keys` keys alone are fenced where that can be."""
+        """Add to `fences`; with `of_keys`, fence only keys if possible."""
         self._fences = fences
         self._of_keys = of_keys
 
     def can_fence_keys(self, schema: TableSchema) -> bool:
-        """Return whether a key of the table may be fenced, not the whole table."""
+        """Return whether single keys of the table may be fenced."""
         if not self._of_keys:
             return False
         fenced = self._fences.of(schema.database, schema.table)
         return fenced is None or (fenced.whole is None and len(fenced.keys) < KEYS_MAX)
 
     def table(self, origin: Origin, database: str, table: str, reason: str, now_us: i64) -> None:
-        """Fence a whole table, unless it is, and count what is kept back."""
+        """Fence a whole table unless it is fenced already, and count what is kept back."""
         fenced = self._fences.of(database, table)
         fence = None if fenced is None else fenced.whole
         if fence is None:
@@ -105,7 +105,7 @@ class FenceSetter:
     def keys(
         self, origin: Origin, schema: TableSchema, keys: list[bytes], reason: str, now_us: i64
     ) -> None:
-        """Fence all keys of a row that is kept back, unless they are, and count the row."""
+        """Fence all keys of a kept row unless they are fenced already, and count the row."""
         for key in keys:
             fenced = self._fences.of(schema.database, schema.table)
             fence = None if fenced is None else fenced.keys.get(key)
@@ -122,12 +122,12 @@ class FenceSetter:
             self.count(fence)
 
     def count(self, fence: Fence) -> None:
-        """Count what a fence keeps back."""
+        """Count one more row or statement that `fence` keeps back."""
         fence.rows += 1
         self._fences.change(fence)
 
     def followed(self, schema: TableSchema, keys: list[bytes]) -> Fence | None:
-        """Return the fence of one of the keys."""
+        """Return the fence of one of the keys; None if none is fenced."""
         fenced = self._fences.of(schema.database, schema.table)
         if fenced is not None:
             for key in keys:
@@ -137,7 +137,7 @@ class FenceSetter:
         return None
 
     def has_other_key(self, schema: TableSchema) -> bool:
-        """Return whether keys of the table were fenced by another key than it has now."""
+        """Return whether the table's fences are of another key than its current one."""
         fenced = self._fences.of(schema.database, schema.table)
         if fenced is None or not fenced.keys:
             return False
@@ -155,7 +155,7 @@ class FenceSetter:
     ) -> Fence:
         now_ms = now_us // US_PER_MS
         fence = Fence(
-            database, table, key, columns, origin.place(), origin.sequence(), now_ms, reason
+            database, table, key, columns, origin.position(), origin.sequence(), now_ms, reason
         )
         self._fences.set(fence, now_ms)
         return fence

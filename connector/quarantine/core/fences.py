@@ -1,7 +1,7 @@
-"""What is kept back: tables and keys whose changes go into quarantine until a fence is lifted.
+"""Fences: tables and keys whose changes go to quarantine until the fence is lifted.
 
-Fences are records in a compacted topic, written in the same Kafka transaction as the changes that
-they keep back, so that a restart has them.
+A fence is a record in a compacted topic. It is written in the same Kafka transaction as the changes
+that it keeps back, so a restart finds it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from connector.contract import FenceRecord
     from connector.records.record import RecordTarget
 
-# As the table of a fence: all of a database.
+# The table name in a fence of a whole database.
 ALL_TABLES: Final = "*"
 
 
 @dataclass(slots=True)
 class Fence:
-    """The fields of `contract.FenceRecord`."""
+    """One fence: the fields of `contract.FenceRecord`."""
 
     database: str
     table: str
@@ -49,12 +49,12 @@ class Fence:
         return f"{self.database}.{self.table}"
 
     @classmethod
-    def decode(cls, value: bytes, place: str) -> Fence:
+    def decode(cls, value: bytes, record: str) -> Fence:
         """Read the value of a record; raises DecodeError for one of another version."""
         try:
             return cls(**json.loads(value))
         except (ValueError, TypeError) as error:
-            raise DecodeError(kafka_records.FENCE, place=place, why=str(error)) from error
+            raise DecodeError(kafka_records.FENCE, record=record, why=str(error)) from error
 
 
 @final
@@ -62,7 +62,7 @@ class TableFences:
     """The fences of one table."""
 
     def __init__(self) -> None:
-        """Begin without one."""
+        """Begin without a fence."""
         self.whole: Fence | None = None
         self.keys: dict[bytes, Fence] = {}
 
@@ -73,19 +73,19 @@ class TableFences:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of fences."""
         return len(self.keys) + (self.whole is not None)
 
 
 def recovered_fences(prefix: str, pipeline: str, recovered: Mapping[str, bytes]) -> list[Fence]:
-    """Return the fences that were `recovered`; raises DecodeError for one of another version."""
+    """Return the `recovered` fences; raises DecodeError for a record of another version."""
     topic = control_topic(prefix, FENCES_TOPIC_SUFFIX)
     return [Fence.decode(value, f"{topic}: {pipeline}/{name}") for name, value in recovered.items()]
 
 
 @final
 class Fences:
-    """The fences of one pipeline, in memory and on their way to Kafka."""
+    """The fences of one pipeline, in memory, and their records for Kafka."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class Fences:
         recovered: Mapping[str, bytes],
         listener: StreamListener | None = None,
     ) -> None:
-        """Continue with the values `recovered` from the topic; `listener` hears of new fences.
+        """Continue with the values `recovered` from the topic; `listener` gets new fences.
 
-        Raises DecodeError for one of another version.
+        Raises DecodeError for a value of another version.
         """
         self._topic = control_topic(prefix, FENCES_TOPIC_SUFFIX)
         self._pipeline = pipeline
@@ -115,28 +115,28 @@ class Fences:
 
     @property
     def count(self) -> int:
-        """How many there are; any thread may ask."""
+        """The number of fences; any thread may ask."""
         return sum(table.count for table in list(self._tables.values()))
 
     def of(self, database: str, table: str) -> TableFences | None:
-        """Return the fences of a table, None where it has none."""
+        """Return the fences of a table; None if it has none."""
         return self._tables.get((database, table))
 
     def of_database(self, database: str, table: str) -> Fence | None:
-        """Return the fence of a whole database where it holds for a table that has none."""
+        """Return the fence of a whole database if it applies to this table."""
         fences = self._tables.get((database, ALL_TABLES))
         whole = None if fences is None else fences.whole
         return None if whole is None or table in whole.exempt else whole
 
     def exempt(self, database: str, table: str) -> None:
-        """Let the fence of a whole database hold no longer for a table, whose rows are known."""
+        """Take a table out of the fence of its database, because all its rows are known."""
         whole = self.of_database(database, table)
         if whole is not None:
             whole.exempt.append(table)
             self.change(whole)
 
     def set(self, fence: Fence, now_ms: int) -> None:
-        """Keep back what `fence` says."""
+        """Add `fence`, and report it to the listener."""
         self._add(fence)
         self._listener.fence_set(
             fence.name, fence.since, fence.reason, of_key=fence.key is not None
@@ -144,11 +144,11 @@ class Fences:
         self._write(fence, now_ms)
 
     def change(self, fence: Fence) -> None:
-        """Take note that a fence has changed; `flush` writes it."""
+        """Note that the fields of a fence have changed; `flush` writes it."""
         self._changed[self._key(fence)] = fence
 
     def lift(self, database: str, table: str, now_ms: int) -> bool:
-        """Lift all fences of a table, whose rows are copied anew; return whether there were any.
+        """Lift all fences of a table that is copied again; return whether it had any.
 
         What was kept back stays in the quarantine.
         """
@@ -161,7 +161,7 @@ class Fences:
         return True
 
     def lift_one(self, fence: Fence, now_ms: int) -> None:
-        """Lift a fence; the changes that it kept back were written, or count no more."""
+        """Lift a fence: its changes were written, or do not matter any more."""
         name = (fence.database, fence.table)
         fences = self._tables[name]
         if fence.key is None:
@@ -176,7 +176,7 @@ class Fences:
         self._target.take(self._topic, key.encode(), None, NO_HEADERS, now_ms)
 
     def flush(self, now_ms: int) -> None:
-        """Write what has changed."""
+        """Write the changed fences."""
         for fence in self._changed.values():
             self._write(fence, now_ms)
         self._changed.clear()

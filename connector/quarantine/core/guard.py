@@ -1,13 +1,13 @@
-"""Changes that cannot be carried go into quarantine, with everything that must not overtake them.
+"""Puts changes that cannot be published into quarantine, with all that must not overtake them.
 
-*Rows.* An event whose rows can all be written costs nothing more. Where one cannot, the good rows
-before it have been written; the rest of the event is worked through row by row. With `fence-key`,
-the bad row and every later change of its keys are kept back, and the others go on. Where the key
-or the end of a row cannot be read, where the table has no key, and with `fence-table`, that is
-every later change of the table.
+*Rows.* An event whose rows can all be written costs nothing more. If a row cannot be written, the
+rows before it have been written, and the rest of the event is handled row by row. With `fence-key`,
+the bad row and every later change of its keys are kept back, and the other rows are written. Every
+later change of the table is kept back if the key or the end of a row cannot be read, if the table
+has no key, and with `fence-table`.
 
-*Order.* What is kept back is kept whole and in its order. Nothing of a fenced key or table is
-published before the fence is lifted, so what comes out later still comes in order.
+*Order.* Changes are kept complete and in order. Nothing of a fenced key or table is published
+before the fence is lifted, so a replay writes them in order.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ FENCE_TABLE: Final = "fence-table"
 
 @final
 class Guard:
-    """Stands between the changes of a stream and what writes them."""
+    """Stands between the changes of a stream and the encoder that writes them."""
 
     def __init__(
         self, policy: str, encoder: RecordEncoder, fences: Fences, store: QuarantineStore
     ) -> None:
-        """Keep back what `fences` say; what else cannot be carried is treated by `policy`."""
+        """Keep back what `fences` cover; `policy` decides on other failing changes."""
         self._policy = policy
         self._encoder = encoder
         self._fences = fences
@@ -56,7 +56,8 @@ class Guard:
     def rows(self, change: RowsChange, now_us: i64) -> None:
         """Write the rows that can be written, and keep back the others.
 
-        Raises what cannot be carried where the policy is to stop, and what the target raises.
+        If the policy is to stop, raises the error of a row that cannot be published; also raises
+        the target's errors.
         """
         fences = self._fences
         if fences.any:
@@ -75,9 +76,9 @@ class Guard:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
     def unnamed(self, change: RowsChange, error: UnsupportedChange, now_us: i64) -> None:
-        """Fence the table of rows whose columns nobody names.
+        """Fence the table of rows whose column names are unknown.
 
-        Raises `error` where the policy is to stop.
+        Raises `error` if the policy is to stop.
         """
         table_map = change.rows.table_map
         fenced = self._fences.of(table_map.schema, table_map.table)
@@ -87,7 +88,7 @@ class Guard:
             self._keep_or_separate(change, fenced, now_us)
 
     def statement(self, change: StatementChange, now_us: i64) -> None:
-        """Write what DDL means to consumers, unless it would overtake what is kept back."""
+        """Write the records that DDL causes, unless they would overtake what is kept back."""
         fences = self._fences
         if fences.any and not change.resync:
             kind = change.kind
@@ -95,12 +96,12 @@ class Guard:
                 if self._drop_tables(change, now_us):
                     return
             elif kind.empties_tables and fences.of(change.database, change.table):
-                # What says that rows of a fenced table are gone has to wait its turn.
+                # The record that a fenced table lost its rows must wait with its other changes.
                 follows = str(UnsupportedChange(quarantine.FOLLOWS))
                 self._keep_statement(change, GONE, follows, now_us)
                 return
             elif kind.empties_tables or kind is StatementKind.CREATE_TABLE:
-                # What rows it has from here on comes as events.
+                # From here on, the table has no rows except those in later events.
                 fences.exempt(change.database, change.table)
         self._encoder.statement(change, now_us)
 
@@ -112,10 +113,9 @@ class Guard:
         event: Event,
         now_us: i64,
     ) -> None:
-        """Fence what a statement changed whose rows are not in the log.
+        """Fence the table, or the whole database, that a statement changed without row events.
 
-        That is a table, or all of a database. Raises `refusal` where the policy is to stop, or what
-        it changed is not known.
+        Raises `refusal` if the policy is to stop, or if it is unknown what the statement changed.
         """
         database = refusal.database
         if self._policy == STOP or database is None:
@@ -136,7 +136,7 @@ class Guard:
             self._fencing.count(whole)
 
     def _take_out(self, change: RowsChange, first: i64, error: ConnectorError, now_us: i64) -> None:
-        """Go on with row `first` of an event, which cannot be written."""
+        """Handle row `first` of an event, which cannot be written, and the rows after it."""
         if self._policy == STOP:
             raise error
         if self._policy == FENCE_TABLE:
@@ -149,7 +149,7 @@ class Guard:
         rows = change.rows
         try:
             table = self._encoder.open_rows(change, now_us)
-            # All ends are found, so where each row begins is known.
+            # All ends are found, so the start of each row is known.
             rows.count()
             keys = RowKeys(rows, table.schema)
         except (UnsupportedChange, EventError, RecordTooLarge) as error:
@@ -206,20 +206,20 @@ class Guard:
     def _keep_rest(
         self, change: RowsChange, kept: list[QuarantinedRow], first: i64, reason: str, now_us: i64
     ) -> None:
-        """Keep back rows of an event, all from number `first` on, and what follows of the table."""
+        """Keep back all rows of an event from number `first` on, and later changes of the table."""
         table_map = change.rows.table_map
         origin = OriginOfChange(self._encoder, change, first)
         self._fencing.table(origin, table_map.schema, table_map.table, reason, now_us)
         self._store.rows(change, kept, first, reason, self._schema_id(change), now_us)
 
     def _keep_statement(self, change: StatementChange, kind: str, reason: str, now_us: i64) -> None:
-        """Keep back a statement on a table, and all that follows of the table."""
+        """Keep back a statement on a table, and all later changes of the table."""
         origin = OriginOfChange(self._encoder, change, 0)
         self._fencing.table(origin, change.database, change.table, reason, now_us)
         self._store.statement(change, kind, reason, now_us)
 
     def _drop_tables(self, change: StatementChange, now_us: i64) -> bool:
-        """Take DROP DATABASE table by table, and return whether one of them is fenced."""
+        """Handle DROP DATABASE table by table; return whether a table is fenced."""
         fenced = {fence.table for fence in self._fences if fence.database == change.database}
         if not fenced:
             return False
@@ -241,7 +241,7 @@ class Guard:
         try:
             return self._encoder.schema_id(change)
         except UnsupportedChange:
-            # It cannot be known; the table map tells why.
+            # The columns are unknown; the table map says why.
             return ""
 
 

@@ -1,8 +1,8 @@
 """Changes become records of the quarantine, and are read back.
 
-The bytes are those of the log: with its FORMAT_DESCRIPTION_EVENT and TABLE_MAP_EVENT, which say how
-to read them, and everything that a record in a table's topic says of where a row comes from. A
-record that is larger than Kafka takes goes in several parts.
+The bytes are those of the log: the FORMAT_DESCRIPTION_EVENT and TABLE_MAP_EVENT that are needed to
+read them, the event, and everything that a record in a table's topic says about the origin of a
+row. A record that is too large for Kafka is split into parts.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ GONE = "gone"
 STATEMENT = "statement"
 COPIED = "copied"
 
-# Of a part, everything but the event's bytes: numbers and names.
+# Size of a part without the event's bytes: numbers and names.
 _PART_BYTES = 256
 _BASE64_BYTES = 4
 _BASE64_OF = 3
-# Types of MariaDB's rows events, in which one that came in fragments is written again.
+# MariaDB's types of rows events: an event that came in fragments is written as one of them.
 _WRITE_V1, _UPDATE_V1, _DELETE_V1 = 23, 24, 25
 
 
 def event_bytes(event: Event, rows: RowsEvent | None) -> tuple[bytes, bool]:
     """Return an event as the log has it, and whether it ends in a checksum.
 
-    One that came in fragments is put together.
+    The fragments of an event are joined.
     """
     if rows is not None and event.header.type_code == PARTIAL_ROW_DATA:
         return _whole(event, rows), False
@@ -58,14 +58,14 @@ def event_bytes(event: Event, rows: RowsEvent | None) -> tuple[bytes, bool]:
 
 
 def encoded(data: bytes) -> str:
-    """Return base64."""
+    """Return base64 as text."""
     return b64encode(data).decode("ascii")
 
 
 def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterator[bytes]:
-    """Yield the values of the records that hold `record`, each of `bytes_max` at most.
+    """Yield the values of the records that hold `record`, each of at most `bytes_max` bytes.
 
-    `event` goes into them part by part. Raises RecordTooLarge where not even the rest has room.
+    `event` is split over them. Raises RecordTooLarge if even the other fields have no room.
     """
     head = {**record, "event": "", "parts": 1_000_000}
     room = bytes_max - len(json.dumps(head, separators=(",", ":")))
@@ -73,7 +73,7 @@ def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterato
     if room < _BASE64_BYTES or later_room < _BASE64_BYTES:
         raise RecordTooLarge(
             kafka_records.QUARANTINE_ROOM,
-            place=f"{record['file']}:{record['position']}",
+            position=f"{record['file']}:{record['position']}",
             table=f"{record['database']}.{record['table']}",
         )
     first = room // _BASE64_BYTES * _BASE64_OF
@@ -81,22 +81,22 @@ def values_of(record: QuarantineRecord, event: bytes, bytes_max: int) -> Iterato
     slices = [event[:first]]
     slices += [event[at : at + later] for at in range(first, len(event), later)]
     for number, data in enumerate(slices, 1):
-        place = {"seq": record["seq"], "part": number, "parts": len(slices)}
-        part = {**record, **place} if number == 1 else place
+        piece = {"seq": record["seq"], "part": number, "parts": len(slices)}
+        part = {**record, **piece} if number == 1 else piece
         yield json.dumps({**part, "event": encoded(data)}, separators=(",", ":")).encode()
 
 
 class RecordParts:
-    """Puts the parts of records together again; other pipelines' records may stand in between."""
+    """Joins the parts of records; records of other pipelines may be between them."""
 
     def __init__(self) -> None:
-        """Begin with the first part of a record."""
+        """Begin without a part."""
         self._parts: dict[bytes, list[QuarantineRecord]] = {}
 
     def take(self, key: bytes, value: bytes) -> tuple[QuarantineRecord, bytes] | None:
-        """Return the record and its event with the last part, else None.
+        """Return the record and its event after the last part, else None.
 
-        Raises DecodeError for a value that is not of this version.
+        Raises DecodeError for a value of another version.
         """
         try:
             part: QuarantineRecord = json.loads(value)
@@ -108,7 +108,7 @@ class RecordParts:
                 return None
             del self._parts[key]
             if [each["part"] for each in parts] != list(range(1, part["parts"] + 1)):
-                # What comes first was read before, or its topic was cut off.
+                # The first parts were read before, or retention has deleted them.
                 return None
             return parts[0], b"".join(b64decode(each["event"]) for each in parts)
         except (ValueError, KeyError, TypeError) as error:
@@ -116,14 +116,14 @@ class RecordParts:
 
 
 class ChangeReader:
-    """Records become changes again; equal table maps become the same object."""
+    """Decodes records into changes; equal table maps become the same object."""
 
     def __init__(self) -> None:
-        """Know no log yet."""
+        """Begin without a format description."""
         self._logs: dict[tuple[str, str], tuple[FormatDescriptionEvent, TableMaps]] = {}
 
     def rows(self, record: QuarantineRecord, event: bytes) -> RowsChange:
-        """Return the change of rows. Raises DecodeError where the event cannot be read."""
+        """Return the change of rows; raises DecodeError if the event cannot be read."""
         log, known = self._log(record)
         decoder = _decoder(record, log, known)
         table_map = b64decode(record["table_map"])
@@ -134,13 +134,13 @@ class ChangeReader:
         if not isinstance(rows, RowsEvent):
             raise DecodeError(
                 kafka_records.NO_ROWS,
-                place=f"{record['file']}:{record['position']}",
+                position=f"{record['file']}:{record['position']}",
                 event_name=opened.name,
             )
         return RowsChange(_transaction(record), record["event_number"], opened, rows)
 
     def gone(self, record: QuarantineRecord, event: bytes) -> StatementChange:
-        """Return the statement that empties a table. Raises DecodeError."""
+        """Return the statement that empties a table; raises DecodeError."""
         log, known = self._log(record)
         opened = _decoder(record, log, known).open(_without_checksum(record, event), 0)
         return StatementChange(
@@ -165,8 +165,8 @@ class ChangeReader:
         return log
 
 
-def places_of(record: QuarantineRecord, count: int) -> Iterable[QuarantinedRow]:
-    """Return the rows that are kept, of an event that has `count`."""
+def quarantined_rows(record: QuarantineRecord, count: int) -> Iterable[QuarantinedRow]:
+    """Return the kept rows of an event that has `count` rows."""
     yield from record["rows"]
     rest = record["rest"]
     if rest is not None:
@@ -208,7 +208,7 @@ def _gtid(text: str, flavour: str) -> Gtid | MariadbGtid:
 
 
 def _whole(event: Event, rows: RowsEvent) -> bytes:
-    """Return the rows event that came in fragments, which MariaDB alone writes, as version 1."""
+    """Return the joined rows event in version 1; only MariaDB writes fragments."""
     types = {INSERT: _WRITE_V1, DELETE: _DELETE_V1}
     count = len(rows.table_map.columns)
     images = rows.images()
@@ -228,5 +228,5 @@ def _whole(event: Event, rows: RowsEvent) -> bytes:
 
 
 def fields(**values: Any) -> QuarantineRecord:
-    """Return a record of the fields that are given, which is to be put into values."""
+    """Return a record with these fields, for `values_of`."""
     return cast("QuarantineRecord", {"part": 1, "parts": 1, "event": "", **values})

@@ -1,11 +1,10 @@
-"""What was kept back is written again, in its order, and its fences are lifted.
+"""Writes kept changes again, in order, and lifts their fences.
 
-A replay goes on piece by piece between transactions of the stream. What it writes, how far it has
-come and the end of the fence are committed with the stream, so it goes on after a restart, and
-nothing is written twice. Meanwhile, what the stream brings of the table is kept back as before; a
-fence counts what it keeps back, so that it is lifted when nothing is left.
-
-A row that still cannot be written stays, and with it everything that must not overtake it.
+A replay writes piece by piece between transactions of the stream. Its records, its progress and the
+end of the fence are committed with the stream. So it continues after a restart, and writes nothing
+twice. New changes of the table are kept back meanwhile; the fence counts them, and is lifted when
+nothing is left. If a row still cannot be written, it stays in quarantine with all changes that must
+not overtake it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from connector.envelope.event_encoder import HALVES, US_PER_MS
 from connector.errors import DecodeError, EventError, RecordTooLarge, UnsupportedChange, quarantine
 from connector.quarantine.core.advice import reason_of
-from connector.quarantine.core.record import COPIED, GONE, ROWS, ChangeReader, places_of
+from connector.quarantine.core.record import COPIED, GONE, ROWS, ChangeReader, quarantined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,27 +24,27 @@ if TYPE_CHECKING:
     from connector.progress.stream_position import StreamPosition
     from connector.quarantine.core.fences import Fence, Fences
 
-# Bytes of events that are written in one turn, before the stream has its own.
+# Bytes of events that are written in one turn, before the stream has its turn.
 _TURN_BYTES = 4 * 1024 * 1024
-# How long the rest of what is kept back may be waited for, once it was committed.
+# How long to wait for kept changes that were committed but not read yet.
 _PATIENCE_SECONDS = 60.0
 _ROW_DIGITS = 8
 
 
 class KeptRecords(Protocol):
-    """The records of the quarantine from some time on; `log` reads Kafka's."""
+    """The records of the quarantine from some time on; `log` reads them from Kafka."""
 
     def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
-        """Yield what is there: an offset, the key, the record, and its event."""
+        """Yield offset, key, record and event of each record that was received."""
         ...
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         ...
 
 
 class Replay:
-    """Writes what some fences of one table keep back."""
+    """Writes what fences of one table keep back."""
 
     def __init__(
         self,
@@ -57,7 +56,7 @@ class Replay:
         log: KeptRecords,
         monotonic: Callable[[], float],
     ) -> None:
-        """Read from `log` what `fences`, of one table, keep back."""
+        """Read from `log` what `fences` of one table keep back."""
         self._left = {id(fence): fence for fence in fences}
         self._database, self._table = fences[0].database, fences[0].table
         self._key = f"{pipeline}/{fences[0].name}".encode()
@@ -72,13 +71,13 @@ class Replay:
 
     @property
     def done(self) -> bool:
-        """Whether every fence was lifted, or has been found to stay."""
+        """Whether every fence was lifted, or has to stay."""
         return not self._left
 
     def step(self, now_us: int) -> None:
         """Write the next piece.
 
-        Raises what the target raises, and SinkUnavailable or SinkRefused where nothing can be read.
+        Raises the target's errors, and SinkUnavailable or SinkRefused if the topic cannot be read.
         """
         self._turn_bytes = 0
         now_ms = now_us // US_PER_MS
@@ -91,7 +90,7 @@ class Replay:
                 break
         for fence in list(self._left.values()):
             if not self._is_set(fence):
-                # Lifted meanwhile, because the table is copied anew.
+                # Lifted meanwhile, because the table is copied again.
                 del self._left[id(fence)]
             elif not fence.rows:
                 del self._left[id(fence)]
@@ -103,7 +102,7 @@ class Replay:
                 self._fail([fence], str(missing))
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._log.close()
 
     def _is_set(self, fence: Fence) -> bool:
@@ -123,7 +122,7 @@ class Replay:
         try:
             change = self._changes.rows(record, event)
             count = change.rows.count()
-            wanted = {each["row"]: each for each in places_of(record, count)}
+            wanted = {each["row"]: each for each in quarantined_rows(record, count)}
             number = -1
             for row in change.rows.split():
                 number += 1
@@ -131,9 +130,9 @@ class Replay:
                 fences = [] if kept is None else self._pending(record, kept)
                 if not fences:
                     continue
-                place = self._standing.between(HALVES)
+                sequence = self._standing.between(HALVES)
                 try:
-                    self._encoder.repeat(change, row, number, place, now_us)
+                    self._encoder.repeat(change, row, number, sequence, now_us)
                 except (UnsupportedChange, EventError, RecordTooLarge) as error:
                     self._fail(fences, reason_of(error, self._database, self._table))
                     continue
@@ -164,7 +163,7 @@ class Replay:
         self._count_event(record)
 
     def _count_event(self, record: QuarantineRecord) -> None:
-        """Count an event that is kept back to its end, once all of it was written."""
+        """Subtract an event that is kept back as a whole, once all of it was written."""
         fences = self._fences.of(self._database, self._table)
         whole = None if fences is None else fences.whole
         to_its_end = record["kind"] != ROWS or record["rest"] is not None
@@ -177,7 +176,7 @@ class Replay:
             self._fences.change(whole)
 
     def _concerned(self, record: QuarantineRecord) -> list[Fence]:
-        """Return the fences that wait for rows of a record."""
+        """Return the fences that keep back rows of a record."""
         found: dict[int, Fence] = {}
         for kept in record["rows"]:
             for fence in self._pending(record, kept):
@@ -189,7 +188,7 @@ class Replay:
         return list(found.values())
 
     def _pending(self, record: QuarantineRecord, kept: QuarantinedRow) -> list[Fence]:
-        """Return the fences that keep back a row, where all of them wait for it to be written."""
+        """Return the fences that keep back a row, if all of them are being replayed."""
         fenced = self._fences.of(self._database, self._table)
         if fenced is None:
             return []
@@ -209,13 +208,13 @@ class Replay:
                 found = [whole]
         waiting = [fence for fence in found if id(fence) in self._left]
         if len(waiting) < len(found) and waiting:
-            # It must not overtake what the others keep back.
+            # It must not overtake what the other fences keep back.
             self._fail(waiting, str(UnsupportedChange(quarantine.REPLAY_OTHER_KEY)))
             return []
         return waiting
 
     def _fail(self, fences: list[Fence], reason: str) -> None:
-        """Let fences stay: all where the whole table is fenced, so that nothing overtakes."""
+        """Let fences stay; if the whole table is fenced, all of them, so that nothing overtakes."""
         if any(fence.key is None for fence in self._left.values()):
             fences = list(self._left.values())
         for fence in fences:

@@ -1,4 +1,4 @@
-"""What is kept back, on its way into `<prefix>.quarantine`."""
+"""Writes kept changes to `<prefix>.quarantine`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from connector.contract import QuarantinedRow, QuarantineRecord
-    from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+    from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
     from connector.envelope.options import EnvelopeOptions
     from connector.envelope.record_encoder import RecordEncoder
     from connector.envelope.schemas.table_schema import TableSchema
     from connector.records.record import RecordTarget
 
-# What Kafka adds to a record, beyond its key and value.
+# The most that Kafka adds to a record's key and value.
 _OVERHEAD_BYTES = 256
 
 
 @final
 class QuarantineStore:
-    """Writes records of the quarantine of one pipeline."""
+    """Writes the quarantine records of one pipeline."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class QuarantineStore:
         target: RecordTarget,
         record_bytes_max: int,
     ) -> None:
-        """Number records as `encoder` does; `decoder` knows the format of the log."""
+        """Take sequences from `encoder`; `decoder` knows the format of the log."""
         self._topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)
         self._flavour = options.connector
         self._pipeline = pipeline
@@ -55,9 +55,9 @@ class QuarantineStore:
         schema_id: str,
         now_us: int,
     ) -> None:
-        """Write an event of rows: those in `kept`, and all from number `rest` on.
+        """Write a rows event: the rows in `kept`, and all from number `rest` on.
 
-        Raises RecordTooLarge where that is not possible, and what the target raises.
+        Raises RecordTooLarge if that is impossible, and the target's errors.
         """
         table_map = change.rows.table_map
         first = kept[0]["row"] if kept else rest or 0
@@ -82,7 +82,7 @@ class QuarantineStore:
         )
 
     def statement(self, change: StatementChange, kind: str, error: str, now_us: int) -> None:
-        """Write a statement. Raises as `rows` does."""
+        """Write a statement; raises as `rows` does."""
         event, checksummed = event_bytes(change.event, None)
         self._write(
             change.transaction,
@@ -108,13 +108,14 @@ class QuarantineStore:
         schema: TableSchema,
         row: RefusedRow,
         key: str | None,
-        place: CopyPlace,
+        read_at: CopyPosition,
         seq: str,
         now_us: int,
     ) -> None:
-        """Write a row that a copy has read, and that stands at `place`.
+        """Write a row that a copy has read at the position `read_at`.
 
-        It is kept for its `key`, or for the whole table. Raises as `rows` does.
+        It is kept because of its `key`, or without one because of the whole table. Raises as `rows`
+        does.
         """
         kept: list[QuarantinedRow] = []
         if key is not None:
@@ -128,15 +129,15 @@ class QuarantineStore:
             rows=kept,
             rest=None if kept else 0,
             error=str(row.error),
-            file=place.file,
-            position=place.position,
+            file=read_at.file,
+            position=read_at.position,
             event_number=0,
             flavour=self._flavour,
-            transaction=f"{place.file}:{place.position}",
-            transaction_file=place.file,
-            transaction_position=place.position,
+            transaction=f"{read_at.file}:{read_at.position}",
+            transaction_file=read_at.file,
+            transaction_position=read_at.position,
             gtid=None,
-            committed_us=place.read_us,
+            committed_us=read_at.read_us,
             server_id=0,
             thread_id=None,
             schema_id=schema.schema_id,

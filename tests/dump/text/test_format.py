@@ -165,10 +165,10 @@ def test_a_file_of_mariadb_reads_as_with_mariadb_binlog(shared_binlogs: Path) ->
     assert lines[: len(expected)] == expected
 
 
-@given(place=st.integers(4, 491), byte=st.integers(0, 255))
-def test_any_byte_gives_lines_or_our_errors(shared_binlogs: Path, place: int, byte: int) -> None:
+@given(offset=st.integers(4, 491), byte=st.integers(0, 255))
+def test_any_byte_gives_lines_or_our_errors(shared_binlogs: Path, offset: int, byte: int) -> None:
     data = bytearray((shared_binlogs / "seed/mysql-bin.000005").read_bytes())
-    data[place] = byte
+    data[offset] = byte
     writer = TextWriter(hexdump=True)
     with suppress(ConnectorError), open_binlog(bytes(data), verify_checksum=False) as log:
         for event in log:

@@ -12,7 +12,7 @@ import pytest
 
 from connector.codec.payload import encode_lenenc
 from connector.contract import Sequence
-from connector.envelope.copied.selected_chunk import Chunk, CopyPlace
+from connector.envelope.copied.selected_chunk import Chunk, CopyPosition
 from connector.envelope.copied.selected_rows import SelectedRowWriter
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.schemas.table_schema import TableSchema
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from connector.records.record import Record
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1.2.3")
-PLACE = CopyPlace(
+READ_AT = CopyPosition(
     epoch=2, file="binlog.000042", file_number=42, position=1000, first_row=0, read_us=5_000_001
 )
 NOW_US = 6_000_000
@@ -55,9 +55,9 @@ def chunk_of(schema: TableSchema, rows: Iterable[bytes]) -> Chunk:
     return writer.take_chunk()
 
 
-def published(chunk: Chunk, place: CopyPlace = PLACE, *touched: bytes) -> list[Record]:
+def published(chunk: Chunk, read_at: CopyPosition = READ_AT, *touched: bytes) -> list[Record]:
     target = Collected()
-    written = chunk.publish(target, OPTIONS, place, set(touched), NOW_US)
+    written = chunk.publish(target, OPTIONS, read_at, set(touched), NOW_US)
     assert written == len(target.records)
     return target.records
 
@@ -97,8 +97,8 @@ def test_a_row_becomes_a_record_of_the_copy() -> None:
 
 def test_rows_rise_in_the_order_and_go_on_where_the_last_copy_ended() -> None:
     chunk = chunk_of(KEYED, [row(b"%d" % n, None) for n in range(3)])
-    place = CopyPlace(2, "binlog.000042", 42, 1000, 10**8 - 2, 0)
-    assert sequences(published(chunk, place)) == [
+    read_at = CopyPosition(2, "binlog.000042", 42, 1000, 10**8 - 2, 0)
+    assert sequences(published(chunk, read_at)) == [
         Sequence(2, 42, 999, 0, 10**8 - 2),
         Sequence(2, 42, 999, 0, 10**8 - 1),
         Sequence(2, 42, 999, 1, 0),
@@ -107,7 +107,7 @@ def test_rows_rise_in_the_order_and_go_on_where_the_last_copy_ended() -> None:
 
 def test_rows_whose_keys_were_touched_are_left_out_and_not_counted() -> None:
     chunk = chunk_of(KEYED, [row(b"%d" % n, None) for n in range(4)])
-    records = published(chunk, PLACE, b'{"id":0}', b'{"id":2}', b'{"id":9}')
+    records = published(chunk, READ_AT, b'{"id":0}', b'{"id":2}', b'{"id":9}')
     assert [record.key for record in records] == [b'{"id":1}', b'{"id":3}']
     assert [sequence.row for sequence in sequences(records)] == [0, 1]
 
@@ -137,7 +137,7 @@ def test_a_table_without_a_key_has_records_without_one() -> None:
     schema = TableSchema.of_columns("shop", "log", (column("n"), TEXT))
     chunk = chunk_of(schema, [row(b"1", b"a"), row(b"1", b"a")])
     assert chunk.last_key == []
-    assert [record.key for record in published(chunk, PLACE, b"{}")] == [None, None]
+    assert [record.key for record in published(chunk, READ_AT, b"{}")] == [None, None]
 
 
 def test_a_writer_begins_the_next_chunk_where_one_ended() -> None:
@@ -212,9 +212,9 @@ def test_a_row_that_is_too_large_is_refused_and_others_go_on() -> None:
     rows = [row(b"1", b"a"), row(b"2", b"x" * 1000), row(b"3", b"c")]
     chunk = chunk_of(KEYED, rows)
     target = Small()
-    assert chunk.publish(target, OPTIONS, PLACE, set(), NOW_US) == 2
+    assert chunk.publish(target, OPTIONS, READ_AT, set(), NOW_US) == 2
     assert [record.key for record in target.records] == [b'{"id":1}', b'{"id":3}']
-    assert [place.row for place in sequences(target.records)] == [0, 1]
+    assert [sequence.row for sequence in sequences(target.records)] == [0, 1]
     (refused,) = chunk.refused
     assert (refused.key, refused.error.code) == (b'{"id":2}', kafka.RECORD_SIZE)
     assert isinstance(refused.error, RecordTooLarge)

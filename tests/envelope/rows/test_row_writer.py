@@ -136,7 +136,7 @@ ALL = [
 
 
 def rows_event(columns: list[Column], data: bytes, kind: RowsKind = RowsKind.INSERT) -> RowsEvent:
-    named = [replace(column, name=f'c"{place}') for place, column in enumerate(columns)]
+    named = [replace(column, name=f'c"{index}') for index, column in enumerate(columns)]
     present = (2 ** len(columns) - 1).to_bytes((len(columns) + 7) // 8, "little")
     return RowsEvent(
         kind,
@@ -201,7 +201,7 @@ def loaded(row: Written) -> object:
 
 
 @pytest.mark.parametrize(
-    "of", ALL, ids=(f"{place} {of.column.type_name}" for place, of in enumerate(ALL))
+    "of", ALL, ids=(f"{index} {of.column.type_name}" for index, of in enumerate(ALL))
 )
 @settings(max_examples=30)
 @given(data=st.data())
@@ -217,7 +217,7 @@ def test_rows_are_written_as_their_values_are(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(ALL), min_size=1, max_size=20))
     key = data.draw(st.integers(-1, len(chosen) - 1))
     columns = [
-        replace(of.column, primary_key=1 if place == key else 0) for place, of in enumerate(chosen)
+        replace(of.column, primary_key=1 if index == key else 0) for index, of in enumerate(chosen)
     ]
     images = b""
     for _ in range(data.draw(st.sampled_from((2, 4)))):
@@ -225,7 +225,7 @@ def test_rows_are_written_as_their_values_are(data: st.DataObject) -> None:
         nulls &= ~(1 << key) if key >= 0 else nulls
         images += nulls.to_bytes((len(chosen) + 7) // 8, "little")
         images += b"".join(
-            data.draw(of.cells) for place, of in enumerate(chosen) if not nulls >> place & 1
+            data.draw(of.cells) for index, of in enumerate(chosen) if not nulls >> index & 1
         )
     for kind in RowsKind:
         compare(rows_event(columns, images, kind))

@@ -33,10 +33,10 @@ def _prepared(name: str, row: int) -> tuple[str, ...]:
     return f"XA START '{name}'", insert, f"XA END '{name}'", f"XA PREPARE '{name}'"
 
 
-def _rows_and_place(server: Endpoint) -> tuple[list[int], str]:
+def _rows_and_gtids(server: Endpoint) -> tuple[list[int], str]:
     rows = ask(server, "SELECT id FROM d.t ORDER BY id")
-    (place,) = ask(server, "SELECT @@GLOBAL.gtid_binlog_pos AS gtids")
-    return [int(row["id"]) for row in rows], str(place["gtids"])
+    (row_of_gtids,) = ask(server, "SELECT @@GLOBAL.gtid_binlog_pos AS gtids")
+    return [int(row["id"]) for row in rows], str(row_of_gtids["gtids"])
 
 
 @pytest.mark.server
@@ -48,7 +48,7 @@ def test_what_recovery_has_left_prepared_ends_as_the_log_says(server: MariadbSer
         ask(endpoint, _NOT_LOGGED, *_prepared(name, 10 * row))
     ask(endpoint, _NOT_LOGGED, *_prepared("unknown", 30))
     ask(endpoint, *_prepared("open", 40))
-    _, place = _rows_and_place(endpoint)
+    _, gtids = _rows_and_gtids(endpoint)
     server.kill()
     endpoint = server.start()
 
@@ -60,18 +60,18 @@ def test_what_recovery_has_left_prepared_ends_as_the_log_says(server: MariadbSer
         "XA ROLLBACK 'unknown'",
     }
     assert prepared(endpoint) == ["open"]
-    assert _rows_and_place(endpoint) == ([1, 10], place)
+    assert _rows_and_gtids(endpoint) == ([1, 10], gtids)
 
 
 @pytest.mark.server
 def test_what_writers_have_left_prepared_is_rolled_back_in_the_log(server: MariadbServer) -> None:
     endpoint = server.endpoint
     ask(endpoint, *_prepared("w1-7", 1))
-    _, place = _rows_and_place(endpoint)
+    _, gtids = _rows_and_gtids(endpoint)
 
     roll_back_prepared(endpoint)
 
     assert prepared(endpoint) == []
-    rows, later = _rows_and_place(endpoint)
+    rows, later = _rows_and_gtids(endpoint)
     assert rows == []
-    assert later != place
+    assert later != gtids

@@ -306,19 +306,19 @@ def test_a_corrupt_event_ends_a_dump_behind_everything_before_it(
     shop: Shop, tmp_path: Path
 ) -> None:
     events = dumped_json(shop.first).objects
-    (place,) = (
+    (position,) = (
         e["log_pos"] for e in events if e["type"] in ROWS and e["body"]["table"] == "people"
     )
     path = tmp_path / "binlog.000001"
-    path.write_bytes(flip(shop.first.read_bytes(), place + 30))
+    path.write_bytes(flip(shop.first.read_bytes(), position + 30))
     done = dump("--format", "json", path)
     assert done.code == 3
-    said = with_code(log_files.CHECKSUM_DIFFERS, f"binlog.000001:{place}: cannot decode ")
+    said = with_code(log_files.CHECKSUM_DIFFERS, f"binlog.000001:{position}: cannot decode ")
     assert done.errors.startswith(f"error: {said}")
     assert done.errors.endswith(
-        f"; compare with `mysqlbinlog --start-position={place} binlog.000001`\n"
+        f"; compare with `mysqlbinlog --start-position={position} binlog.000001`\n"
     )
-    assert done.objects[-1]["next_pos"] in (place, 0)
+    assert done.objects[-1]["next_pos"] in (position, 0)
     unverified = dump("--format", "json", "--no-verify-checksum", path)
     assert (unverified.code, len(unverified.objects)) == (0, len(events))
 

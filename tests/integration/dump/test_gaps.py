@@ -34,8 +34,8 @@ def rows_without_table_map(shop: Shop, tmp_path: Path) -> Callable[[bool], Path]
 
     def make(packed: bool) -> Path:
         events = dumped_json(shop.first).objects
-        place = next(e["log_pos"] for e in events if e["type"] == "TABLE_MAP_EVENT")
-        data = changed(shop.first.read_bytes(), place + 9, b"\xff\xff\xff\x7f")
+        position = next(e["log_pos"] for e in events if e["type"] == "TABLE_MAP_EVENT")
+        data = changed(shop.first.read_bytes(), position + 9, b"\xff\xff\xff\x7f")
         path = tmp_path / f"{NAME}.gz"
         path.write_bytes(gzip.compress(data) if packed else data)
         return path
@@ -87,7 +87,7 @@ def test_standard_input_is_recovered_from_a_position(shop: Shop) -> None:
     assert done.errors.startswith(f"gap: {said}")
 
 
-def places_in(message: str) -> list[str]:
+def positions_in(message: str) -> list[str]:
     return re.findall(r"binlog\.\d+:\d+", message)
 
 
@@ -103,7 +103,7 @@ def test_what_damaged_compressed_bytes_unpack_to_is_shown(
     with_recovery = dump("--recover", path)
     without = dump(path)
     assert (with_recovery.lines, with_recovery.code) == (without.lines, without.code)
-    assert places_in(with_recovery.errors) == places_in(without.errors)
+    assert positions_in(with_recovery.errors) == positions_in(without.errors)
     assert len(with_recovery.lines) > 50
     assert with_recovery.code == (3 if flip else 2)
 

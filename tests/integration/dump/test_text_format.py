@@ -96,11 +96,11 @@ FRAME = re.compile(
 def of_mysqlbinlog(server: MysqlServer, file: Path) -> list[str]:
     """Return what the server's own mysqlbinlog prints."""
     lines = mysqlbinlog(server, file)
-    return list(without_places_inside(line for line in lines if not FRAME.match(line)))
+    return list(without_positions_inside(line for line in lines if not FRAME.match(line)))
 
 
-def without_places_inside(lines: Iterator[str]) -> Iterator[str]:
-    """Take places and checksums off the events of payloads, which are the payload's own."""
+def without_positions_inside(lines: Iterator[str]) -> Iterator[str]:
+    """Take positions and checksums off the events of payloads, which are the payload's own."""
     inside = False
     for line in lines:
         if line.startswith("# Start of compressed"):

@@ -189,7 +189,7 @@ def test_a_batch_that_died_between_two_tables_is_applied_again_with_the_same_res
 
     with monkeypatch.context() as patched:
         patched.setattr(Mirror, "merge", die_at_second)
-        assert job.error() == "Died: ; what Spark wrote to standard error has more"
+        assert job.error() == "Died: ; Spark's output on standard error has more"
     assert job.rows("first") == [(2, "changed"), (3, "item 3")]
     assert job.rows("second") == [(1, "item 1"), (2, "item 2")]
 

@@ -1,4 +1,4 @@
-"""Rows of a copy are applied in their place in the order, as changes are."""
+"""Rows of a copy are applied by their sequences, as changes are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record that is not what the contract says stops the job, with its place and no value."""
+"""A record that is not what the contract says stops the job, with its offset and no value."""
 
 from __future__ import annotations
 

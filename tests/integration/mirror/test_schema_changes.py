@@ -118,8 +118,8 @@ def test_a_zero_date_as_the_default_of_an_added_column_stops_the_job(
     day = column("day", "date", added_default="0000-00-00")
     table.alter(ID, NAME, day).insert({"id": 2, "name": "new", "day": "2024-02-29"})
     assert job.error() == (
-        "shop.items: rows that existed have, in the added column day, a zero date, which Spark's "
-        'types cannot hold; set mirror.zero_dates = "null" to store NULL for such values'
+        "shop.items: existing rows have a zero date in the added column day, and Spark's types "
+        'cannot hold it; set mirror.zero_dates = "null" to store NULL for such values'
     )
 
 
@@ -208,5 +208,5 @@ def test_a_delta_table_of_someone_else_is_not_touched(kafka: Kafka, job: Job) ->
     job.session.range(3).write.format("delta").save(job.path("items"))
     assert job.error() == (
         f"{job.path('items')} holds a Delta table that is not the mirror of shop.items; "
-        "move it away, or set mirror.path to another place"
+        "move it away, or set mirror.path to another folder"
     )

@@ -174,7 +174,7 @@ def test_what_the_records_have_no_form_for_is_written_as_dump_does(
     ]
 
 
-def test_a_log_that_cannot_be_read_fails_the_job_with_its_place(
+def test_a_log_that_cannot_be_read_fails_the_job_with_its_position(
     binlogs: SparkSession, tmp_path: Path
 ) -> None:
     path = tmp_path / "binlog.000007"

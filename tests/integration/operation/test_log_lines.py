@@ -74,7 +74,7 @@ def test_start_and_stop_have_a_line_each(stream: Stream) -> None:
     (streaming,) = lines(connector, "streaming")
     assert streaming["position"]
     assert streaming["instance"]
-    (asked,) = lines(connector, "stop asked for")
+    (asked,) = lines(connector, "stop requested")
     assert asked["signal"] == "SIGTERM"
     (stopped,) = lines(connector, "stopped")
     assert stopped["records"] >= 2

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.errors import ConfigError, SourceRefused, SourceUnavailable, source_url
 from connector.reader import open_binlogs, open_server
 from local_stack import MariadbServer, MysqlServer, connect
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from connector.errors.code import ErrorCode
     from connector.reader import BinlogReader
 
 pytestmark = pytest.mark.server
@@ -116,14 +117,14 @@ def test_a_stream_begins_behind_a_gtid_set(source: Source) -> None:
 
 def test_a_stream_begins_at_a_position(source: Source) -> None:
     with source.open(stop_at_end=True) as log:
-        places = [(each.file, each.position, each.gtid) for each in log.transactions()]
-    for number, (file, position, _) in enumerate(places):
+        starts = [(each.file, each.position, each.gtid) for each in log.transactions()]
+    for number, (file, position, _) in enumerate(starts):
         with source.open(start=f"position:{file}:{position}", stop_at_end=True) as log:
             found = [(each.file, each.position, each.gtid) for each in log.transactions()]
-        assert found == places[number:]
+        assert found == starts[number:]
 
 
-def test_a_stream_from_the_latest_place_has_nothing_yet(source: Source) -> None:
+def test_a_stream_from_the_latest_position_has_nothing_yet(source: Source) -> None:
     with source.open(start="latest", stop_at_end=True) as log:
         assert list(log.transactions()) == []
 
@@ -165,7 +166,7 @@ def test_transactions_of_a_server_are_selected_by_time(source: Source) -> None:
         assert list(log.transactions())
 
 
-def test_a_place_that_the_server_does_not_have_is_refused(source: Source) -> None:
+def test_a_position_that_the_server_does_not_have_is_refused(source: Source) -> None:
     first = source.logs()[0]
     with pytest.raises(SourceRefused, match="the server does not have nowhere"):
         source.open(start="position:nowhere.000001:4")
@@ -183,12 +184,19 @@ POSITION_FORM = "position:FILE:POSITION; write it like position:binlog.000042:4"
 
 
 @pytest.mark.parametrize(
-    ("start", "forms"),
-    [("yesterday", FORMS), ("position:x", POSITION_FORM), ("position:x:y", POSITION_FORM)],
+    ("start", "code", "forms"),
+    [
+        ("yesterday", source_url.START, FORMS),
+        ("position:x", source_url.START_POSITION, POSITION_FORM),
+        ("position:x:y", source_url.START_POSITION, POSITION_FORM),
+    ],
 )
-def test_a_start_that_is_none_is_refused(mysql_server: MysqlServer, start: str, forms: str) -> None:
+def test_a_start_that_is_none_is_refused(
+    mysql_server: MysqlServer, start: str, code: ErrorCode, forms: str
+) -> None:
     with pytest.raises(ConfigError) as raised:
         Source(mysql_server).open(start=start)
+    assert raised.value.code is code
     assert raised.value.text == f"start {start!r} is not {forms}"
 
 
@@ -201,8 +209,7 @@ def test_a_login_that_is_refused_says_so_without_the_password(mysql_server: Mysq
     # In the words of what was given, which is no configuration.
     _, _, advice = raised.value.text.partition("; ")
     assert advice == (
-        "check the URL's user and the URL's password, and that the account may log in from "
-        "this host"
+        "check the URL's user and password, and that the account may log in from this host"
     )
 
 

@@ -119,7 +119,7 @@ def fill_all(source: Source) -> None:
 
 
 def everything(records: list[Any]) -> list[Any]:
-    """Return what does not depend on the place and the time of records."""
+    """Return what does not depend on the position and the time of records."""
     shown = []
     for record in records:
         if record.topic.count(".") == 2:

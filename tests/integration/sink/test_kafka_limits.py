@@ -75,8 +75,8 @@ def test_records_that_no_request_could_hold_are_refused_at_the_start(
     stream = new_stream(mysql_server.endpoint, strict_broker.endpoint, tmp_path)
     assert last_error(stream.config(kafka__record_bytes_max=8 * 1024 * 1024 - 65535)) == (
         "kafka BROKER: kafka.record_bytes_max (8323073) is too close to the brokers' "
-        "socket.request.max.bytes (8388608); lower the one by 65536 bytes below the other, or "
-        "raise the other"
+        "socket.request.max.bytes (8388608); set it at least 65536 bytes below the limit of "
+        "the brokers, or raise that limit"
     )
 
 

@@ -108,5 +108,5 @@ def test_a_broker_that_cannot_be_reached_may_let_us_in(listener: Listener) -> No
     first, second = (line for _, line in sorted(lines.items()))
     assert caught.value.code is kafka_network.SEVERAL
     assert caught.value.text == (
-        f"kafka {','.join(servers)}: no broker lets us in:\n  {first}\n  {second}"
+        f"kafka {','.join(servers)}: no broker accepts the connection:\n  {first}\n  {second}"
     )

@@ -13,7 +13,7 @@ import pytest
 from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
-from connector.envelope.copied.selected_chunk import CopyPlace
+from connector.envelope.copied.selected_chunk import CopyPosition
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.rows.row_writer import RowWriter
 from connector.envelope.schemas.table_schema import TableSchema
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1")
-PLACE = CopyPlace(1, "binlog.000001", 1, 4, 0, 0)
+READ_AT = CopyPosition(1, "binlog.000001", 1, 4, 0, 0)
 START = b'{"before":null,"after":'
 END = b',"source":{"version":"1",'
 
@@ -78,7 +78,7 @@ class Place(NamedTuple):
 def rows_of(chunk: Chunk) -> Rows:
     """Return the keys and the `after` of a chunk's records."""
     target = Collected()
-    chunk.publish(target, OPTIONS, PLACE, set(), 0)
+    chunk.publish(target, OPTIONS, READ_AT, set(), 0)
     rows: Rows = []
     for record in target.records:
         assert record.value is not None

@@ -142,7 +142,7 @@ def test_a_copy_goes_on_at_its_chunk_whenever_it_is_killed(
     assert len(set(copied)) == len(copied)
 
 
-def test_rows_without_a_key_are_those_of_one_place(either_stream: Stream) -> None:
+def test_rows_without_a_key_are_those_of_one_position(either_stream: Stream) -> None:
     stream = either_stream
     stream.execute("CREATE TABLE log (n INT NOT NULL, text VARCHAR(20))")
     values = ", ".join(f"({n}, 'before')" for n in range(3000))

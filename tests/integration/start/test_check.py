@@ -318,8 +318,8 @@ def test_a_progress_record_that_cannot_be_read(stream: Stream) -> None:
     assert found.code == 3
     why = re.search(r"version \((.*)\)", found.error)
     assert why is not None
-    place = f"{topic}[0]@{sent.offset}"
-    assert found.error == shown(kafka_records.PROGRESS, place=place, why=why[1])
+    record = f"{topic}[0]@{sent.offset}"
+    assert found.error == shown(kafka_records.PROGRESS, record=record, why=why[1])
 
 
 def test_a_source_that_is_down(stream: Stream) -> None:

@@ -360,11 +360,11 @@ def test_a_table_is_shown_below_the_fence_of_its_database(
     for name in (f"{stream.database}.t", f"{stream.database}.new", every):
         code, output = quarantine("show", connector.config, name)
         assert code == 0, output
-        first, offset, place, *_ = output.splitlines()
+        first, offset, position, *_ = output.splitlines()
         whole = f"all of database {stream.database} is kept back"
         assert first == f"{name}: {whole}: {fence['reason']}"
         assert offset.startswith("offset ")
-        assert place == f"{every} at {fence['since']}"
+        assert position == f"{every} at {fence['since']}"
     for key in (None, '{"id":1}'):
         name = f"{stream.database}.t"
         with_key = ["--key", key] if key else []

@@ -24,7 +24,7 @@ CONTINUE = "continue after it: give the pipeline a new name and set source.start
 
 
 def last_error(stream: Stream, **changed: object) -> str:
-    """Run the connector until it stops by itself; return what it says, without places."""
+    """Run the connector until it stops by itself; return what it says, without positions."""
     text = whole_error(stream, **changed).replace(stream.database, "shop")
     text = re.sub(r"; the position after this transaction is source.start = .*", "", text)
     text = re.sub(r"(binlog|mysqld-bin)\.\d{6}:\d+", "LOG:POS", text)
@@ -60,7 +60,7 @@ def test_a_change_logged_as_a_statement_is_refused(stream: Stream) -> None:
     assert committed_ids(stream) == [1]
 
 
-def test_a_stream_continues_after_a_refused_transaction_at_the_place_that_is_told(
+def test_a_stream_continues_after_a_refused_transaction_at_the_position_that_is_told(
     stream: Stream,
 ) -> None:
     stream.execute(TABLE, BEFORE)

@@ -65,8 +65,8 @@ def test_prepared_rows_are_delivered_when_they_are_committed(
     committed = changes[3]
     assert committed.headers["cdc.txn"] == committed.value["source"]["gtid"]
     # Where it is in the log: before what was committed meanwhile.
-    place = [(c.value["source"]["file"], c.value["source"]["pos"]) for c in changes]
-    assert place[0] < place[3] < place[1]
+    positions = [(c.value["source"]["file"], c.value["source"]["pos"]) for c in changes]
+    assert positions[0] < positions[3] < positions[1]
 
 
 def test_logs_that_were_purged_under_a_prepared_transaction_are_named(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.contract import Sequence
-from connector.envelope.copied.selected_chunk import CopyPlace, RefusedRow
+from connector.envelope.copied.selected_chunk import CopyPosition, RefusedRow
 from connector.envelope.schemas.table_schema import TableSchema
 from connector.errors import RecordTooLarge, UnsupportedChange, copies, quarantine, table_rows
 from connector.errors import kafka as kafka_codes
@@ -19,7 +19,7 @@ from tests.quarantine.bench import BAD, NOW_US, Kafka, Log, Row, Run, quarantine
 if TYPE_CHECKING:
     from connector.contract import SchemaColumn
 
-PLACE = CopyPlace(1, "binlog.000001", 1, 500, 3, NOW_US)
+READ_AT = CopyPosition(1, "binlog.000001", 1, 500, 3, NOW_US)
 SEQUENCE = Sequence(1, 1, 499, 0, 3)
 
 
@@ -71,7 +71,7 @@ def test_of_a_table_that_is_kept_back_nothing_is_copied(kafka: Kafka, log: Log) 
 
 def test_changes_of_a_row_that_was_kept_back_follow_it(kafka: Kafka, log: Log) -> None:
     run = Run(kafka, log, "fence-key")
-    run.copied_rows.keep(schema(), [refused(1), refused(2)], PLACE, SEQUENCE, NOW_US)
+    run.copied_rows.keep(schema(), [refused(1), refused(2)], READ_AT, SEQUENCE, NOW_US)
     log.transaction(("t", [Row("u", 2), Row("u", 3)]))
     run.deliver()
     assert [record.key for record in kafka.rows("t")] == [b'{"id":3}']
@@ -91,7 +91,7 @@ def test_a_row_whose_key_cannot_be_told_fences_its_table(kafka: Kafka, log: Log)
     run = Run(kafka, log, "fence-key")
     with pytest.raises(TableFenced, match="column c2 holds"):
         run.copied_rows.keep(
-            schema(), [refused(1), refused(2, keyed=False)], PLACE, SEQUENCE, NOW_US
+            schema(), [refused(1), refused(2, keyed=False)], READ_AT, SEQUENCE, NOW_US
         )
     run.commit()
     assert [(fence.key, fence.rows) for fence in run.fences] == [('{"id":1}', 1), (None, 1)]
@@ -113,7 +113,7 @@ def test_a_row_whose_key_cannot_be_told_fences_its_table(kafka: Kafka, log: Log)
 def test_stop_is_an_error(kafka: Kafka, log: Log, row: RefusedRow, kind: type[Exception]) -> None:
     run = Run(kafka, log, "stop")
     with pytest.raises(kind) as caught:
-        run.copied_rows.keep(schema(), [row], PLACE, SEQUENCE, NOW_US)
+        run.copied_rows.keep(schema(), [row], READ_AT, SEQUENCE, NOW_US)
     assert type(caught.value) is kind
     assert caught.value is row.error
     assert not run.fences.any

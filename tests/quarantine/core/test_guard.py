@@ -207,7 +207,7 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
 def test_what_is_not_in_the_quarantine_any_more_is_told() -> None:
     assert text_of(quarantine.REPLAY_MISSING, table="shop.t", rows=3) == (
         "3 of the changes that it keeps back are not in the quarantine; `binlog-connector snapshot "
-        "CONFIG shop.t` copies the table anew and lifts the fence"
+        "CONFIG shop.t` copies the table again and lifts the fence"
     )
 
 

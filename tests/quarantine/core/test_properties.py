@@ -85,12 +85,12 @@ def test_nothing_overtakes_what_is_kept_of_its_key(
     expected: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, events in enumerate(transactions, 1):
         for table, rows in events:
-            for place, row in enumerate(rows):
+            for index, row in enumerate(rows):
                 names = {(table, key) for key in row.keys}
                 if names & fenced or row.text in (BAD, LARGE):
                     fenced |= names
                 else:
-                    expected[table].append((number, place))
+                    expected[table].append((number, index))
     for table in "tu":
         found = dict.fromkeys(
             (int(value["source"]["gtid"].rpartition(":")[2]), value["source"]["row"])

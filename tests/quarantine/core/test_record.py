@@ -19,7 +19,7 @@ from connector.quarantine.core.record import (
     encoded,
     event_bytes,
     fields,
-    places_of,
+    quarantined_rows,
     values_of,
 )
 from tests.golden.golden import GoldenLog, logs, with_inner_events
@@ -97,7 +97,7 @@ def test_rows_of_real_servers_are_read_back(log: GoldenLog) -> None:
             continue
         assert list(change.rows.rows()) == expected
         assert change.rows.kind is rows.kind
-        assert [kept["row"] for kept in places_of(found[0], len(expected))] == list(
+        assert [kept["row"] for kept in quarantined_rows(found[0], len(expected))] == list(
             range(len(expected))
         )
         assert len(list(explain(*found))) > len(expected[:20])
@@ -120,7 +120,7 @@ def test_a_record_that_has_no_room_for_what_describes_it_is_refused() -> None:
     with pytest.raises(RecordTooLarge) as caught:
         run.deliver()
     assert caught.value.text == (
-        "binlog.000001:315: what shop.t is described by does not fit into a record of the "
+        "binlog.000001:315: the description of shop.t does not fit into a record of the "
         "quarantine; raise kafka.record_bytes_max, and max.message.bytes of the topic if it "
         "existed before"
     )

@@ -86,8 +86,8 @@ def test_rows_that_were_passed_over_are_not_taken_for_none() -> None:
         with pytest.raises(ConfigError) as raised:
             list(transaction.row_changes())
         assert raised.value.text == (
-            f"binlog.000007:{transaction.position}: the events of this transaction were passed "
-            "over; read them before the next transaction is asked for"
+            f"binlog.000007:{transaction.position}: the events of this transaction were "
+            "skipped; read them before you ask for the next transaction"
         )
 
 
