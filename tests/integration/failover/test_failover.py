@@ -170,7 +170,7 @@ def test_where_no_server_will_do_each_says_why(
     assert re.match(rf"  \[S43[456]\] {re.escape(reset)}", first)
     purged = f"source {address(pair.replica)}: the server"
     assert re.match(rf"  \[S42[12]\] {re.escape(purged)}", second)
-    assert "to go on without them" in second
+    assert "if the stream goes on without them, changes are lost" in second
 
 
 def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
