@@ -51,8 +51,8 @@ $(NATIVE): $(TOOLS) $(NATIVE_SOURCES)
 demo: $(if $(wildcard $(NATIVE)),setup,$(INSTALLED))
 	$(VENV)/bin/binlog-connector demo $(ARGS)
 
-# Each worker starts the servers that its tests ask for, so that more workers than cores save nothing.
-# WORKERS=0 runs without workers.
+# Each worker starts the servers that its tests ask for, which keeps the cores busy: more workers than
+# cores save nothing. WORKERS=0 runs without workers.
 WORKERS ?= 2
 PYTEST := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --durations=10
 test: setup

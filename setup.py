@@ -157,31 +157,34 @@ def _compiler() -> CCompiler:
 
     compiler = new_compiler()
     customize_compiler(compiler)
-    with TemporaryDirectory() as folder:
-        probe = Path(folder, "probe.c")
-        probe.write_text("#include <Python.h>\n", encoding="ascii")
-        try:
-            compiler.compile([str(probe)], folder, include_dirs=[sysconfig.get_path("include")])
-        except (BaseError, CCompilerError):
-            command = " ".join(compiler.compiler_so[:1])
-            reason = f"{command} cannot compile a file that includes Python.h"
-            raise _CannotCompileError(reason) from None
+    if not _can_build(compiler, "#include <Python.h>\n"):
+        command = " ".join(compiler.compiler_so[:1])
+        reason = f"{command} cannot compile a file that includes Python.h"
+        raise _CannotCompileError(reason)
     return compiler
 
 
 def _link_time_flags(compiler: CCompiler) -> list[str]:
     """Return the flags that optimise while linking, if compiler and linker can do that."""
+    return _LINK_TIME_FLAGS if _can_build(compiler, "", _LINK_TIME_FLAGS) else []
+
+
+def _can_build(compiler: CCompiler, source: str, link_time_flags: list[str] | None = None) -> bool:
+    """Return whether `source` compiles, and with `link_time_flags` also links."""
+    includes = [sysconfig.get_path("include")]
     with TemporaryDirectory() as folder:
         probe = Path(folder, "probe.c")
-        probe.write_text("int probe(void) { return 0; }\n", encoding="ascii")
+        probe.write_text(source, encoding="ascii")
         try:
-            objects = compiler.compile([str(probe)], folder, extra_postargs=_LINK_TIME_FLAGS)
-            compiler.link_shared_object(
-                objects, str(Path(folder, "probe.so")), extra_postargs=_LINK_TIME_FLAGS
+            objects = compiler.compile(
+                [str(probe)], folder, include_dirs=includes, extra_postargs=link_time_flags
             )
+            if link_time_flags:
+                library = str(Path(folder, "probe.so"))
+                compiler.link_shared_object(objects, library, extra_postargs=link_time_flags)
         except (BaseError, CCompilerError):
-            return []
-    return _LINK_TIME_FLAGS
+            return False
+    return True
 
 
 def _generate_c(link_time_flags: list[str]) -> list[Extension]:

@@ -8,6 +8,7 @@ logs or counts files starts a server of its own.
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,42 +19,33 @@ from tests.integration.database_stream import Stream, new_stream
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from local_stack import Endpoint, Server
 
 
-@pytest.fixture(scope="session")
-def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MysqlServer]:
-    """A running MySQL 8.0 source; a test that stops it starts it again."""
-    with MysqlServer(tmp_path_factory.mktemp("mysql")) as server:
-        yield server
+def _server_of(new: Callable[[Path], Server]) -> Any:
+    """Return a fixture: a running source; a test that stops it starts it again.
 
-
-@pytest.fixture(scope="session")
-def mariadb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
-    """A running MariaDB 11.8 source; a test that stops it starts it again."""
-    with MariadbServer(tmp_path_factory.mktemp("mariadb")) as server:
-        yield server
-
-
-def _server_of(kind: type[MysqlServer | MariadbServer], version: str) -> Any:
-    """Return a fixture: a running server of `version`, whose tests run on one worker."""
+    Tests of one of the other versions run on one worker; each worker has the default ones.
+    """
 
     @pytest.fixture(scope="session")
     def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-        with kind(tmp_path_factory.mktemp("server"), version=version) as running:
+        with new(tmp_path_factory.mktemp("server")) as running:
             yield running
 
     return server
 
 
-mysql_5_7 = _server_of(MysqlServer, "5.7")
-mysql_8_0_15 = _server_of(MysqlServer, "8.0.15")
-mysql_9 = _server_of(MysqlServer, "9")
-mariadb_10_5 = _server_of(MariadbServer, "10.5")
-mariadb_10_11 = _server_of(MariadbServer, "10.11")
+mysql_server = _server_of(MysqlServer)
+mariadb_server = _server_of(MariadbServer)
+mysql_5_7 = _server_of(partial(MysqlServer, version="5.7"))
+mysql_8_0_15 = _server_of(partial(MysqlServer, version="8.0.15"))
+mysql_9 = _server_of(partial(MysqlServer, version="9"))
+mariadb_10_5 = _server_of(partial(MariadbServer, version="10.5"))
+mariadb_10_11 = _server_of(partial(MariadbServer, version="10.11"))
 
 
 @pytest.fixture(scope="session")

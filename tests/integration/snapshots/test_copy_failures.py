@@ -63,6 +63,18 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
     return result.error
 
 
+def result_of_pass(readers: ReaderPool, described: SelectedTable) -> object:
+    """Return what a reader says after it was allowed to read a whole table; closes `readers`."""
+    try:
+        job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
+        readers.submit(job)
+        assert isinstance(readers.results.get(timeout=20), PassReady)
+        readers.go_on()
+        return readers.results.get(timeout=20)
+    finally:
+        readers.close()
+
+
 def test_a_pause_query_that_returns_no_number(source: Source, table: str) -> None:
     error = failed_plan(source, table, pause_query="SELECT 'busy'")
     assert isinstance(error, ConfigError)
@@ -88,14 +100,7 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
     with SelectSession(settings) as session:
         described = SelectedTable.describe(session, database, name)
         readers = ReaderPool(settings, SnapshotSettings(), session.identity)
-    try:
-        job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
-        readers.submit(job)
-        assert isinstance(readers.results.get(timeout=20), PassReady)
-        readers.go_on()
-        result = readers.results.get(timeout=20)
-    finally:
-        readers.close()
+    result = result_of_pass(readers, described)
     assert isinstance(result, Failed)
     assert isinstance(result.error, SourceRefused)
     assert result.error.text == text_of(
@@ -142,14 +147,7 @@ def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, tabl
         described = SelectedTable.describe(session, database, name)
         writer.query(f"LOCK TABLES {described.quoted_name} WRITE")
         readers = ReaderPool(source.settings(), SnapshotSettings(), session.identity)
-        try:
-            job = PassJob(1, described, transactional=False, where="", bytes_max=1 << 20)
-            readers.submit(job)
-            assert isinstance(readers.results.get(timeout=20), PassReady)
-            readers.go_on()
-            result = readers.results.get(timeout=20)
-        finally:
-            readers.close()
+        result = result_of_pass(readers, described)
     assert isinstance(result, PassBusy)
     assert result.error.text == text_of(copies.NOT_LOCKED, table=table)
 
