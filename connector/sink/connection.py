@@ -116,7 +116,10 @@ _SUPERSEDED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
 
 def is_superseded(error: Exception) -> bool:
-    """Return whether `error` may mean that another producer has taken over."""
+    """Return whether Kafka says with `error` that another producer has taken over.
+
+    While the coordinator is fencing a producer, it may also answer UNKNOWN_SERVER_ERROR.
+    """
     return any(_is(error, kind) for kind in _SUPERSEDED)
 
 
@@ -144,7 +147,12 @@ def connector_error(
     )
     why = error.message if isinstance(error, TimedOut) else str(error)
     return SinkUnavailable(
-        kafka.UNAVAILABLE, answered=answered, servers=servers, doing=doing, why=why
+        kafka.UNAVAILABLE,
+        answered=answered,
+        superseded=_is(error, errors.UnknownError),
+        servers=servers,
+        doing=doing,
+        why=why,
     )
 
 

@@ -67,6 +67,16 @@ def test_everything_else_may_pass() -> None:
     assert type(found) is SinkUnavailable
 
 
+def test_an_unknown_error_may_come_from_another_producer_that_takes_over() -> None:
+    end = errors.KafkaError("Unhandled error in EndTxnResponse: [Error -1] UnknownError")
+    found = connector_error(SETTINGS, DOING, end)
+    assert isinstance(found, SinkUnavailable)
+    assert found.superseded
+    away = connector_error(SETTINGS, DOING, errors.KafkaTimeoutError("no answer"))
+    assert isinstance(away, SinkUnavailable)
+    assert not away.superseded
+
+
 def test_limits_that_may_not_be_looked_at() -> None:
     def refuse(**_: object) -> None:
         raise errors.ClusterAuthorizationFailedError
