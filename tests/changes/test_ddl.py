@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from connector.binlog.event import Event
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import EventHeader
 from connector.changes.ddl import statement_changes
+from connector.changes.known_columns import KnownColumns, PublishedColumns
 from connector.changes.online_schema_change import OnlineChanges, named_after
+from connector.changes.sql_mode import STRICT_ALL_TABLES
 from connector.changes.statement import classify
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import SourceTransaction
 from tests.changes.heard import Heard
 
+if TYPE_CHECKING:
+    from connector.contract import SchemaColumn
+
 EVENT = Event("b.000001", 4, 99, EventHeader(7, EventType.QUERY_EVENT, 1, 95, 99, 0), None, b"")
 
 # Kind, table, names of added columns, why the table is to be copied anew.
 Told = tuple[str, str, list[str], str]
+
+
+class Columns(PublishedColumns):
+    """Consumers know the same columns of every table."""
+
+    def known(self, database: str, table: str) -> KnownColumns:
+        del database, table
+        key: SchemaColumn = {"name": "id", "type": "int", "nullable": False, "key": 1}
+        code: SchemaColumn = {"name": "code", "type": "int", "nullable": True, "key": 0}
+        return KnownColumns([key, code])
 
 
 class Source:
@@ -26,6 +43,7 @@ class Source:
     def __init__(self, *tables: str) -> None:
         self.tables = TableFilter(tables or ("shop.*",), ["shop.secret"])
         self.online = OnlineChanges()
+        self.columns = Columns()
 
     def run(self, *queries: str) -> list[Told]:
         """Return what the last statement does, after a restart in front of each."""
@@ -43,7 +61,15 @@ class Source:
                     change.resync,
                 )
                 for change in statement_changes(
-                    statement, query, self.tables, self.online, transaction, 0, EVENT
+                    statement,
+                    query,
+                    self.tables,
+                    self.online,
+                    self.columns,
+                    STRICT_ALL_TABLES,
+                    transaction,
+                    0,
+                    EVENT,
                 )
             ]
         return told
