@@ -122,32 +122,36 @@ class _Effects:
             self._found(kind, name)
 
     def _alter(self, statement: Statement, timestamp: int) -> None:
-        added = added_columns(statement, timestamp)
         renames = [(old, new) for old, new in statement.renames if old != new]
         altered = statement.tables[0] if statement.tables else None
         for name in dict.fromkeys(statement.tables):
             if any(name == new for _, new in renames):
                 continue
-            clause = statement.replaces_rows
-            if not self._tables.follows(*name):
-                if name == altered:
-                    self._online.alter(name, added, self._query, self._mode)
-                    if any(token.is_word("UNIQUE", "PRIMARY") for token in statement.tokens):
-                        self._online.add_key(name)
-                continue
-            is_renamed = any(name == old for old, _ in renames)
-            if not clause and not is_renamed:
-                clause = unproven_clause(statement.tokens, self._columns.known(*name), self._mode)
-            if clause == _DISCARD_TABLE:
-                self._online.forget(name)
-                self._found(StatementKind.TRUNCATE, name)
-            elif clause and clause != _DISCARD_PARTITION:
-                self._online.forget(name)
-                self._found(statement.kind, name, resync=f"ALTER TABLE … {clause}")
-            elif not is_renamed:
-                self._found(statement.kind, name, added)
+            if self._tables.follows(*name):
+                is_renamed = any(name == old for old, _ in renames)
+                self._alter_followed(name, statement, timestamp, is_renamed=is_renamed)
+            elif name == altered:
+                added = added_columns(statement, timestamp)
+                self._online.alter(name, added, self._query, self._mode)
+                if any(token.is_word("UNIQUE", "PRIMARY") for token in statement.tokens):
+                    self._online.add_key(name)
         if renames:
             self._rename(statement)
+
+    def _alter_followed(
+        self, name: TableName, statement: Statement, timestamp: int, *, is_renamed: bool
+    ) -> None:
+        clause = statement.replaces_rows
+        if not clause and not is_renamed:
+            clause = unproven_clause(statement.tokens, self._columns.known(*name), self._mode)
+        if clause == _DISCARD_TABLE:
+            self._online.forget(name)
+            self._found(StatementKind.TRUNCATE, name)
+        elif clause and clause != _DISCARD_PARTITION:
+            self._online.forget(name)
+            self._found(statement.kind, name, resync=f"ALTER TABLE … {clause}")
+        elif not is_renamed:
+            self._found(statement.kind, name, added_columns(statement, timestamp))
 
     def _rename(self, statement: Statement) -> None:
         """Apply all renames of a statement together, because they take effect together."""

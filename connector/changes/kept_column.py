@@ -26,10 +26,10 @@ def keeps_values(old: SchemaColumn, new: ColumnDefinition, mode: int, *, strict:
     if new.auto_increment and (old["nullable"] or not mode & NO_AUTO_VALUE_ON_ZERO):
         # NULL gets a number, and so does 0.
         return False
-    if old["nullable"] and not new.null:
-        # NULL becomes an error or zero; in TIMESTAMP, which can be NOT NULL by itself, the time.
-        if (new.not_null and not strict) or new.kind == "timestamp":
-            return False
+    # NULL becomes an error or zero; in TIMESTAMP, which can be NOT NULL by itself, the time.
+    changes_null = (new.not_null and not strict) or new.kind == "timestamp"
+    if old["nullable"] and not new.null and changes_null:
+        return False
     return _keeps_type(old, new)
 
 

@@ -69,7 +69,8 @@ class ProgressRecord(TypedDict):
     # [column, kind of default, literal]. The next schema record of the table takes them up.
     added_columns: dict[str, list[list[str]]]
     # What is known of schema changes that gh-ost or pt-online-schema-change have under way:
-    # "added", "altered", "fewer", "copied" and "away", each from a table to lists; `OnlineChanges` tells more.
+    # "added", "altered", "fewer", "copied" and "away", each from a table to lists;
+    # `OnlineChanges` tells more.
     online_changes: dict[str, dict[str, list[list[str]]]]
     # Tables of which a schema record has an `anchor`, and which a statement has changed since.
     changed_tables: list[str]

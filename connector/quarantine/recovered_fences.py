@@ -36,8 +36,8 @@ def open_quarantine(
 ) -> tuple[Guard | None, CopiedRows, QuarantineKeeper]:
     """Return the guard of changes, that of copied rows, and the keeper.
 
-    There is no guard if no setting asks for fences, and no fence exists. `listener` gets new fences.
-    Raises DecodeError for a fence of another version.
+    There is no guard if no setting asks for fences, and no fence exists. `listener` gets new
+    fences. Raises DecodeError for a fence of another version.
     """
     fences = Fences(options.prefix, settings.name, sink.target, recovered, listener)
     keeper = QuarantineKeeper(

@@ -215,8 +215,8 @@ GHOST = (
     "create /* gh-ost */ table `shop`.`_t_ghc` (id bigint)",
     "create /* gh-ost */ table `shop`.`_t_gho` like `shop`.`t`",
     (
-        "alter /* gh-ost */ table `shop`.`_t_gho` ADD v INT NOT NULL DEFAULT 7, ADD w TIMESTAMP "
-        "NULL DEFAULT CURRENT_TIMESTAMP"
+        "alter /* gh-ost */ table `shop`.`_t_gho` ADD v INT NOT NULL DEFAULT 7, "
+        "ADD w VARCHAR(9) DEFAULT 'new', MODIFY id BIGINT NOT NULL, DROP COLUMN code"
     ),
 )
 SENTRY = (
@@ -247,7 +247,7 @@ def test_the_cut_over_of_gh_ost_keeps_the_rows_and_adds_columns() -> None:
     source = Source()
     for query in (*GHOST, *SENTRY):
         assert source.run(query) == []
-    assert source.run(GHOST_CUT_OVER) == [altered("t", "v literal 7", "w computed")]
+    assert source.run(GHOST_CUT_OVER) == [altered("t", "v literal 7", "w literal new")]
     assert source.run("drop table if exists `shop`.`_t_ghc`, `shop`.`_t_del`") == []
     assert source.online.to_record() == {}
 
@@ -255,7 +255,7 @@ def test_the_cut_over_of_gh_ost_keeps_the_rows_and_adds_columns() -> None:
 def test_a_cut_over_of_gh_ost_in_two_steps_keeps_the_rows() -> None:
     source = Source()
     assert source.run(*GHOST, GHOST_AWAY) == []
-    assert source.run(GHOST_BACK) == [altered("t", "v literal 7", "w computed")]
+    assert source.run(GHOST_BACK) == [altered("t", "v literal 7", "w literal new")]
     assert source.online.to_record() == {}
 
 
@@ -291,6 +291,34 @@ def test_the_cut_over_of_pt_online_schema_change_keeps_the_rows_and_adds_columns
 )
 def test_a_swap_of_a_table_that_is_no_copy_copies_the_table(queries: tuple[str, ...]) -> None:
     assert Source().run(*queries, PERCONA_CUT_OVER) == [renamed("t", "shop._t_new")]
+
+
+@pytest.mark.parametrize(
+    ("clause", "named"),
+    [
+        ("MODIFY code VARCHAR(9)", "MODIFY code"),
+        # INSERT IGNORE makes NULL a zero, and leaves out what a condition refuses.
+        ("MODIFY COLUMN code INT NOT NULL", "MODIFY COLUMN code"),
+        ("ADD CHECK (code > 0)", "ADD CHECK"),
+        ("PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))", "PARTITION BY"),
+        # The tool copies each row at another time.
+        ("ADD w TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP", "ADD w"),
+        ("DROP COLUMN code, ADD code INT", "ADD code"),
+        ("RENAME COLUMN code TO number", "RENAME COLUMN code"),
+    ],
+)
+def test_a_table_is_copied_after_a_tool_has_changed_its_values(clause: str, named: str) -> None:
+    source = Source()
+    for query in (*GHOST[:2], f"alter table `shop`.`_t_gho` {clause}"):
+        assert source.run(query) == []
+    reason = f"ALTER TABLE … {named} of shop._t_gho, which took its place"
+    assert source.run(GHOST_CUT_OVER) == [copied("t", reason, "ALTER TABLE")]
+    assert source.run("drop table if exists `shop`.`_t_ghc`, `shop`.`_t_del`") == []
+    assert source.online.to_record() == {}
+
+
+def test_a_table_that_is_altered_and_gets_its_own_name_is_altered() -> None:
+    assert Source().run("ALTER TABLE a ADD v INT, RENAME TO a") == [altered("a", "v null")]
 
 
 def test_a_table_that_gh_ost_put_aside_is_gone_when_something_else_happens() -> None:

@@ -4,9 +4,9 @@ The schema record comes before the first row of its column list. A restart knows
 because the keys of all schema records are read back before the stream opens. A schema record that
 is written twice is the same record with the same key.
 
-*The current column list* is mostly that of the newest record. It is an older one if a table returned
-to it, because that has no new record. After a statement that makes a copy necessary it is unknown,
-until rows come. The progress record says so for each such table.
+*The current column list* is mostly that of the newest record. It is an older one if a table
+returned to it, because that has no new record. After a statement that makes a copy necessary it is
+unknown, until rows come. The progress record says so for each such table.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast, final
 
-from connector.changes.known_columns import KnownColumns, PublishedColumns
 from connector.changes.added_columns import DefaultKind
+from connector.changes.known_columns import KnownColumns, PublishedColumns
 from connector.envelope.schemas.added_default import with_added_default
 from connector.envelope.schemas.table_schema import schema_topic
 from connector.records.record import NO_HEADERS

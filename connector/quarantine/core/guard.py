@@ -106,7 +106,7 @@ class Guard:
         self._encoder.statement(change, now_us)
 
     def rewritten(self, change: StatementChange, refusal: UnsupportedChange, now_us: i64) -> None:
-        """Fence the table of a statement after which rows have values that the log does not hold."""
+        """Fence the table of a statement that changed values which the log does not hold."""
         self._encoder.statement(change, now_us)
         reason = reason_of(refusal, change.database, change.table)
         self._keep_statement(change, STATEMENT, reason, now_us)
