@@ -78,8 +78,8 @@ class DeliveryStream(ChangeReceiver):
         Waiting rows may go to a file in `folder`. Changes that cannot be published go to `guard`;
         without one they are an error. `transactions` gets the transaction of the next records,
         `listener` all other facts. `on_rewrite` says what to do if the log does not hold the rows
-        after ALTER TABLE; a fence needs a guard. `lower_case_names`, `online` and `rolled_back` as in
-        `TransactionAssembler`.
+        after ALTER TABLE; a fence needs a guard. `lower_case_names`, `online` and `rolled_back` as
+        in `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
@@ -239,13 +239,13 @@ class DeliveryStream(ChangeReceiver):
     def statement(self, change: StatementChange) -> None:
         """Deliver the records that DDL causes: rows that are gone.
 
-        Raises UnsupportedChange for an ALTER TABLE that may have changed rows, if that ends the run.
+        Raises UnsupportedChange if an ALTER TABLE that may have changed rows ends the run.
         """
         self._encoder.watch.changed(change.kind, change.database, change.table)
-        if change.resync and change.kind is StatementKind.ALTER_TABLE:
-            if self._on_rewrite != COPY_REWRITTEN:
-                self._refuse_rewritten(change)
-                return
+        rewritten = change.resync != "" and change.kind is StatementKind.ALTER_TABLE
+        if rewritten and self._on_rewrite != COPY_REWRITTEN:
+            self._refuse_rewritten(change)
+            return
         listener = self._listener
         listener.statement_seen(change)
         if self._guard is None:

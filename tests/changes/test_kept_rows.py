@@ -219,7 +219,7 @@ def test_a_table_without_published_rows_has_nothing_to_copy() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "ALTER TABLE t ADD (a INT, b CHAR(3) DEFAULT _utf8mb4'x') PARTITION BY HASH (a), ORDER BY a",
+        "ALTER TABLE t ADD (a INT, b CHAR(3) DEFAULT _utf8mb4'x') PARTITION BY HASH (a), FORCE",
         "ALTER TABLE t MODIFY COLUMN IF EXISTS a DECIMAL(5,2) UNSIGNED ON UPDATE NOW() CHECK (a)",
         "ALTER TABLE t DEFAULT CHARACTER SET = x, CHANGE a a ENUM('x'), DROP CONSTRAINT c",
         "ALTER TABLE t ADD (,), ADD (), ADD, DROP, MODIFY, CHANGE, ALTER, RENAME, ENGINE =",
