@@ -131,6 +131,8 @@ def _date(column: SchemaColumn, text: str) -> object | None:
 
 
 def _datetime(column: SchemaColumn, text: str) -> object | None:
+    if _DATE.fullmatch(text):
+        text = f"{text} 00:00:00"
     return _with_fraction(column, _DATETIME.fullmatch(text))
 
 
