@@ -125,6 +125,9 @@ class AlteredTable:
         self._current: dict[str, str] = {}
         self._online = OnlineChanges()
         self.consumer = Consumer()
+        # MariaDB checks again whether the text of a JSON column is JSON.
+        mariadb = "MariaDB" in str(log.execute("SELECT VERSION()")[0][0])
+        self._touch = f"SET STATEMENT check_constraint_checks = 0 FOR {TOUCH}" if mariadb else TOUCH
 
     def run(self, *statements: str) -> list[str]:
         """Run statements and read their log; return why the table is to be copied again."""
@@ -168,7 +171,7 @@ class AlteredTable:
     def differences(self) -> tuple[list[str], list[tuple[str, Any, Any]]]:
         """Compare all rows; return why the table is to be copied again, and what differs."""
         self.mode("")
-        resyncs = self.run(TOUCH)
+        resyncs = self.run(self._touch)
         differences = self.consumer.differences
         self.consumer.differences = []
         count = self.log.execute(f"SELECT COUNT(*) FROM {TABLE}")[0][0]
@@ -179,7 +182,7 @@ class AlteredTable:
     def copy(self) -> None:
         """Do as a copy does: consumers forget the rows, and get all rows of now."""
         self.consumer.rows.clear()
-        self.run(TOUCH)
+        self.run(self._touch)
         self.consumer.differences.clear()
 
 
