@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
 _FLOAT_DIGITS: Final = 6
 _INTEGER: Final = re.compile(r"-?\d+")
+_PRINTED: Final = re.compile(r"0|-?[1-9]\d*")
 _DECIMAL: Final = re.compile(r"-?\d+(\.\d+)?")
 _FLOATING: Final = re.compile(r"-?\d+(\.\d+)?([eE]\d+)?")
 _YEAR: Final = re.compile(r"(19|20)\d\d|0000")
@@ -87,7 +88,7 @@ def _is_text_certain(text: str, definition: ColumnDefinition, *, quoted: bool) -
         )
     if kind in ("char", "varchar", "text"):
         whole = kind != "char" or not text.endswith(" ")
-        return whole and (quoted or _INTEGER.fullmatch(text) is not None)
+        return whole and (quoted or _PRINTED.fullmatch(text) is not None)
     if kind in ("binary", "varbinary", "blob"):
         return quoted and text.isascii()
     return False

@@ -130,7 +130,7 @@ class _Effects:
             if self._tables.follows(*name):
                 is_renamed = any(name == old for old, _ in renames)
                 self._alter_followed(name, statement, timestamp, is_renamed=is_renamed)
-            elif name == altered:
+            elif name == altered and self._may_be_copy(name):
                 added = added_columns(statement, timestamp)
                 self._online.alter(name, added, self._query, self._mode)
                 if any(token.is_word("UNIQUE", "PRIMARY") for token in statement.tokens):
@@ -152,6 +152,10 @@ class _Effects:
             self._found(statement.kind, name, resync=f"ALTER TABLE … {clause}")
         elif not is_renamed:
             self._found(statement.kind, name, added_columns(statement, timestamp))
+
+    def _may_be_copy(self, name: TableName) -> bool:
+        """Return whether a tool can have made the table from a followed one, by its name."""
+        return any(self._tables.follows(name[0], table) for table in named_after(name[1]))
 
     def _rename(self, statement: Statement) -> None:
         """Apply all renames of a statement together, because they take effect together."""

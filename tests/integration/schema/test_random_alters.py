@@ -15,9 +15,9 @@ from tests.length import length
 if TYPE_CHECKING:
     from local_stack import Server
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(1_200)]
 
-SEEDS = length(short=34, full=1_500)
+SEEDS = length(short=34, full=500)
 ALTERS = 8
 
 
