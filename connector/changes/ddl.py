@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.changes.added_columns import AddedColumn, added_columns
-from connector.changes.kept_rows import unproven_clause
+from connector.changes.kept_rows import may_zero_dates, unproven_clause
 from connector.changes.online_schema_change import named_after
 from connector.changes.statement import Statement, StatementKind, classify
 from connector.changes.transaction import StatementChange
@@ -116,9 +116,12 @@ class _Effects:
                 # A table that gh-ost had put aside must not return under this name.
                 self._found(StatementKind.DROP_TABLE, name)
             self._found(kind, name)
+        elif kind is StatementKind.INDEX:
+            rebuilt = may_zero_dates(self._columns.known(*name), self._mode)
+            why = f"{verb} INDEX outside strict mode" if rebuilt else ""
+            self._found(kind, name, resync=why)
         else:
-            if kind is not StatementKind.INDEX:
-                self._online.forget(name)
+            self._online.forget(name)
             self._found(kind, name)
 
     def _alter(self, statement: Statement, timestamp: int) -> None:

@@ -65,7 +65,7 @@ def unproven_clause(
     if mode & NO_BACKSLASH_ESCAPES and any("\\" in token.text for token in tokens):
         # The tokens end elsewhere.
         return clause_name(clauses[0])
-    if zeroes_dates(mode) and not by_tool and (columns is None or columns.has_dates):
+    if not by_tool and may_zero_dates(columns, mode):
         return f"{clause_name(clauses[0])} outside strict mode"
     judge = _Judge(columns, mode, by_tool=by_tool)
     ordered = False
@@ -76,6 +76,11 @@ def unproven_clause(
             return clause_name(clause)
         ordered = clause[0].is_word("ORDER")
     return ""
+
+
+def may_zero_dates(columns: KnownColumns | None, mode: int) -> bool:
+    """Return whether a rebuild of a table can turn its partial dates into zeros."""
+    return zeroes_dates(mode) and (columns is None or columns.has_dates)
 
 
 @final

@@ -50,6 +50,8 @@ _US: Final = 1_000_000
 COPY_REWRITTEN: Final = "copy"
 FENCE_REWRITTEN: Final = "fence"
 STOP_REWRITTEN: Final = "stop"
+# Other statements that need a copy bring other rows to a name.
+_REWRITING: Final = (StatementKind.ALTER_TABLE, StatementKind.INDEX)
 
 
 @final
@@ -242,7 +244,7 @@ class DeliveryStream(ChangeReceiver):
         Raises UnsupportedChange if an ALTER TABLE that may have changed rows ends the run.
         """
         self._encoder.watch.changed(change.kind, change.database, change.table)
-        rewritten = change.resync != "" and change.kind is StatementKind.ALTER_TABLE
+        rewritten = change.resync != "" and change.kind in _REWRITING
         if rewritten and self._on_rewrite != COPY_REWRITTEN:
             self._refuse_rewritten(change)
             return

@@ -163,12 +163,21 @@ def test_outside_strict_mode_a_value_that_does_not_fit_is_changed(
     assert differences != []
 
 
-def test_outside_strict_mode_a_rebuild_can_zero_partial_dates(table: AlteredTable) -> None:
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("ALTER TABLE t ALGORITHM = COPY, FORCE", "ALTER TABLE … ALGORITHM"),
+        ("CREATE INDEX i2 ON t (i) ALGORITHM = COPY", "CREATE INDEX"),
+    ],
+)
+def test_outside_strict_mode_a_rebuild_can_zero_partial_dates(
+    table: AlteredTable, statement: str, why: str
+) -> None:
     table.mode("")
     table.run("UPDATE t SET da = '2020-00-01'")
     table.mode("NO_ZERO_IN_DATE")
-    found = table.run("ALTER TABLE t ALGORITHM = COPY, FORCE")
-    assert found == ["ALTER TABLE … ALGORITHM outside strict mode"]
+    found = table.run(statement)
+    assert found == [f"{why} outside strict mode"]
     _, differences = table.differences()
     assert differences != []
 
