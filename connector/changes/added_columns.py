@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from connector.changes.alter_table import alter_clauses, skip_words, split
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -51,7 +53,9 @@ _NOT_A_COLUMN = (
 _COMPUTED_WORDS = ("AS", "GENERATED", "AUTO_INCREMENT", "SERIAL")
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][0-9]+)?")
-_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+_ESCAPES = {
+    "0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"
+}  # fmt: skip
 
 
 def added_columns(statement: Statement, timestamp: int) -> list[AddedColumn]:
@@ -60,54 +64,26 @@ def added_columns(statement: Statement, timestamp: int) -> list[AddedColumn]:
     `timestamp` is when the statement ran, in seconds since the epoch.
     """
     added: list[AddedColumn] = []
-    for clause in _split(statement.tokens, _first_clause(statement)):
+    for clause in alter_clauses(statement.tokens):
         if not clause[0].is_word("ADD"):
             continue
-        rest = clause[1:]
-        if rest and rest[0].is_word("COLUMN"):
-            rest = rest[1:]
-        while rest and rest[0].is_word("IF", "NOT", "EXISTS"):
-            rest = rest[1:]
-        if not rest or rest[0].is_word(*_NOT_A_COLUMN):
+        rest = clause[skip_words(clause, 1, "COLUMN", "IF", "NOT", "EXISTS") :]
+        if not rest:
             continue
         if rest[0].text == "(":
-            added.extend(_column(part, timestamp) for part in _split(rest[1:-1], 0))
-        else:
-            added.append(_column(rest, timestamp))
+            parts = split(rest[1:-1])
+            added.extend(added_column(part, timestamp) for part in parts if _is_column(part))
+        elif _is_column(rest):
+            added.append(added_column(rest, timestamp))
     return added
 
 
-def _first_clause(statement: Statement) -> int:
-    """Return the index of the first token after `ALTER … TABLE [IF EXISTS] name[.name]`."""
-    tokens = statement.tokens
-    end = len(tokens)
-    index = next((n for n, token in enumerate(tokens, 1) if token.is_word("TABLE", "TABLES")), end)
-    while index < end and tokens[index].is_word("IF", "EXISTS"):
-        index += 1
-    index += 1
-    while index < end and tokens[index].text == ".":
-        index += 2
-    return index
+def _is_column(part: list[Token]) -> bool:
+    return not part[0].is_word(*_NOT_A_COLUMN)
 
 
-def _split(tokens: list[Token], start: int) -> Iterator[list[Token]]:
-    """Yield the parts of `tokens[start:]` between commas outside parentheses."""
-    part: list[Token] = []
-    depth = 0
-    for token in tokens[start:]:
-        if token.kind == "mark":
-            depth += (token.text == "(") - (token.text == ")")
-            if token.text == "," and depth == 0:
-                if part:
-                    yield part
-                part = []
-                continue
-        part.append(token)
-    if part:
-        yield part
-
-
-def _column(definition: list[Token], timestamp: int) -> AddedColumn:
+def added_column(definition: list[Token], timestamp: int) -> AddedColumn:
+    """Return the column of a definition that begins with its name; `timestamp` as above."""
     name = definition[0].name
     flat = list(_outside_parentheses(definition[1:]))
     for token, following in zip(flat, [*flat[1:], None], strict=False):

@@ -37,6 +37,7 @@ from connector.binlog.framing.event_types import GTID_LOG, event_name
 from connector.changes.earlier_runs import EarlierRuns
 from connector.changes.event_meaning import ABOUT_ROWS, GTID, MEANING_OF_TYPE, QUERY, ROWS, XID
 from connector.changes.group_rows import GroupRows
+from connector.changes.known_columns import PublishedColumns
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver, Committed
 from connector.changes.refusals import refused_change, unsupported_event
@@ -79,13 +80,15 @@ class TransactionAssembler:
         *,
         lower_case_names: bool = False,
         online: OnlineChanges | None = None,
+        columns: PublishedColumns | None = None,
         prepared: list[PreparedGroup] | None = None,
         reread: Reread | None = None,
         rolled_back: frozenset[str] = frozenset(),
     ) -> None:
         """Hand on changes of `tables` only, to `receiver`; rows that wait may go to `folder`.
 
-        `online` is the state of online schema changes after the earlier events.
+        `online` is the state of online schema changes after the earlier events. `columns` are the
+        columns that consumers know; without them, they know none for certain.
         With `lower_case_names` (lower_case_table_names=1) the server has names in lower case,
         whatever the case in a statement. `prepared` are XA transactions that an earlier run left
         and that `reread` does not read again. Rows of transactions whose ids are in `rolled_back`
@@ -97,6 +100,7 @@ class TransactionAssembler:
             tables,
             receiver,
             OnlineChanges() if online is None else online,
+            PublishedColumns() if columns is None else columns,
             lower_case_names=lower_case_names,
         )
         self._state: i64 = _OUTSIDE

@@ -2,7 +2,8 @@
 
 A statement that writes no row events does one of three things to rows: they are gone (the kind of
 the change says so), they stay and get columns (`added_columns`), or the log does not say (`resync`
-holds the reason). In the last case the table must be copied again.
+holds the reason). In the last case the table must be copied again. For ALTER TABLE, `kept_rows`
+decides between the last two.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connector.changes.added_columns import AddedColumn, added_columns
+from connector.changes.kept_rows import may_zero_dates, unproven_clause
 from connector.changes.online_schema_change import named_after
-from connector.changes.statement import Statement, StatementKind
+from connector.changes.statement import Statement, StatementKind, classify
 from connector.changes.transaction import StatementChange
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
+    from connector.changes.known_columns import PublishedColumns
     from connector.changes.online_schema_change import OnlineChanges
     from connector.changes.statement import TableName
     from connector.changes.table_filter import TableFilter
@@ -34,16 +37,18 @@ def statement_changes(
     query: str,
     tables: TableFilter,
     online: OnlineChanges,
+    columns: PublishedColumns,
+    mode: int,
     transaction: SourceTransaction,
     number: i64,
     event: Event,
 ) -> list[StatementChange]:
     """Return the effects of `statement`, whose names are resolved, on `tables`.
 
-    `number` counts the event in `transaction`. `online` is updated with the meaning of the
-    statement for online schema changes.
+    It ran in the sql_mode `mode`; `columns` are what consumers know. `number` counts the event in
+    `transaction`. `online` is updated with the meaning of the statement for online schema changes.
     """
-    effects = _Effects(tables, online)
+    effects = _Effects(tables, online, columns, query, mode)
     effects.take(statement, event.header.timestamp)
     return [
         StatementChange(transaction, number, event, kind, name[0], name[1], added, query, resync)
@@ -54,9 +59,19 @@ def statement_changes(
 class _Effects:
     """Collects the effects of a statement on each table."""
 
-    def __init__(self, tables: TableFilter, online: OnlineChanges) -> None:
+    def __init__(
+        self,
+        tables: TableFilter,
+        online: OnlineChanges,
+        columns: PublishedColumns,
+        query: str,
+        mode: int,
+    ) -> None:
         self._tables = tables
         self._online = online
+        self._columns = columns
+        self._query = query
+        self._mode = mode
         self.found: list[tuple[StatementKind, TableName, list[AddedColumn], str]] = []
 
     def take(self, statement: Statement, timestamp: int) -> None:
@@ -101,32 +116,49 @@ class _Effects:
                 # A table that gh-ost had put aside must not return under this name.
                 self._found(StatementKind.DROP_TABLE, name)
             self._found(kind, name)
+        elif kind is StatementKind.INDEX:
+            rebuilt = may_zero_dates(self._columns.known(*name), self._mode)
+            why = f"{verb} INDEX outside strict mode" if rebuilt else ""
+            self._found(kind, name, resync=why)
         else:
-            if kind is not StatementKind.INDEX:
-                self._online.forget(name)
+            self._online.forget(name)
             self._found(kind, name)
 
     def _alter(self, statement: Statement, timestamp: int) -> None:
-        added = added_columns(statement, timestamp)
-        clause = statement.replaces_rows
-        for index, name in enumerate(statement.tables):
-            if any(name == new for _, new in statement.renames):
+        renames = [(old, new) for old, new in statement.renames if old != new]
+        altered = statement.tables[0] if statement.tables else None
+        for name in dict.fromkeys(statement.tables):
+            if any(name == new for _, new in renames):
                 continue
-            if not self._tables.follows(*name):
-                if index == 0:
-                    self._online.add_columns(name, added)
-                    if any(token.is_word("UNIQUE", "PRIMARY") for token in statement.tokens):
-                        self._online.add_key(name)
-            elif clause == _DISCARD_TABLE:
-                self._online.forget(name)
-                self._found(StatementKind.TRUNCATE, name)
-            elif clause and clause != _DISCARD_PARTITION:
-                self._online.forget(name)
-                self._found(statement.kind, name, resync=f"ALTER TABLE … {clause}")
-            elif not any(name == old for old, _ in statement.renames):
-                self._found(statement.kind, name, added)
-        if statement.renames:
+            if self._tables.follows(*name):
+                is_renamed = any(name == old for old, _ in renames)
+                self._alter_followed(name, statement, timestamp, is_renamed=is_renamed)
+            elif name == altered and self._may_be_copy(name):
+                added = added_columns(statement, timestamp)
+                self._online.alter(name, added, self._query, self._mode)
+                if any(token.is_word("UNIQUE", "PRIMARY") for token in statement.tokens):
+                    self._online.add_key(name)
+        if renames:
             self._rename(statement)
+
+    def _alter_followed(
+        self, name: TableName, statement: Statement, timestamp: int, *, is_renamed: bool
+    ) -> None:
+        clause = statement.replaces_rows
+        if not clause and not is_renamed:
+            clause = unproven_clause(statement.tokens, self._columns.known(*name), self._mode)
+        if clause == _DISCARD_TABLE:
+            self._online.forget(name)
+            self._found(StatementKind.TRUNCATE, name)
+        elif clause and clause != _DISCARD_PARTITION:
+            self._online.forget(name)
+            self._found(statement.kind, name, resync=f"ALTER TABLE … {clause}")
+        elif not is_renamed:
+            self._found(statement.kind, name, added_columns(statement, timestamp))
+
+    def _may_be_copy(self, name: TableName) -> bool:
+        """Return whether a tool can have made the table from a followed one, by its name."""
+        return any(self._tables.follows(name[0], table) for table in named_after(name[1]))
 
     def _rename(self, statement: Statement) -> None:
         """Apply all renames of a statement together, because they take effect together."""
@@ -160,14 +192,28 @@ class _Effects:
                 self._forget(origin)
             return
         if (is_left or online.is_away(name)) and online.is_copy(origin, name):
+            clause = self._unproven_in_copy(origin, name)
             added = online.cut_over(origin, name)
-            self._found(StatementKind.ALTER_TABLE, name, added)
+            if clause:
+                reason = f"ALTER TABLE … {clause} of {origin[0]}.{origin[1]}, which took its place"
+                self._found(StatementKind.ALTER_TABLE, name, resync=reason)
+            else:
+                self._found(StatementKind.ALTER_TABLE, name, added)
             return
         online.replaced(name)
         self._forget(origin)
         self._found(
             StatementKind.RENAME_TABLE, name, resync=f"a rename of {origin[0]}.{origin[1]} to it"
         )
+
+    def _unproven_in_copy(self, copy: TableName, table: TableName) -> str:
+        """Return the clause because of which `copy` may have other values than `table` had."""
+        columns = self._columns.known(*table)
+        for query, mode in self._online.statements_on(copy):
+            clause = unproven_clause(classify(query).tokens, columns, mode, by_tool=True)
+            if clause:
+                return clause
+        return ""
 
     def _forget(self, name: TableName) -> None:
         """Note that a table is gone, and also one that was put aside under this name."""

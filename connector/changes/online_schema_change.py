@@ -11,7 +11,9 @@ give it the table's name::
 followed tables matches their names. `TableFilter` decides it.
 
 *The cut-over.* The rows are the same before and after, so they stay, and the table goes on under
-its topic; columns that were added to the copy are columns added to the table. Any user
+its topic; columns that were added to the copy are columns added to the table. The tools convert
+rows when they copy them, so the statements that alter the copy are kept. If one of them is not
+proven to keep values (`kept_rows`), the table is copied again at the cut-over. Any user
 can create a table with such a name and swap it in. So only a table whose creation the stream has
 seen counts as a copy: CREATE TABLE of gh-ost, or the triggers of pt-online-schema-change. It is a
 normal rename, and the table is copied again, in three cases: the stream saw no creation; the table
@@ -58,6 +60,8 @@ class OnlineChanges:
         """Begin without any."""
         # By `database.table`: columns added to a copy, in their order.
         self.added: dict[str, list[AddedColumn]] = {}
+        # ALTER TABLE of copies, each with its sql_mode.
+        self.altered: dict[str, list[tuple[str, int]]] = {}
         # Signs that a table is being copied: a table of gh-ost, triggers.
         self.copied: dict[str, list[str]] = {}
         # Copies with a new unique key; the tools leave out rows that are equal in it.
@@ -84,18 +88,21 @@ class OnlineChanges:
         if copy is not None:
             self.copied.setdefault(f"{table[0]}.{copy[1]}", []).append(table[1])
 
-    def add_columns(self, table: TableName, columns: list[AddedColumn]) -> None:
-        """Note that columns were added to a table that is not published."""
-        if not columns or not named_after(table[1]):
+    def alter(self, table: TableName, columns: list[AddedColumn], query: str, mode: int) -> None:
+        """Note a statement, in sql_mode `mode`, on a table that is not published.
+
+        It adds `columns`.
+        """
+        if not named_after(table[1]):
             return
         name = _name(table)
-        # CURRENT_TIMESTAMP is here the time of copying the row, not that of the statement.
-        self.added[name] = self.added.get(name, []) + [
-            AddedColumn(column.name, DefaultKind.COMPUTED)
-            if column.default is DefaultKind.NOW
-            else column
-            for column in columns
-        ]
+        self.altered.setdefault(name, []).append((query, mode))
+        if columns:
+            self.added[name] = self.added.get(name, []) + columns
+
+    def statements_on(self, table: TableName) -> list[tuple[str, int]]:
+        """Return the statements that altered a table that is not published, with their modes."""
+        return self.altered.get(_name(table), [])
 
     def add_key(self, table: TableName) -> None:
         """Note that a key was added to a table that is not published; it may be unique."""
@@ -109,6 +116,7 @@ class OnlineChanges:
         """
         database, name = table
         self.added.pop(_name(table), None)
+        self.altered.pop(_name(table), None)
         self.fewer.pop(_name(table), None)
         # The copy of this table does not count as a copy any longer.
         self.copied.pop(_name(table), None)
@@ -126,9 +134,10 @@ class OnlineChanges:
     def forget_database(self, database: str) -> None:
         """Forget all tables of a database that was dropped."""
         beginning = f"{database}."
-        for known in (*self.added, *self.fewer, *self.copied, *self.away):
+        for known in (*self.added, *self.altered, *self.fewer, *self.copied, *self.away):
             if known.startswith(beginning):
                 self.added.pop(known, None)
+                self.altered.pop(known, None)
                 self.fewer.pop(known, None)
                 self.copied.pop(known, None)
                 self.away.pop(known, None)
@@ -156,6 +165,7 @@ class OnlineChanges:
         """Replace `table` with `copy`; return the columns that this adds."""
         self.copied.pop(_name(table), None)
         self.away.pop(_name(table), None)
+        self.altered.pop(_name(copy), None)
         return self.added.pop(_name(copy), [])
 
     def replaced(self, table: TableName) -> bool:
@@ -174,6 +184,10 @@ class OnlineChanges:
                 name: [[column.name, column.default.value, column.text] for column in columns]
                 for name, columns in self.added.items()
             },
+            "altered": {
+                name: [[query, str(mode)] for query, mode in statements]
+                for name, statements in self.altered.items()
+            },
             "fewer": {name: [] for name in self.fewer},
             "copied": {name: [shown_by] for name, shown_by in self.copied.items()},
             "away": {name: [[other]] for name, other in self.away.items()},
@@ -188,6 +202,8 @@ class OnlineChanges:
             online.added[name] = [
                 AddedColumn(column, DefaultKind(kind), text) for column, kind, text in columns
             ]
+        for name, statements in record.get("altered", {}).items():
+            online.altered[name] = [(query, int(mode)) for query, mode in statements]
         online.fewer = dict.fromkeys(record.get("fewer", {}))
         for name, (shown_by,) in record.get("copied", {}).items():
             online.copied[name] = shown_by

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from connector.changes.ddl import statement_changes
 from connector.changes.refusals import unsupported
+from connector.changes.sql_mode import UNKNOWN_MODE
 from connector.changes.statement import Statement, classify
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from connector.binlog.event import Event
     from connector.binlog.events.statement import QueryEvent
+    from connector.changes.known_columns import PublishedColumns
     from connector.changes.online_schema_change import OnlineChanges
     from connector.changes.receiver import ChangeReceiver
     from connector.changes.table_filter import TableFilter
@@ -28,13 +30,15 @@ class StatementReader:
         tables: TableFilter,
         receiver: ChangeReceiver,
         online: OnlineChanges,
+        columns: PublishedColumns,
         *,
         lower_case_names: bool,
     ) -> None:
         """Give effects on `tables` to `receiver`.
 
-        `online` and `lower_case_names` as in `TransactionAssembler`.
+        `online`, `columns` and `lower_case_names` as in `TransactionAssembler`.
         """
+        self._columns = columns
         self._tables = tables
         self._receiver = receiver
         self._online = online
@@ -62,8 +66,17 @@ class StatementReader:
         refusal = unsupported(statement, body, self._tables, transaction, event)
         if refusal is not None:
             self._receiver.refused(refusal, transaction, number, event)
+        mode = body.status_variables.sql_mode
         changes = statement_changes(
-            statement, body.query, self._tables, self._online, transaction, number, event
+            statement,
+            body.query,
+            self._tables,
+            self._online,
+            self._columns,
+            UNKNOWN_MODE if mode is None else mode,
+            transaction,
+            number,
+            event,
         )
         if changes:
             self._receiver.ddl(changes)

@@ -69,10 +69,14 @@ class ProgressRecord(TypedDict):
     # [column, kind of default, literal]. The next schema record of the table takes them up.
     added_columns: dict[str, list[list[str]]]
     # What is known of schema changes that gh-ost or pt-online-schema-change have under way:
-    # "added", "fewer", "copied" and "away", each from a table to lists; `OnlineChanges` tells more.
+    # "added", "altered", "fewer", "copied" and "away", each from a table to lists;
+    # `OnlineChanges` tells more.
     online_changes: dict[str, dict[str, list[list[str]]]]
     # Tables of which a schema record has an `anchor`, and which a statement has changed since.
     changed_tables: list[str]
+    # Tables whose column list is not that of their newest schema record: the id of an older one to
+    # which they returned, "" where it is unknown until rows come, "none" of a table that is gone.
+    current_schemas: dict[str, str]
     # Records that were written at this place, between two transactions: rows of copies, and what
     # came out of quarantine.
     between: int

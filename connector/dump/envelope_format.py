@@ -23,6 +23,7 @@ from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent
 from connector.binlog.framing.log_position import FIRST_POSITION
 from connector.changes.assembler import TransactionAssembler
+from connector.changes.known_columns import PublishedColumns
 from connector.changes.receiver import ChangeReceiver
 from connector.envelope.options import EnvelopeOptions
 from connector.envelope.record_encoder import RecordEncoder
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from connector.binlog.event import Event
+    from connector.changes.known_columns import KnownColumns
     from connector.changes.receiver import Committed
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
@@ -52,7 +54,9 @@ class EnvelopeWriter:
         self._prefix = prefix
         self._held = _HeldLines(prefix)
         self._changes = _Changes(now_us)
-        self._assembler = TransactionAssembler(tables, self._changes, TemporaryFolder())
+        self._assembler = TransactionAssembler(
+            tables, self._changes, TemporaryFolder(), columns=_WrittenColumns(self._changes)
+        )
         self._files = _FileNumbers()
 
     def begin(self) -> Iterable[str]:
@@ -117,6 +121,17 @@ class _Changes(ChangeReceiver):
     def rolled_back(self, transaction: SourceTransaction) -> None:
         del transaction
         self.taken_back = True
+
+
+class _WrittenColumns(PublishedColumns):
+    """The columns in the schema records of the encoder."""
+
+    def __init__(self, changes: _Changes) -> None:
+        self._changes = changes
+
+    def known(self, database: str, table: str) -> KnownColumns | None:
+        encoder = self._changes.encoder
+        return None if encoder is None else encoder.schemas.known(database, table)
 
 
 class _HeldLines(RecordTarget):

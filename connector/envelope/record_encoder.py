@@ -14,7 +14,7 @@ from connector.envelope.table_registry import PublishedTables, in_event
 from connector.errors import UnsupportedChange, table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from mypy_extensions import i64
 
@@ -42,19 +42,24 @@ class RecordEncoder:
         options: EnvelopeOptions,
         order: TransactionOrder,
         target: RecordTarget,
-        schema_keys: Iterable[str] = (),
+        schemas: Mapping[str, bytes] | None = None,
         added_columns: dict[str, list[AddedColumn]] | None = None,
+        current_schemas: dict[str, str] | None = None,
     ) -> None:
-        """Continue after the schema records `schema_keys` have been written.
+        """Continue after the schema records `schemas` have been written.
 
         `target` takes the records. `added_columns` are columns of tables without rows since their
-        ALTER TABLE.
+        ALTER TABLE, `current_schemas` column lists that are not those of the newest records.
         """
         self._options = options
         self._order = order
         self._target = target
         self._events = EventEncoder(options, target)
-        self.schemas = SchemaRecords(options.prefix, target, schema_keys, added_columns)
+        self.schemas = SchemaRecords(
+            options.prefix, target, schemas or {}, added_columns, current_schemas
+        )
+        # Tables whose rows show that they must be copied again: database, table, reason.
+        self.doubts: list[tuple[str, str, str]] = []
         self.watch = KeyWatch()
         self.tables = PublishedTables(options.prefix, self.watch)
         # Tables that the log does not describe; None if it describes all.
@@ -97,7 +102,13 @@ class RecordEncoder:
         event = change.event
         table = self.tables.of(change.rows.table_map, event)
         self._enter(change.transaction, change.event_number, event)
-        if not table.announced or self.schemas.added_columns:
+        schemas = self.schemas
+        if not table.announced or (
+            (schemas.altered or schemas.added_columns) and schemas.waits(table.schema.name)
+        ):
+            doubt = schemas.doubt(table.schema)
+            if doubt:
+                self.doubts.append((table.schema.database, table.schema.table, doubt))
             self._announce(table, change.transaction, self._start, change.event_number)
         self._events.begin(
             change.transaction, event, table.parts, self._start, change.event_number, now_us
@@ -179,8 +190,11 @@ class RecordEncoder:
         """
         schemas = self.schemas
         name = f"{change.database}.{change.table}"
+        if change.kind.changes_columns and change.table:
+            schemas.change(name, ends=change.kind.ends_tables)
         if change.resync:
             schemas.added_columns.pop(name, None)
+            schemas.forget(name)
             return
         if change.kind is StatementKind.ALTER_TABLE:
             if change.added_columns:
@@ -199,6 +213,7 @@ class RecordEncoder:
                 self._put_gone(change, self.tables.parts(change.database, table, newest), now_us)
             if change.kind.ends_tables:
                 schemas.added_columns.pop(name, None)
+                schemas.change(name, ends=True)
 
     def has_published(self, transaction: SourceTransaction) -> bool:
         """Return whether `transaction`, the latest one, has had records."""

@@ -112,6 +112,24 @@ XA_VERB = _refused(
     cause="No server that is supported writes this statement to its log.",
     verb="RECOVER",
 )
+REWRITTEN = ErrorCode(
+    "T161",
+    "{log_position}: the rows of {database}.{table} may have other values, and the log does not "
+    "hold them: {reason} (transaction {transaction})",
+    'set {schema.on_rewrite} = "copy" and start again: the stream continues here and copies the '
+    f"table{_NOTHING}",
+    fence_fix="",
+    cause=(
+        "The server converts or replaces values in ALTER TABLE without writing row events. The "
+        "clause is not one of those that are proven to keep all values."
+    ),
+    example={
+        **_AT,
+        "database": "erp",
+        "table": "orders",
+        "reason": "ALTER TABLE … MODIFY COLUMN price",
+    },
+)
 
 CONTINUE_BY_GTID = ErrorCode(
     "T141",

@@ -36,6 +36,7 @@ class Progress:
     added_columns: dict[str, list[list[str]]] = field(default_factory=dict)
     online_changes: dict[str, dict[str, list[list[str]]]] = field(default_factory=dict)
     changed_tables: list[str] = field(default_factory=list)
+    current_schemas: dict[str, str] = field(default_factory=dict)
     between: int = 0
     commands_offset: int = 0
     prepared: list[PreparedXaRecord] = field(default_factory=list)

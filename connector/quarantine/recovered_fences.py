@@ -36,8 +36,8 @@ def open_quarantine(
 ) -> tuple[Guard | None, CopiedRows, QuarantineKeeper]:
     """Return the guard of changes, that of copied rows, and the keeper.
 
-    There is no guard if the policy is to stop and no fence exists. `listener` gets new fences.
-    Raises DecodeError for a fence of another version.
+    There is no guard if no setting asks for fences, and no fence exists. `listener` gets new
+    fences. Raises DecodeError for a fence of another version.
     """
     fences = Fences(options.prefix, settings.name, sink.target, recovered, listener)
     keeper = QuarantineKeeper(
@@ -48,6 +48,7 @@ def open_quarantine(
         options, settings.name, encoder, decoder, sink.target, settings.kafka.record_bytes_max
     )
     copied = CopiedRows(policy, fences, store)
-    if policy == STOP and not fences.any:
+    fences_rewritten = settings.schema.on_rewrite == "fence"
+    if policy == STOP and not fences_rewritten and not fences.any:
         return None, copied, keeper
     return Guard(policy, encoder, fences, store), copied, keeper

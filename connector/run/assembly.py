@@ -100,6 +100,7 @@ def assemble(
         guard=guard,
         transactions=transactions,
         listener=notices,
+        on_rewrite=settings.schema.on_rewrite,
     )
     copies = open_copies(
         settings,
@@ -152,7 +153,8 @@ def _record_encoder(
 ) -> RecordEncoder:
     last = recovered.progress
     awaited = awaited_columns(last) if last is not None else {}
-    return RecordEncoder(options, standing.order, target, recovered.schemas, awaited)
+    current = last.current_schemas if last is not None else {}
+    return RecordEncoder(options, standing.order, target, recovered.schemas, awaited, current)
 
 
 def _anchored_tables(

@@ -18,6 +18,8 @@ from connector.binlog.framing.event_types import FORMAT_DESCRIPTION, GTID_LIST, 
 from connector.changes.assembler import TransactionAssembler
 from connector.changes.online_schema_change import OnlineChanges
 from connector.changes.receiver import ChangeReceiver
+from connector.changes.refusals import refused_change
+from connector.changes.statement import StatementKind
 from connector.changes.stream_listener import StreamListener
 from connector.errors import UnsupportedChange, table_statements
 from connector.gtid import MariadbGtidSet
@@ -44,6 +46,13 @@ LARGE_RECORDS: Final = 100_000
 LARGE_BYTES: Final = 67_108_864
 _US: Final = 1_000_000
 
+# What to do after an ALTER TABLE that is not proven to keep the rows.
+COPY_REWRITTEN: Final = "copy"
+FENCE_REWRITTEN: Final = "fence"
+STOP_REWRITTEN: Final = "stop"
+# Other statements that need a copy bring other rows to a name.
+_REWRITING: Final = (StatementKind.ALTER_TABLE, StatementKind.INDEX)
+
 
 @final
 class DeliveryStream(ChangeReceiver):
@@ -64,17 +73,20 @@ class DeliveryStream(ChangeReceiver):
         guard: Guard | None = None,
         transactions: TransactionRecords | None = None,
         listener: StreamListener | None = None,
+        on_rewrite: str = COPY_REWRITTEN,
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
         Waiting rows may go to a file in `folder`. Changes that cannot be published go to `guard`;
         without one they are an error. `transactions` gets the transaction of the next records,
-        `listener` all other facts. `lower_case_names`, `online` and `rolled_back` as in
-        `TransactionAssembler`.
+        `listener` all other facts. `on_rewrite` says what to do if the log does not hold the rows
+        after ALTER TABLE; a fence needs a guard. `lower_case_names`, `online` and `rolled_back` as
+        in `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
         self._guard = guard
+        self._on_rewrite = on_rewrite
         self._transactions = transactions
         self._target = target
         self._standing = standing
@@ -85,6 +97,7 @@ class DeliveryStream(ChangeReceiver):
             folder,
             lower_case_names=lower_case_names,
             online=self._online,
+            columns=encoder.schemas,
             prepared=standing.prepared_xa.without_rows(),
             reread=standing.reread(),
             rolled_back=rolled_back,
@@ -175,6 +188,7 @@ class DeliveryStream(ChangeReceiver):
             instance, seq, self._encoder.schemas.added_columns, now_ms
         )
         progress.online_changes = self._online.to_record()
+        progress.current_schemas = dict(self._encoder.schemas.current)
         anchored = self._encoder.anchored
         if anchored is not None:
             progress.changed_tables = sorted(anchored.changed)
@@ -225,10 +239,17 @@ class DeliveryStream(ChangeReceiver):
         return True
 
     def statement(self, change: StatementChange) -> None:
-        """Deliver the records that DDL causes: rows that are gone."""
+        """Deliver the records that DDL causes: rows that are gone.
+
+        Raises UnsupportedChange if an ALTER TABLE that may have changed rows ends the run.
+        """
+        self._encoder.watch.changed(change.kind, change.database, change.table)
+        rewritten = change.resync != "" and change.kind in _REWRITING
+        if rewritten and self._on_rewrite != COPY_REWRITTEN:
+            self._refuse_rewritten(change)
+            return
         listener = self._listener
         listener.statement_seen(change)
-        self._encoder.watch.changed(change.kind, change.database, change.table)
         if self._guard is None:
             self._encoder.statement(change, self._now_us)
         else:
@@ -238,9 +259,46 @@ class DeliveryStream(ChangeReceiver):
         elif change.kind.ends_tables:
             listener.table_ended(change.database, change.table)
 
+    def _refuse_rewritten(self, change: StatementChange) -> None:
+        """Fence the table of an ALTER TABLE that may have changed rows, or raise."""
+        refusal = refused_change(
+            table_statements.REWRITTEN,
+            change.transaction,
+            change.event,
+            change.database,
+            change.table,
+            reason=change.resync,
+        )
+        if self._guard is None or self._on_rewrite == STOP_REWRITTEN:
+            raise refusal
+        self._guard.rewritten(change, refusal, self._now_us)
+
+    def _doubted(self, transaction: SourceTransaction) -> None:
+        """Have the tables copied whose rows in `transaction` show that consumers have wrong ones.
+
+        Raises UnsupportedChange if that ends the run.
+        """
+        for database, table, reason in self._encoder.doubts:
+            if self._on_rewrite == STOP_REWRITTEN:
+                raise UnsupportedChange(
+                    table_statements.REWRITTEN,
+                    log_position=f"{transaction.file}:{transaction.position}",
+                    transaction=transaction.id,
+                    database=database,
+                    table=table,
+                    reason=reason,
+                )
+            self._listener.resync_wanted(database, table, reason)
+        self._encoder.doubts.clear()
+
     def committed(self, committed: Committed) -> None:
-        """Move the position after a transaction."""
+        """Move the position after a transaction.
+
+        Raises UnsupportedChange as `statement` does.
+        """
         transaction = committed.transaction
+        if self._encoder.doubts:
+            self._doubted(transaction)
         if self._encoder.has_published(transaction):
             self._published = transaction
         if self._transactions is not None:

@@ -7,6 +7,7 @@ every key with its default and when to change it; `binlog-connector config` prin
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -164,6 +165,12 @@ class QuarantineSettings(Section):
     policy: Literal["stop", "fence-key", "fence-table"] = "stop"
 
 
+class SchemaSettings(Section):
+    """What happens after a change of a table whose effect on rows is not in the log."""
+
+    on_rewrite: Literal["copy", "fence", "stop"] = "copy"
+
+
 class MetricsSettings(Section):
     """Figures for Prometheus."""
 
@@ -186,6 +193,10 @@ class LogSettings(Section):
     format: Literal["console", "json"] = "console"
 
 
+# Of its base class, pydantic says this about a deprecated method that nothing calls.
+warnings.filterwarnings("ignore", 'Field name "schema" in "Settings" shadows', UserWarning)
+
+
 class Settings(FileSettings):
     """Everything that `run` and `check` need to know."""
 
@@ -201,6 +212,7 @@ class Settings(FileSettings):
     delivery: DeliverySettings = DeliverySettings()
     snapshot: SnapshotSettings = SnapshotSettings()
     quarantine: QuarantineSettings = QuarantineSettings()
+    schema: SchemaSettings = SchemaSettings()  # type: ignore[assignment]  # as above
     metrics: MetricsSettings = MetricsSettings()
     retry: RetrySettings = RetrySettings()
     log: LogSettings = LogSettings()

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from connector.binlog.event import Event
 from connector.binlog.framing.event_types import EventType
 from connector.binlog.framing.header import EventHeader
 from connector.changes.ddl import statement_changes
+from connector.changes.known_columns import KnownColumns, PublishedColumns
 from connector.changes.online_schema_change import OnlineChanges, named_after
+from connector.changes.sql_mode import STRICT_ALL_TABLES
 from connector.changes.statement import classify
 from connector.changes.table_filter import TableFilter
 from connector.changes.transaction import SourceTransaction
 from tests.changes.heard import Heard
 
+if TYPE_CHECKING:
+    from connector.contract import SchemaColumn
+
 EVENT = Event("b.000001", 4, 99, EventHeader(7, EventType.QUERY_EVENT, 1, 95, 99, 0), None, b"")
 
 # Kind, table, names of added columns, why the table is to be copied anew.
 Told = tuple[str, str, list[str], str]
+
+
+class Columns(PublishedColumns):
+    """Consumers know the same columns of every table."""
+
+    def known(self, database: str, table: str) -> KnownColumns:
+        del database, table
+        key: SchemaColumn = {"name": "id", "type": "int", "nullable": False, "key": 1}
+        code: SchemaColumn = {"name": "code", "type": "int", "nullable": True, "key": 0}
+        return KnownColumns([key, code])
 
 
 class Source:
@@ -26,6 +43,7 @@ class Source:
     def __init__(self, *tables: str) -> None:
         self.tables = TableFilter(tables or ("shop.*",), ["shop.secret"])
         self.online = OnlineChanges()
+        self.columns = Columns()
 
     def run(self, *queries: str) -> list[Told]:
         """Return what the last statement does, after a restart in front of each."""
@@ -43,7 +61,15 @@ class Source:
                     change.resync,
                 )
                 for change in statement_changes(
-                    statement, query, self.tables, self.online, transaction, 0, EVENT
+                    statement,
+                    query,
+                    self.tables,
+                    self.online,
+                    self.columns,
+                    STRICT_ALL_TABLES,
+                    transaction,
+                    0,
+                    EVENT,
                 )
             ]
         return told
@@ -189,8 +215,8 @@ GHOST = (
     "create /* gh-ost */ table `shop`.`_t_ghc` (id bigint)",
     "create /* gh-ost */ table `shop`.`_t_gho` like `shop`.`t`",
     (
-        "alter /* gh-ost */ table `shop`.`_t_gho` ADD v INT NOT NULL DEFAULT 7, ADD w TIMESTAMP "
-        "NULL DEFAULT CURRENT_TIMESTAMP"
+        "alter /* gh-ost */ table `shop`.`_t_gho` ADD v INT NOT NULL DEFAULT 7, "
+        "ADD w VARCHAR(9) DEFAULT 'new', MODIFY id BIGINT NOT NULL, DROP COLUMN code"
     ),
 )
 SENTRY = (
@@ -221,7 +247,7 @@ def test_the_cut_over_of_gh_ost_keeps_the_rows_and_adds_columns() -> None:
     source = Source()
     for query in (*GHOST, *SENTRY):
         assert source.run(query) == []
-    assert source.run(GHOST_CUT_OVER) == [altered("t", "v literal 7", "w computed")]
+    assert source.run(GHOST_CUT_OVER) == [altered("t", "v literal 7", "w literal new")]
     assert source.run("drop table if exists `shop`.`_t_ghc`, `shop`.`_t_del`") == []
     assert source.online.to_record() == {}
 
@@ -229,7 +255,7 @@ def test_the_cut_over_of_gh_ost_keeps_the_rows_and_adds_columns() -> None:
 def test_a_cut_over_of_gh_ost_in_two_steps_keeps_the_rows() -> None:
     source = Source()
     assert source.run(*GHOST, GHOST_AWAY) == []
-    assert source.run(GHOST_BACK) == [altered("t", "v literal 7", "w computed")]
+    assert source.run(GHOST_BACK) == [altered("t", "v literal 7", "w literal new")]
     assert source.online.to_record() == {}
 
 
@@ -265,6 +291,34 @@ def test_the_cut_over_of_pt_online_schema_change_keeps_the_rows_and_adds_columns
 )
 def test_a_swap_of_a_table_that_is_no_copy_copies_the_table(queries: tuple[str, ...]) -> None:
     assert Source().run(*queries, PERCONA_CUT_OVER) == [renamed("t", "shop._t_new")]
+
+
+@pytest.mark.parametrize(
+    ("clause", "named"),
+    [
+        ("MODIFY code VARCHAR(9)", "MODIFY code"),
+        # INSERT IGNORE makes NULL a zero, and leaves out what a condition refuses.
+        ("MODIFY COLUMN code INT NOT NULL", "MODIFY COLUMN code"),
+        ("ADD CHECK (code > 0)", "ADD CHECK"),
+        ("PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))", "PARTITION BY"),
+        # The tool copies each row at another time.
+        ("ADD w TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP", "ADD w"),
+        ("DROP COLUMN code, ADD code INT", "ADD code"),
+        ("RENAME COLUMN code TO number", "RENAME COLUMN code"),
+    ],
+)
+def test_a_table_is_copied_after_a_tool_has_changed_its_values(clause: str, named: str) -> None:
+    source = Source()
+    for query in (*GHOST[:2], f"alter table `shop`.`_t_gho` {clause}"):
+        assert source.run(query) == []
+    reason = f"ALTER TABLE … {named} of shop._t_gho, which took its place"
+    assert source.run(GHOST_CUT_OVER) == [copied("t", reason, "ALTER TABLE")]
+    assert source.run("drop table if exists `shop`.`_t_ghc`, `shop`.`_t_del`") == []
+    assert source.online.to_record() == {}
+
+
+def test_a_table_that_is_altered_and_gets_its_own_name_is_altered() -> None:
+    assert Source().run("ALTER TABLE a ADD v INT, RENAME TO a") == [altered("a", "v null")]
 
 
 def test_a_table_that_gh_ost_put_aside_is_gone_when_something_else_happens() -> None:

@@ -85,7 +85,8 @@ class Encoder:
 
     def __init__(self, *schema_keys: str) -> None:
         self._target = Collected()
-        self.encoder = RecordEncoder(OPTIONS, TransactionOrder(), self._target, schema_keys)
+        schemas = dict.fromkeys(schema_keys, b"{}")
+        self.encoder = RecordEncoder(OPTIONS, TransactionOrder(), self._target, schemas)
 
     def rows(self, change: RowsChange) -> list[Record]:
         self.encoder.rows(change, NOW_US)

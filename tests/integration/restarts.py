@@ -88,7 +88,11 @@ class CrashingStream:
         flavour = source.identity.flavour
         batches = Batches()
         target = BatchingTarget(batches, 4096, 16384, 1 << 24)
-        known = [r.key.decode() for r in self.committed if r.topic.endswith(".schema") and r.key]
+        known = {
+            r.key.decode(): r.value
+            for r in self.committed
+            if r.topic.endswith(".schema") and r.key and r.value
+        }
         stream = DeliveryStream(
             EventDecoder(
                 file=source.point.file,

@@ -33,6 +33,7 @@ from connector.sink import attempts
 from connector.system.temporary_folder import TemporaryFolder
 from connector.wire.event_stream import EventStream
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
+from tests.changes.heard import Heard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,7 +208,9 @@ class Run:
         record_bytes_max: int = SMALL_RECORD,
         *,
         transaction_records: bool = False,
+        on_rewrite: str = "copy",
     ) -> None:
+        self.heard = Heard()
         self.kafka = kafka
         self.log = log
         standing = StreamPosition(IDENTITY, StartPoint("mysql", GtidSet(), FILE, 4), last)
@@ -216,7 +219,14 @@ class Run:
         schemas = kafka.last_values(f"{PREFIX}.schema", "")
         added = {} if last is None else awaited_columns(last)
         transactions = TransactionRecords(PREFIX, target) if transaction_records else None
-        encoder = RecordEncoder(options, standing.order, transactions or target, schemas, added)
+        encoder = RecordEncoder(
+            options,
+            standing.order,
+            transactions or target,
+            schemas,
+            added,
+            {} if last is None else last.current_schemas,
+        )
         # As after a restart, the server sends the format first.
         decoder = EventDecoder(file=FILE)
         decoder.open(FORMAT_DESCRIPTION)
@@ -235,6 +245,8 @@ class Run:
             TemporaryFolder(),
             guard=self.guard,
             transactions=transactions,
+            listener=self.heard,
+            on_rewrite=on_rewrite,
         )
         self.encoder, self._standing, self._target = encoder, standing, target
         self._received = EventStream("server")

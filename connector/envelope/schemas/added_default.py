@@ -86,7 +86,9 @@ def _year(column: SchemaColumn, text: str) -> object | None:
 
 def _decimal(column: SchemaColumn, text: str) -> object:
     step = Decimal(1).scaleb(-column.get("scale", 0))
-    return format(Decimal(text).quantize(step, ROUND_HALF_UP), "f")
+    value = Decimal(text).quantize(step, ROUND_HALF_UP)
+    # No server has a negative zero here.
+    return format(abs(value) if value.is_zero() else value, "f")
 
 
 def _float(column: SchemaColumn, text: str) -> object:
@@ -104,14 +106,15 @@ def _text(column: SchemaColumn, text: str) -> object:
 
 
 def _label(column: SchemaColumn, text: str) -> object | None:
-    # Labels compare without case; the value is the label of the definition.
-    known = {label.lower(): label for label in column.get("labels", [])}
-    return known.get(text.lower())
+    # Labels compare without case, except by some collations; the value is that of the definition.
+    labels = column.get("labels", [])
+    same = [text] if text in labels else [one for one in labels if one.lower() == text.lower()]
+    return same[0] if len(same) == 1 else None
 
 
 def _labels(column: SchemaColumn, text: str) -> object | None:
-    chosen = {part.lower() for part in text.split(",")} if text else set()
-    found = [label for label in column.get("labels", []) if label.lower() in chosen]
+    chosen = {_label(column, part) for part in text.split(",")} if text else set()
+    found = [label for label in column.get("labels", []) if label in chosen]
     return ",".join(found) if len(found) == len(chosen) else None
 
 
@@ -131,6 +134,8 @@ def _date(column: SchemaColumn, text: str) -> object | None:
 
 
 def _datetime(column: SchemaColumn, text: str) -> object | None:
+    if _DATE.fullmatch(text):
+        text = f"{text} 00:00:00"
     return _with_fraction(column, _DATETIME.fullmatch(text))
 
 

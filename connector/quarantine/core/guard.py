@@ -105,6 +105,12 @@ class Guard:
                 fences.exempt(change.database, change.table)
         self._encoder.statement(change, now_us)
 
+    def rewritten(self, change: StatementChange, refusal: UnsupportedChange, now_us: i64) -> None:
+        """Fence the table of a statement that changed values which the log does not hold."""
+        self._encoder.statement(change, now_us)
+        reason = reason_of(refusal, change.database, change.table)
+        self._keep_statement(change, STATEMENT, reason, now_us)
+
     def refused(
         self,
         refusal: UnsupportedChange,
@@ -210,6 +216,7 @@ class Guard:
         table_map = change.rows.table_map
         origin = OriginOfChange(self._encoder, change, first)
         self._fencing.table(origin, table_map.schema, table_map.table, reason, now_us)
+        self._encoder.schemas.hold_back(f"{table_map.schema}.{table_map.table}")
         self._store.rows(change, kept, first, reason, self._schema_id(change), now_us)
 
     def _keep_statement(self, change: StatementChange, kind: str, reason: str, now_us: i64) -> None:

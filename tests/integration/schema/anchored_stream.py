@@ -79,6 +79,7 @@ class AnchoredStream:
             target,
             schemas,
             awaited_columns(last) if last is not None else {},
+            last.current_schemas if last is not None else {},
         )
         heard = Heard()
         encoder.anchored = AnchoredTables(

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from connector.errors import UnsupportedChange, quarantine, table_rows
+from connector.changes.added_columns import AddedColumn, DefaultKind
+from connector.errors import UnsupportedChange, quarantine, table_rows, table_statements
 from connector.quarantine.keeper import QuarantineKeeper
 from connector.system.clock import CLOCK
 from tests.errors.texts import shown, text_of
@@ -248,3 +249,75 @@ def test_rows_of_another_key_than_that_of_the_fence_are_kept_back(kafka: Kafka, 
     assert of_key.key == '{"id":2}'
     assert whole.key is None
     assert whole.reason == shown(quarantine.KEY_CHANGED, table="shop.t")
+
+
+REWRITTEN = "ALTER TABLE … MODIFY text"
+
+
+def rewrite(kafka: Kafka, log: Log, on_rewrite: str) -> Run:
+    """Deliver a row, a statement that may change its values, and another row."""
+    log.transaction(("t", [Row("c", 1)]))
+    log.statement("ALTER TABLE t MODIFY text CHAR(3)")
+    log.transaction(("t", [Row("c", 2)]))
+    return Run(kafka, log, "stop", on_rewrite=on_rewrite)
+
+
+REWRITTEN_TEXT = text_of(
+    table_statements.REWRITTEN,
+    log_position="binlog.000001:469",
+    database="shop",
+    table="t",
+    reason=REWRITTEN,
+    transaction="3e11fa47-71ca-11e1-9e33-c80aa9429562:2",
+)
+
+
+def test_a_table_whose_values_a_statement_may_change_is_copied(kafka: Kafka, log: Log) -> None:
+    run = rewrite(kafka, log, "copy")
+    run.deliver()
+    assert run.heard.resyncs == [("shop", "t", REWRITTEN)]
+    assert [change.resync for change in run.heard.statements] == [REWRITTEN]
+    assert ids(kafka) == [1, 2]
+
+
+def test_a_statement_that_may_change_values_ends_the_run(kafka: Kafka, log: Log) -> None:
+    with pytest.raises(UnsupportedChange) as caught:
+        rewrite(kafka, log, "stop").deliver()
+    assert caught.value.text == REWRITTEN_TEXT
+
+
+def test_a_table_whose_values_a_statement_may_change_is_fenced(kafka: Kafka, log: Log) -> None:
+    run = rewrite(kafka, log, "fence")
+    run.deliver()
+    assert run.heard.resyncs == []
+    assert ids(kafka) == [1]
+    (fence,) = run.fences
+    assert (fence.key, fence.rows) == (None, 2)
+    assert [record["kind"] for record, _ in quarantined(kafka)] == ["statement", "rows"]
+    said, _, fix = fence.reason.partition("; ")
+    assert said == f"[T161] {REWRITTEN_TEXT.partition('; ')[0]}"
+    assert fix.endswith(
+        "`binlog-connector snapshot CONFIG shop.t` copies the table again and lifts the fence"
+    )
+    run.replay()
+    assert ids(kafka) == [1]
+
+
+def test_a_table_of_which_no_row_was_published_is_copied_too(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    Run(kafka, log, "fence-table").deliver()
+    log.statement("ALTER TABLE t MODIFY text CHAR(3)")
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    assert run.heard.resyncs == [("shop", "t", REWRITTEN)]
+
+
+def test_an_added_column_of_unknown_value_has_the_table_copied(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1)]))
+    run = Run(kafka, log, "stop")
+    run.deliver()
+    run.encoder.schemas.added_columns["shop.t"] = [AddedColumn("text", DefaultKind.COMPUTED)]
+    log.transaction(("t", [Row("c", 2)]))
+    run.deliver()
+    reason = "the value of the added column text in its rows is not in the log"
+    assert run.heard.resyncs == [("shop", "t", reason)]
