@@ -14,7 +14,7 @@ from local_stack.kafka import KafkaBroker
 from local_stack.mariadb import MariadbServer
 from local_stack.mysql import MysqlServer
 from local_stack.server_settings import MARIADB_SOURCE_SETTINGS, MYSQL_SOURCE_SETTINGS
-from local_stack.spark import spark_jars
+from local_stack.spark import spark_jars, spark_java_options
 
 __all__ = [
     "MARIADB_SOURCE_SETTINGS",
@@ -30,4 +30,5 @@ __all__ = [
     "java_runtime",
     "source_server",
     "spark_jars",
+    "spark_java_options",
 ]

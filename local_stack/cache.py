@@ -5,6 +5,7 @@
     $BINLOG_CONNECTOR_CACHE, else $XDG_CACHE_HOME/binlog-connector, else ~/.cache/binlog-connector
     ├── files/       downloads, under the path that they have in their repository
     ├── servers/     unpacked, ready to execute
+    ├── classes/     archives with which Java starts faster
     ├── templates/   data directories, initialised once and copied at each first start
     └── locks/       one file per name above, held with flock(2) while that name is being made
 

@@ -32,6 +32,7 @@ from local_stack.kafka_jars import KAFKA_JARS, KAFKA_VERSION
 from local_stack.managed_server import HOST, ManagedServer, free_port
 from local_stack.maven import fetch_jars
 from local_stack.process import log_tail
+from local_stack.shared_classes import shared_classes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,19 +98,22 @@ class KafkaBroker(ManagedServer):
         self._settings = dict(settings or {})
         self._cache = cache or Cache.of_environment()
         self._class_path = ""
+        self._shared: tuple[str, ...] = ()
 
     def _prepare(self) -> None:
         if self._java is None:
             self._java = java_runtime(self._cache)
         jars = fetch_jars(self.name, KAFKA_JARS, self._cache)
         self._class_path = os.pathsep.join(str(jar) for jar in jars)
+        self._shared = shared_classes("kafka", self._java, self._class_path, self._cache)
 
     def _command(self, port: int) -> list[str]:
         properties = self._write_properties(port)
         data = self.directory / "data"
         if not data.exists():
             self._format(data, properties)
-        return [*self._call(*self._memory, *JVM_OPTIONS), "kafka.Kafka", str(properties)]
+        options = (*self._memory, *JVM_OPTIONS, *self._shared)
+        return [*self._call(*options), "kafka.Kafka", str(properties)]
 
     def _reach(self, port: int) -> Endpoint | None:
         endpoint = Endpoint(HOST, port)

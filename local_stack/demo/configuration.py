@@ -18,7 +18,6 @@ PIPELINE = "demo"
 TOPIC_PREFIX = "demo"
 SERVER_ID = 5800
 
-JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")
 
 CONNECTOR = """\
 # binlog-connector run {path}
@@ -62,8 +61,6 @@ jars = {jars}
 
 [spark.settings]
 "spark.driver.memory" = "700m"
-# A JVM that starts faster than it computes. With one of its two compilers it would keep 48 MB for
-# their code, which Spark fills; what comes then is interpreted, or fails.
 "spark.driver.extraJavaOptions" = {java_options}
 "spark.local.dir" = {scratch}
 "spark.sql.warehouse.dir" = {warehouse}
@@ -139,8 +136,10 @@ class DemoDirectory:
         )
         self.connector_config.write_text(text, encoding="utf-8")
 
-    def write_stream_job_config(self, bootstrap: str, jars: Sequence[Path]) -> None:
-        """Write the Spark job's configuration."""
+    def write_stream_job_config(
+        self, bootstrap: str, jars: Sequence[Path], java_options: str
+    ) -> None:
+        """Write the Spark job's configuration; `java_options` are for its driver."""
         text = STREAM_JOB.format(
             path=self.stream_job_config,
             pipeline=_toml(PIPELINE),
@@ -149,7 +148,7 @@ class DemoDirectory:
             mirror=_toml(str(self.mirror)),
             checkpoint=_toml(str(self.path / "checkpoint")),
             jars=json.dumps([str(jar) for jar in jars], indent=2, ensure_ascii=False),
-            java_options=_toml(" ".join(JAVA_OPTIONS)),
+            java_options=_toml(java_options),
             scratch=_toml(str(self.path / "spark")),
             warehouse=_toml(str(self.path / "warehouse")),
         )

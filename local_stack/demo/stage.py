@@ -30,7 +30,7 @@ from local_stack.java import java_runtime
 from local_stack.kafka import KafkaBroker
 from local_stack.managed_server import ManagedServer
 from local_stack.process import log_tail
-from local_stack.spark import spark_jars
+from local_stack.spark import spark_jars, spark_java_options
 
 if TYPE_CHECKING:
     from typing import Self
@@ -82,7 +82,12 @@ class Stage:
 
     def start_stream_job(self) -> None:
         """Start the Spark job; it takes some seconds."""
-        self.directory.write_stream_job_config(self.broker.endpoint.bootstrap, self.jars)
+        self.directory.write_stream_job_config(
+            self.broker.endpoint.bootstrap,
+            self.jars,
+            # The demo ends with all its processes.
+            spark_java_options(self.java, writes_classes=False),
+        )
         self.stream_job = StreamJob(self.directory, self.java)
         self._stack.callback(self.stream_job.stop)
         self.stream_job.start()

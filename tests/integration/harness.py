@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
+from tests import forked_command
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import Endpoint
+    from tests.forked_command import Command
 
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.1
@@ -71,7 +72,7 @@ class ConnectorProcess:
     """`binlog-connector run CONFIG` in a process of its own."""
 
     config: Path
-    process: subprocess.Popen[bytes] | None = None
+    process: Command | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -81,12 +82,9 @@ class ConnectorProcess:
 
     def start(self) -> Self:
         """Start it."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "connector", "run", str(self.config)],
-                stderr=log,
-                env=os.environ | self.environment,
-            )
+        self.process = forked_command.start(
+            "run", str(self.config), errors=self.log, environment=self.environment
+        )
         return self
 
     def __enter__(self) -> Self:

@@ -24,7 +24,7 @@ SHORT = Story(
         Compressed((Change("orders", "u", 1, "c"),)),
     )
 )
-SAMPLES = length(short=20, full=200)
+SAMPLES = length(short=8, full=200)
 
 every_kind = pytest.mark.parametrize(
     ("flavour", "gtid"), [("mysql", True), ("mysql", False), ("mariadb", True)]

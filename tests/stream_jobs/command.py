@@ -10,24 +10,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from local_stack import java_runtime, spark_jars
+from local_stack import java_runtime, spark_jars, spark_java_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 # Short runs: the second JIT compiler and the parallel collector cost more than they give.
-SPARK_SETTINGS = {
-    # With one compiler the cache for its code is 48 MB by default: Spark fills it, and what is
-    # compiled after that stays interpreted.
-    "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-    ),
-    "spark.driver.memory": "768m",
-    # Batches of a few rows: compiling a plan takes longer than running it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+def spark_settings() -> dict[str, str]:
+    return {
+        "spark.driver.extraJavaOptions": spark_java_options(java_runtime(), writes_classes=True),
+        "spark.driver.memory": "768m",
+        # Batches of a few rows: compiling a plan takes longer than running it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
 
 
 class Command:
@@ -82,7 +79,7 @@ class Command:
 def write_config(folder: Path, bootstrap: str, prefix: str, trigger: str) -> Path:
     config = folder / "job.toml"
     jars = json.dumps([str(jar) for jar in spark_jars()])
-    settings = "\n".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in SPARK_SETTINGS.items())
+    settings = "\n".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in spark_settings().items())
     config.write_text(
         f"""
 name = "command"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from connector.source.server.mysql_server import MysqlServer
 from connector.source.start.configured_start import resolve_start
 from connector.source.stream.dump_request import open_stream
 from local_stack.managed_server import free_port
+from tests import forked_command
 from tests.errors.patterns import fits
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, failure_of, run_to_end
@@ -311,12 +310,7 @@ def test_a_reset_under_an_open_stream_is_noticed(resettable: Stream, noticed_by:
 def test_check_asks_each_server_and_is_ready_where_a_run_would_begin(stream: Stream) -> None:
     port = free_port()
     config = stream.config(source__failover_hosts=[f"127.0.0.1:{port}"])
-    done = subprocess.run(
-        [sys.executable, "-m", "connector", "check", str(config)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked_command.run("check", str(config))
     assert done.returncode == 0, done.stderr
     shown = done.stdout.splitlines()
     assert shown[1].startswith(f"Source {stream.source.host}:{stream.source.port}: mysql 8.0.")

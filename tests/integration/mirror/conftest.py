@@ -17,7 +17,7 @@ from stream_jobs.job import StreamJob
 from stream_jobs.session import start_session
 from stream_jobs.settings import Settings
 from stream_jobs.status import StatusLines
-from tests.stream_jobs.command import SPARK_SETTINGS
+from tests.stream_jobs.command import spark_settings
 from tests.stream_jobs.source import Kafka
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def make_settings(
         "trigger": {"kind": "availableNow"},
         "spark": {
             "jars": [str(jar) for jar in spark_jars()],
-            "settings": SPARK_SETTINGS,
+            "settings": spark_settings(),
             "log_level": "ERROR",
         },
     }

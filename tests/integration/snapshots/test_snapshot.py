@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -15,6 +13,7 @@ import pytest
 
 from connector.errors import conditions, copies, pipeline_commands
 from connector.errors.message import Message
+from tests import forked_command
 from tests.errors.texts import shown
 from tests.integration.harness import (
     ConnectorProcess,
@@ -34,6 +33,7 @@ from tests.integration.snapshots.snapshot_load import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from subprocess import CompletedProcess
 
     from tests.integration.database_stream import Stream
     from tests.integration.harness import Seen
@@ -253,14 +253,8 @@ def test_what_cannot_be_copied_is_said(stream: Stream) -> None:
     assert refusal(config, f"{stream.database}.orders") == (1, f"error: {waits}\n")
 
 
-def run_snapshot(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "connector", "snapshot", str(config), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+def run_snapshot(config: Path, *arguments: str) -> CompletedProcess[str]:
+    return forked_command.run("snapshot", str(config), *arguments)
 
 
 def refusal(config: Path, *arguments: str) -> tuple[int, str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from connector.errors import kafka_limits, kafka_network, kafka_records
 from connector.errors.message import Message
 from local_stack import connect
 from local_stack.managed_server import HOST, free_port
+from tests import forked_command
 from tests.errors.texts import shown
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of
@@ -79,20 +78,10 @@ def stream(mysql_server: MysqlServer, doors: Doors, tmp_path: Path) -> Iterator[
 def ended(config: Path, *names: str) -> list[Ended]:
     """Run commands beside each other to their end; each word CONFIG is the configuration."""
     commands = [name.replace("CONFIG", str(config)).split() for name in names]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "connector", *command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for command in commands
+    return [
+        Ended(done.returncode, done.stdout.splitlines(), done.stderr)
+        for done in forked_command.run_all(commands, PATIENCE_SECONDS)
     ]
-    found = []
-    for process in processes:
-        shown, said = process.communicate(timeout=PATIENCE_SECONDS)
-        found.append(Ended(process.returncode, shown.splitlines(), said))
-    return found
 
 
 def of_both(stream: Stream, **changed: object) -> Ended:

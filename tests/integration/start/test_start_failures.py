@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +19,7 @@ from connector.errors import copies, source_setup
 from connector.errors.message import Message
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.managed_server import free_port
+from tests import forked_command
 from tests.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end
@@ -151,12 +150,7 @@ def test_transactions_that_the_source_has_purged(tmp_path: Path, kafka_broker: K
 def test_check_shows_what_is_missing_and_the_statement_that_fixes_it(stream: Stream) -> None:
     stream.execute("CREATE USER IF NOT EXISTS nobody@'%' IDENTIFIED BY 'right'")
     config = stream.config(source__user="nobody", source__password="right")
-    done = subprocess.run(
-        [sys.executable, "-m", "connector", "check", str(config)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked_command.run("check", str(config))
     assert done.returncode == 3
     shown = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert "binlog_format ROW ROW ok" in shown
@@ -169,12 +163,7 @@ def test_check_shows_what_is_missing_and_the_statement_that_fixes_it(stream: Str
 
 
 def test_check_says_ready_when_everything_is_there(stream: Stream) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "connector", "check", str(stream.config())],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked_command.run("check", str(stream.config()))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "ready"
 
@@ -183,12 +172,7 @@ def test_patterns_that_match_no_table_are_told(stream: Stream) -> None:
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     tables = [f"{stream.database}.*", f"{stream.database}.T"]
     config = stream.config(source__tables=tables, source__start="snapshot")
-    done = subprocess.run(
-        [sys.executable, "-m", "connector", "check", str(config)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked_command.run("check", str(config))
     assert done.returncode == 0, done.stdout + done.stderr
     (told,) = [line for line in done.stdout.splitlines() if line.startswith("source.tables:")]
     facts = {"value": f"{tables[1]}: 0 tables", "pattern": tables[1]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import string
@@ -20,6 +19,7 @@ from connector.errors import quarantine as quarantine_codes
 from connector.errors import table_rows, table_statements
 from connector.errors.message import Message
 from local_stack import connect
+from tests import forked_command
 from tests.errors.texts import shown, shown_by_fence
 from tests.integration.harness import (
     read_committed,
@@ -49,18 +49,8 @@ def random_text(length: int) -> str:
 
 def quarantine(command: str, config: Path, *arguments: str) -> tuple[int, str]:
     """Run `binlog-connector quarantine`; return its exit code and what it printed."""
-    done = binlog_connector("quarantine", command, str(config), *arguments)
+    done = forked_command.run("quarantine", command, str(config), *arguments, COLUMNS="200")
     return done.returncode, done.stdout + done.stderr
-
-
-def binlog_connector(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "connector", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COLUMNS": "200"},
-    )
 
 
 def in_order(stream: Stream) -> list[Seen]:
@@ -271,7 +261,7 @@ def test_a_replay_tells_that_a_copy_is_missing_which_the_fence_has_ended(
     assert (code, "the fence is lifted" in output) == (3, True), output + connector.output()
     assert shown(requests.COPY_HAS_FAILED, table=name, config=config) in output
     assert folded(in_order(stream), "t").keys() == {3}
-    done = binlog_connector("snapshot", str(config), name)
+    done = forked_command.run("snapshot", str(config), name)
     assert done.returncode == 0, done.stdout + done.stderr
     assert folded(in_order(stream), "t") == rows_of(stream, "t")
 
@@ -292,7 +282,7 @@ def test_a_row_without_all_its_columns_is_kept_back(
     assert fence["rows"] == 2
     assert fence["key"] == ('{"id":1}' if policy == "fence-key" else None)
 
-    done = binlog_connector("snapshot", str(connector.config), f"{stream.database}.t")
+    done = forked_command.run("snapshot", str(connector.config), f"{stream.database}.t")
     assert done.returncode == 0, done.stdout + done.stderr
     assert fences(connector.config) == []
     stream.execute("UPDATE t SET v = 'z' WHERE id = 1")

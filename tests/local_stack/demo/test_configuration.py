@@ -19,7 +19,9 @@ def written(path: Path) -> DemoDirectory:
     directory = DemoDirectory(path)
     source = Endpoint("127.0.0.1", 3307, "root", "not this one")
     directory.write_connector_config(source, PASSWORD, "127.0.0.1:9093")
-    directory.write_stream_job_config("127.0.0.1:9093", [Path("/a b/one.jar"), Path("/two.jar")])
+    directory.write_stream_job_config(
+        "127.0.0.1:9093", [Path("/a b/one.jar"), Path("/two.jar")], "-Xmx1g"
+    )
     return directory
 
 
