@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 # one can write nothing meanwhile.
 _COLLISION_SECONDS = 3.0
 _FENCE_SECONDS = 20.0
+# If Kafka has probably aborted a transaction that took too long. Should another instance have taken
+# over as well, one of the two ends later.
+_OUTLASTED_SECONDS = 5.0
 # A current source transaction may end within this time after a stop was requested.
 _DRAIN_SECONDS = 10.0
 _REPORT_SECONDS = 30.0
@@ -123,26 +126,24 @@ class Pipeline:
             self._stream_until(stop)
         except ConnectorError as error:
             seconds = self._clock.monotonic() - self._batch_started
+            outlasted = seconds >= self._transaction_seconds_max
             # An open transaction holds back every read_committed consumer. If a stop was requested,
             # no other run would take it over, so abort it here.
             self._sink.abandon()
-            self._look_for_successor(error)
+            self._look_for_successor(error, _OUTLASTED_SECONDS if outlasted else _FENCE_SECONDS)
             if isinstance(error, EventError):
                 raise DecodeError(log.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
             # If Kafka did not answer, the transaction itself was not too slow.
-            if (
-                isinstance(error, SinkUnavailable)
-                and error.answered
-                and latest
-                and seconds >= self._transaction_seconds_max
-            ):
+            if isinstance(error, SinkUnavailable) and error.answered and latest and outlasted:
                 raise TransactionOutlasted(
                     kafka_limits.OUTLASTED, latest, seconds, why=error
                 ) from error
             raise
 
-    def _look_for_successor(self, error: ConnectorError) -> None:
+    def _look_for_successor(
+        self, error: ConnectorError, fence_seconds: float = _FENCE_SECONDS
+    ) -> None:
         """Raise Superseded if `error` came because another instance of the pipeline took over.
 
         The new instance reads under the same server id, so the source disconnects the older reader:
@@ -152,7 +153,7 @@ class Pipeline:
         if error.code is source_dump.SAME_SERVER_ID:
             patience_seconds = _COLLISION_SECONDS
         elif isinstance(error, SinkUnavailable) and error.superseded:
-            patience_seconds = _FENCE_SECONDS
+            patience_seconds = fence_seconds
         elif isinstance(error, SourceUnavailable) and not error.answered:
             patience_seconds = 0.0
         else:

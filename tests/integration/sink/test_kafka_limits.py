@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 from kafka import KafkaAdminClient
 
 from connector.errors import kafka_limits
-from local_stack import KafkaBroker, connect
+from local_stack import KafkaBroker
 from tests.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
+from tests.integration.packet_proxy import CHECKSUM_LENGTH, PacketProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
-# Three times what a fast machine delivers within the second that Kafka waits.
-ROWS = 2_000_000
+# More than the second that Kafka waits.
+LATE_SECONDS = 2.5
+LATE = b"\x04\x00\x00late"
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +50,26 @@ def last_error(config: Path) -> str:
     return re.sub(r"127\.0\.0\.1:\d+", "BROKER", failure_of(output))
 
 
+def late(packet: bytes) -> bytes:
+    """Hold back the last row of the transaction."""
+    if packet.endswith(LATE, 0, -CHECKSUM_LENGTH):
+        time.sleep(LATE_SECONDS)
+    return packet
+
+
 def test_a_transaction_that_takes_longer_than_kafka_waits_is_named(
     mysql_server: MysqlServer, strict_broker: KafkaBroker, tmp_path: Path
 ) -> None:
     stream = new_stream(mysql_server.endpoint, strict_broker.endpoint, tmp_path)
-    stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (0)")
-    with connect(stream.source, stream.database) as connection, connection.cursor() as cursor:
-        cursor.execute(f"SET cte_max_recursion_depth = {ROWS + 1}")
-        cursor.execute(
-            "INSERT INTO t WITH RECURSIVE n (id) AS "
-            f"(SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < {ROWS}) SELECT id FROM n"
-        )
-    text = re.sub(r"[0-9a-f-]{36}:\d+", "GTID", last_error(stream.config(**SMALL)))
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, v MEDIUMTEXT)", "INSERT INTO t VALUES (0, '')"
+    )
+    large = [f"INSERT INTO t VALUES ({number}, REPEAT('x', 500000))" for number in range(1, 4)]
+    stream.transaction(*large, "INSERT INTO t VALUES (9, 'late')")
+    with PacketProxy(stream.source, late) as proxy:
+        plain = {"kafka__compression": "none", "source.tls__mode": "disabled"}
+        config = stream.config(**SMALL, **plain, source__port=proxy.port)
+        text = re.sub(r"[0-9a-f-]{36}:\d+", "GTID", last_error(config))
     assert re.sub(r"in \d+ seconds", "in N seconds", text) == (
         "kafka BROKER: source transaction GTID was not delivered in N seconds, nor the time "
         "before, and Kafka aborts what takes longer than kafka.transaction_timeout_seconds (1); "
