@@ -140,3 +140,12 @@ RECORDS_GONE = ErrorCode(
     cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
     example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "first": 9000},
 )
+TOPIC_SHORTER = ErrorCode(
+    "M218",
+    "{topic}, partition {partition}: it ends at offset {end}, but records up to offset {offset} "
+    "were read",
+    "begin again under a new topic prefix, with a new mirror",
+    end=End.FAILED,
+    cause="Somebody deleted the topic and made it again, or the brokers lost records.",
+    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "end": 12},
+)

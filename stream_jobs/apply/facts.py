@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.storage import Storage
     from stream_jobs.sequence import PackedSequence
-    from stream_jobs.source.client import KafkaFacts
+    from stream_jobs.source.facts import KafkaFacts
     from stream_jobs.source.ranges import OffsetRange
     from stream_jobs.table_schema import TableSchema
 
@@ -60,6 +60,19 @@ class TablePart:
 
 
 @dataclass(frozen=True, slots=True)
+class RewrittenFile:
+    """A data file whose live rows a task writes anew, for another column list."""
+
+    topic: str
+    path: str  # of the table
+    file: DataFile
+    columns: tuple[Column, ...]
+    # Columns that the file lacks, with the value of its rows in them.
+    added: Mapping[str, SchemaColumn]
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """The work of one Spark task."""
 
@@ -67,7 +80,8 @@ class Task:
     storage: Storage
     index: IndexFolder
     zero_dates: ZeroDates
-    parts: tuple[TablePart, ...]
+    parts: tuple[TablePart, ...] = ()
+    rewritten: tuple[RewrittenFile, ...] = ()
 
 
 @dataclass(slots=True)

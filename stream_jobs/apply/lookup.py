@@ -68,6 +68,9 @@ class Lookup:
         for file in self._files:
             if floor is None and not self._may_have(file, keys, bounds):
                 continue
+            if floor is not None and self._is_below(file, floor):
+                self._add_dead(file, np.arange(file.rows), dead)
+                continue
             index = self._index.of_file(self._storage, self._table, file, self._columns)
             change, row = _matches(keys, index)
             newer = is_above(hi[change], lo[change], index.hi[row], index.lo[row])
@@ -87,6 +90,11 @@ class Lookup:
             return True
         own = file.bounds(self._columns[0].physical_name)
         return own is None or (own[0] <= bounds[1] and own[1] >= bounds[0])
+
+    def _is_below(self, file: DataFile, floor: PackedSequence) -> bool:
+        """Return whether the log says that all rows of a file are below `floor`."""
+        own = file.bounds(self._columns[-2].physical_name)
+        return own is not None and file.rows >= 0 and own[1] < floor.hi
 
     def _add_dead(
         self, file: DataFile, positions: NDArray[np.int64], dead: dict[str, bytes]

@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING
 from connector.errors import ConnectorError
 from stream_jobs.apply.facts import PartResult
 from stream_jobs.apply.part import apply_part
+from stream_jobs.apply.rewrite import rewritten_file
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.ranges import read_ranges
 
 if TYPE_CHECKING:
     from connector.records.record_reader import RecordColumns
     from stream_jobs.apply.facts import Task
-    from stream_jobs.source.client import KafkaFacts
+    from stream_jobs.source.facts import KafkaFacts
     from stream_jobs.source.ranges import OffsetRange
 
 _clients: dict[KafkaFacts, KafkaClient] = {}
 
 
 def run_task(task: Task) -> list[PartResult]:
-    """Apply all parts of `task`. Errors are results: those of one table do not stop others."""
+    """Do the work of `task`. Errors are results: those of one table do not stop others."""
+    return [*_applied(task), *(rewritten_file(task, each) for each in task.rewritten)]
+
+
+def _applied(task: Task) -> list[PartResult]:
     parts = {part.topic: part for part in task.parts}
     missing = {part.topic: len(part.ranges) for part in task.parts}
     pieces: dict[str, list[tuple[OffsetRange, RecordColumns]]] = {topic: [] for topic in parts}

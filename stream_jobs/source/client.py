@@ -2,15 +2,17 @@
 
 It sends its own requests through the connections of kafka-python, which know TLS and logins. The
 consumer of kafka-python decodes each record into an object, which costs more than all other work.
-There is no thread: each call drives the connections until it has its answers.
+There is no thread: each call drives the connections until it has its answers. Threads may share a
+client; one of them asks at a time.
 
 https://kafka.apache.org/protocol.html
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
@@ -22,6 +24,8 @@ from stream_jobs.source.record_batches import AbortedTransaction, FetchedBytes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from stream_jobs.source.facts import KafkaFacts
 
 _FETCH_BYTES: Final = 8 * 1024 * 1024
 _ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -45,15 +49,6 @@ Partition = tuple[str, int]
 _T = TypeVar("_T")
 
 
-class KafkaFacts(NamedTuple):
-    """How the brokers are reached: plain values, which Spark can send to its tasks."""
-
-    bootstrap_servers: tuple[str, ...]
-    timeout_seconds: float
-    # Arguments of kafka-python for TLS and login.
-    security: tuple[tuple[str, object], ...]
-
-
 class _Answer(Protocol):
     """A response of the broker, whose fields kafka-python makes from the protocol's schema."""
 
@@ -66,6 +61,7 @@ class KafkaClient:
     def __init__(self, facts: KafkaFacts) -> None:
         """Connect. Raises MirrorError if no broker answers in time."""
         self._facts = facts
+        self._turn = threading.Lock()
         timeout_ms = round(facts.timeout_seconds * 1000)
         self._client = KafkaNetClient(
             bootstrap_servers=list(facts.bootstrap_servers),
@@ -185,7 +181,8 @@ class KafkaClient:
         deadline = time.monotonic() + self._facts.timeout_seconds
         while True:
             try:
-                answer: _T = self._manager.run(ask)
+                with self._turn:
+                    answer: _T = self._manager.run(ask)
             except errors.KafkaError as error:
                 if isinstance(error, _DEFINITE) or time.monotonic() >= deadline:
                     raise self._failed(error) from error
@@ -196,7 +193,8 @@ class KafkaClient:
 
     def _refresh(self) -> None:
         try:
-            self._manager.run(self._manager.cluster.refresh_metadata)
+            with self._turn:
+                self._manager.run(self._manager.cluster.refresh_metadata)
         except errors.KafkaError:
             # The caller tries again until its deadline, and reports its own error.
             return

@@ -9,7 +9,6 @@ https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.
 
 from __future__ import annotations
 
-import pickle
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +20,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from connector.errors import ConnectorError
+from connector.errors import ConnectorError, MirrorError, mirror_records
 from stream_jobs.source.carried import CarriedError
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.ranges import OffsetRange
@@ -30,37 +29,16 @@ from stream_jobs.source.topics import row_topics
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from stream_jobs.source.client import KafkaFacts, Partition
+    from stream_jobs.source.client import Partition
+    from stream_jobs.source.facts import KafkaFacts
 
 FORMAT: Final = "binlog_connector_ranges"
 RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
 
 Offsets = dict[str, dict[str, int]]
-
-
-class OffsetRanges(DataSource):
-    """The data source; options: `facts` (pickled, as digits), `prefix` and `max_offsets`."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the format."""
-        return FORMAT
-
-    def schema(self) -> str:
-        """Return the columns of a range."""
-        return RANGE_COLUMNS
-
-    def streamReader(self, schema: StructType) -> RangeReader:  # noqa: N802  # Spark's name
-        """Return the reader of one query."""
-        del schema
-        return RangeReader(
-            pickle.loads(bytes.fromhex(self.options["facts"])),  # noqa: S301  # the job's own
-            self.options["prefix"],
-            int(self.options["max_offsets"]),
-        )
 
 
 class Ranges(InputPartition):
@@ -175,23 +153,48 @@ def limited(begun: Offsets, ends: Offsets, count: int) -> Offsets:
 
 def read_ranges_stream(
     session: SparkSession, facts: KafkaFacts, prefix: str, max_offsets: int
-) -> Any:
-    """Return the stream of ranges, a DataFrame."""
+) -> DataFrame:
+    """Return the stream of ranges.
+
+    The data source is a class of this call: its options would be text in plans and in logs, and
+    `facts` may have a password.
+    """
+
+    class OffsetRanges(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return FORMAT
+
+        def schema(self) -> str:
+            return RANGE_COLUMNS
+
+        def streamReader(self, schema: StructType) -> RangeReader:  # noqa: N802  # Spark's name
+            del schema
+            return RangeReader(facts, prefix, max_offsets)
+
     session.dataSource.register(OffsetRanges)
-    return (
-        session.readStream.format(FORMAT)
-        .option("facts", pickle.dumps(facts).hex())
-        .option("prefix", prefix)
-        .option("max_offsets", max_offsets)
-        .load()
-    )
+    return session.readStream.format(FORMAT).load()
 
 
 def _later(begun: Offsets, ends: Offsets) -> Offsets:
-    """Return the later one of each two offsets: ends never go back."""
+    """Return the ends of the topics; one that was deleted stays where it was.
+
+    Raises MirrorError for a partition that ends before records that were read.
+    """
+    for topic, offsets in begun.items():
+        for number, offset in offsets.items():
+            end = ends.get(topic, {}).get(number, offset)
+            if end < offset:
+                raise MirrorError(
+                    mirror_records.TOPIC_SHORTER,
+                    topic=topic,
+                    partition=number,
+                    offset=offset,
+                    end=end,
+                )
     return {
         topic: {
-            number: max(offset, ends.get(topic, {}).get(number, offset))
+            number: ends.get(topic, {}).get(number, offset)
             for number, offset in offsets.items()
         }
         for topic, offsets in begun.items()

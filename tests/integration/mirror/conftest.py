@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from local_stack import KafkaBroker
 
 
+# For the writers and readers that the job is compared with.
+DELTA_SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
 def make_settings(
     bootstrap: str, prefix: str, folder: Path, **sections: dict[str, Any]
 ) -> Settings:
@@ -39,7 +48,7 @@ def make_settings(
         "trigger": {"kind": "availableNow"},
         "spark": {
             "jars": [str(jar) for jar in spark_jars()],
-            "settings": SPARK_SETTINGS,
+            "settings": SPARK_SETTINGS | DELTA_SETTINGS,
             "log_level": "ERROR",
         },
     }
