@@ -116,3 +116,11 @@ NO_METADATA = ErrorCode(
     cause="The first version of a table has them, and each checkpoint.",
     example={"path": _TABLE},
 )
+PROPERTY_WRONG = ErrorCode(
+    "M514",
+    "{path}: the property {name} is {value!r}, which is not understood",
+    "write it like Delta: 'interval 7 days', or a number",
+    end=End.FAILED,
+    cause="A property of a table has a form that neither the job nor Delta reads.",
+    example={"path": _TABLE, "name": "delta.logRetentionDuration", "value": "a week"},
+)

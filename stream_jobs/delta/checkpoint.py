@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from connector.errors import MirrorError, mirror_tables
@@ -97,16 +96,14 @@ def read(storage: Storage, table: str, parts: Parts, state: State) -> None:
                     state.apply({name: action})
         except (ValueError, KeyError, TypeError) as error:
             raise _damaged(table, part, error) from error
-    state.version = parts.version
+    state.version = state.checkpoint = parts.version
 
 
-def read_removed(storage: Storage, table: str, parts: Parts, since: int) -> Iterator[pa.Array]:
-    """Yield the actions `remove` of a checkpoint from `since` on, milliseconds since 1970."""
+def read_removed(storage: Storage, table: str, parts: Parts) -> Iterator[pa.Array]:
+    """Yield the actions `remove` of a checkpoint; raises MirrorError as `read`."""
     for _, rows in _read_parts(storage, table, parts, ["remove"]):
         for chunk in rows["remove"].chunks if "remove" in rows.column_names else ():
-            removed = conform(chunk.drop_null(), ACTIONS["remove"])
-            at = pc.struct_field(removed, "deletionTimestamp")
-            yield removed.filter(pc.greater_equal(at, since))
+            yield conform(chunk.drop_null(), ACTIONS["remove"])
 
 
 def write(storage: Storage, table: str, snapshot: Snapshot, removed: Iterable[pa.Array]) -> None:
@@ -114,47 +111,47 @@ def write(storage: Storage, table: str, snapshot: Snapshot, removed: Iterable[pa
 
     Raises MirrorError if the storage fails.
     """
-    live: dict[str, list[dict[str, Any]]] = {name: [] for name in ACTIONS}
-    live["protocol"].append(snapshot.features.action()["protocol"])
-    live["metaData"].append(snapshot.metadata.action()["metaData"])
-    live["txn"] = [{"appId": a, "version": v} for a, v in snapshot.transactions.items()]
-    live["domainMetadata"] = [
-        {"domain": domain, "configuration": configuration, "removed": False}
-        for domain, configuration in snapshot.domains.items()
-    ]
-    live["add"] = [file.added(data_change=False)["add"] for file in snapshot.files.values()]
-    tombstones = [part for part in removed if len(part)]
-    groups = [(name, pa.array(map(_encoded, rows), ACTIONS[name])) for name, rows in live.items()]
-    groups += [("remove", part) for part in tombstones]
-    rows = sum(len(values) for _, values in groups)
+    live = {
+        "protocol": [snapshot.features.action()["protocol"]],
+        "metaData": [snapshot.metadata.action()["metaData"]],
+        "txn": [{"appId": a, "version": v} for a, v in snapshot.transactions.items()],
+        "domainMetadata": [
+            {"domain": domain, "configuration": configuration, "removed": False}
+            for domain, configuration in snapshot.domains.items()
+        ],
+        "add": [file.added(data_change=False)["add"] for file in snapshot.files.values()],
+    }
+    groups = [(name, _rows(name, actions)) for name, actions in live.items()]
+    groups += [("remove", rows) for rows in removed]
     sink = pa.BufferOutputStream()
-    pq.write_table(_one_table(groups, rows), sink, compression="zstd", store_schema=False)
+    pq.write_table(_one_table(groups), sink, compression="zstd", store_schema=False)
     content = sink.getvalue()
     name = f"{snapshot.version:020d}.checkpoint.parquet"
     storage.write(f"{table}/_delta_log/{name}", memoryview(content))
     hint = {
         "version": snapshot.version,
-        "size": rows,
+        "size": sum(len(rows) for _, rows in groups),
         "sizeInBytes": content.size,
         "numOfAddFiles": len(snapshot.files),
     }
     storage.write(f"{table}/_delta_log/_last_checkpoint", orjson.dumps(hint))
 
 
-def removed_actions(actions: Sequence[dict[str, Any]]) -> pa.Array:
+def removed_rows(actions: Sequence[dict[str, Any]]) -> pa.Array:
     """Return actions `remove` of commits as rows of a checkpoint."""
-    return pa.array(map(_encoded, actions), ACTIONS["remove"])
+    return _rows("remove", actions)
 
 
-def _one_table(groups: list[tuple[str, pa.Array]], rows: int) -> pa.Table:
+def _rows(name: str, actions: Sequence[dict[str, Any]]) -> pa.Array:
+    return pa.array([_encoded(action) for action in actions], ACTIONS[name])
+
+
+def _one_table(groups: list[tuple[str, pa.Array]]) -> pa.Table:
     """Return a table with a column for each kind of action, and one action a row."""
     columns: dict[str, list[pa.Array]] = {name: [] for name in ACTIONS}
-    start = 0
-    for name, values in groups:
+    for name, rows in groups:
         for other, chunks in columns.items():
-            chunks.append(values if other == name else pa.nulls(len(values), ACTIONS[other]))
-        start += len(values)
-    assert start == rows
+            chunks.append(rows if other == name else pa.nulls(len(rows), ACTIONS[other]))
     return pa.table(
         {name: pa.chunked_array(chunks, ACTIONS[name]) for name, chunks in columns.items()}
     )

@@ -62,7 +62,7 @@ class DataFile:
     @property
     def location(self) -> str:
         """The path of the file, relative to the folder of the table."""
-        return unquote(self.path)
+        return location_of(self.path)
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -118,3 +118,8 @@ class DataFile:
         if self.deletion_vector:
             action["deletionVector"] = self.deletion_vector.to_json()
         return {"remove": action}
+
+
+def location_of(path: str) -> str:
+    """Return the path of a file, relative to the table, that the log has percent-encoded."""
+    return unquote(path)

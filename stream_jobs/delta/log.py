@@ -57,10 +57,7 @@ class Log:
         Raises MirrorError if a file of the log is missing or damaged, or if the table needs
         features that this program does not know.
         """
-        hint = checkpoint.read_hint(self.storage, self.path)
-        listing = self.list(hint)
-        if hint and listing.last_checkpoint is None:
-            listing = self.list()  # the hint is older than the log
+        listing = self.list_newest()
         state = State(self.path)
         if parts := listing.last_checkpoint:
             checkpoint.read(self.storage, self.path, parts, state)
@@ -117,6 +114,13 @@ class Log:
         ):
             raise CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version)
         return content
+
+    def list_newest(self) -> Listing:
+        """Return the files of the log from a checkpoint on, all files if there is none."""
+        hint = checkpoint.read_hint(self.storage, self.path)
+        listing = self.list(hint)
+        # The hint may be older than the log.
+        return listing if hint is None or listing.last_checkpoint else self.list()
 
     def list(self, start: int | None = None) -> Listing:
         """Return the files of the log from version `start` on."""

@@ -31,6 +31,8 @@ class Snapshot:
     files: Mapping[str, DataFile]  # by path
     domains: Mapping[str, str]
     transactions: Mapping[str, int]  # the last version of each application
+    # The version of the checkpoint that this state began with; -1 without one.
+    checkpoint: int = field(default=-1, compare=False)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -60,6 +62,7 @@ class State:
 
     path: str  # of the table, for errors
     version: int = -1
+    checkpoint: int = -1
     features: Features | None = None
     metadata: Metadata | None = None
     files: dict[str, DataFile] = field(default_factory=dict)
@@ -72,6 +75,7 @@ class State:
         return cls(
             path,
             snapshot.version,
+            snapshot.checkpoint,
             snapshot.features,
             snapshot.metadata,
             dict(snapshot.files),
@@ -117,7 +121,13 @@ class State:
         if self.metadata is None or self.features is None:
             raise MirrorError(mirror_tables.NO_METADATA, path=self.path)
         return Snapshot(
-            self.version, self.features, self.metadata, self.files, self.domains, self.transactions
+            self.version,
+            self.features,
+            self.metadata,
+            self.files,
+            self.domains,
+            self.transactions,
+            self.checkpoint,
         )
 
     def _remove(self, remove: dict[str, Any]) -> None:
