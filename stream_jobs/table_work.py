@@ -213,6 +213,7 @@ class TableWork:
         """Create the mirror with its first rows, or find out what it looks like."""
         state, rules = self._state, self._services.rules
         if not used:
+            self._create_truncated(results)
             self._done(results)
             return True
         schemas = self._services.registry.require(self.topic, used)
@@ -236,18 +237,35 @@ class TableWork:
             self._parses = rules.parses(self.topic, target, used, path)
             self._proposed = target, all_columns(target), since
             return False
+        self._commit(self._create(target, self._proposed[1], since), results)
+        return True
+
+    def _create_truncated(self, results: Sequence[PartResult]) -> None:
+        """Create an empty mirror that remembers a floor, for rows that come later."""
+        history = self._services.registry.history(self.topic)
+        if self._floor is not None and history and history[-1].key:
+            schema = history[-1]
+            self._create(schema, all_columns(schema), schema.first, results)
+
+    def _create(
+        self,
+        target: TableSchema,
+        columns: tuple[Column, ...],
+        since: PackedSequence,
+        applied: Sequence[PartResult] = (),
+    ) -> MirrorTable:
+        target.refuse_unknown()
         progress = Progress(
             target.schema_id,
             since,
             len(self._batch),
             floor=self._floor,
             offsets=dict(self._starts),
-        )
-        columns = self._proposed[1]
-        state.mirror = MirrorTable.create(self._services.storage, path, target, columns, progress)
-        state.schema = target
-        self._commit(state.mirror, results)
-        return True
+        ).after(applied)
+        path = table_path(target.database, target.table)
+        own = MirrorTable.create(self._services.storage, path, target, columns, progress)
+        self._state.mirror, self._state.schema = own, target
+        return own
 
     def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
         progress = replace(own.progress.after(results), floor=self._floor)

@@ -129,7 +129,7 @@ def _each(
         if value is not None:
             try:
                 converted = convert(value)
-            except (ValueError, TypeError, pa.ArrowInvalid):
+            except (ValueError, TypeError, OverflowError, pa.ArrowInvalid):
                 unfit.append(place)
         values.append(converted)
     return pa.chunked_array([pa.array(values, kind)]), unfit
