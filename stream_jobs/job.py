@@ -20,11 +20,13 @@ from pyspark.errors import PySparkException
 
 from connector.errors import ConnectorError, mirror
 from connector.errors.message import Message
-from stream_jobs.batch import BatchApplier
-from stream_jobs.kafka_source import read_rows, row_topic_pattern
-from stream_jobs.mirrors import Mirrors
-from stream_jobs.positions import Positions
+from stream_jobs.assembly import assemble
 from stream_jobs.session import start_session
+from stream_jobs.source.carried import carried_by
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.ranges import OffsetRange
+from stream_jobs.source.stream import read_ranges_stream
+from stream_jobs.source.topics import row_topic_pattern
 from stream_jobs.status import ProgressListener, StatusLines
 
 if TYPE_CHECKING:
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.2
 # Spark calls listeners after the stream; wait so long for their last line.
 _LISTENER_SECONDS = 10.0
-_QUERY_ID = "sql.streaming.queryId"
-_KAFKA_ERRORS = "org.apache.kafka.common.errors."
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -80,36 +80,34 @@ class StreamJob:
             session.streams.removeListener(self._listener)
 
     def _run(self, session: SparkSession) -> int:
-        positions = Positions(self._settings.mirror.path)
+        client = None
         try:
-            positions.load(session)
-            query = self._start(session, positions)
+            client = KafkaClient(self._settings.kafka.facts())
+            query = self._start(session, client)
             try:
                 self._await(query)
             finally:
                 query.stop()
             self._listener.wait_for_end(_LISTENER_SECONDS)
-            if self._last_batch_id >= 0:
-                positions.know_partitions(self._listener.partitions())
-                positions.store(session)
         except (ConnectorError, PySparkException, Py4JError) as error:
             cause = self._failure or error
             if not isinstance(cause, StopRequested):
-                self._lines.fail(_message(cause, self._settings))
+                self._lines.fail(_message(cause))
                 return EXIT_FAILED
+        finally:
+            if client is not None:
+                client.close()
         self._lines.write("stopped", end_offsets=self._listener.end_offsets)
         return EXIT_OK
 
-    def _start(self, session: SparkSession, positions: Positions) -> StreamingQuery:
+    def _start(self, session: SparkSession, client: KafkaClient) -> StreamingQuery:
         settings = self._settings
-        applier = BatchApplier(settings, Mirrors(settings), positions)
+        applier = assemble(settings, session, client)
         no_mirror = Message(mirror.NO_MIRROR, {})
 
-        def apply(kafka: DataFrame, batch_id: int) -> None:
+        def apply(batch: DataFrame, batch_id: int) -> None:
             with self._batch():
-                positions.know_partitions(self._listener.partitions())
-                checkpoint_id = session.sparkContext.getLocalProperty(_QUERY_ID) or ""
-                report = applier.apply(kafka, batch_id, checkpoint_id)
+                report = applier.apply([OffsetRange(*row) for row in batch.collect()])
                 for topic in sorted(set(report.keyless_topics) - self._announced):
                     self._announced.add(topic)
                     self._lines.write(
@@ -121,8 +119,11 @@ class StreamJob:
                 self._listener.add_report(batch_id, report)
                 self._last_batch_id = batch_id
 
+        kafka = settings.kafka
         writer = (
-            read_rows(session, settings.kafka)
+            read_ranges_stream(
+                session, kafka.facts(), kafka.topic_prefix, kafka.max_offsets_per_trigger
+            )
             .writeStream.foreachBatch(apply)
             .option("checkpointLocation", settings.mirror.checkpoint)
         )
@@ -176,7 +177,7 @@ def run(settings: Settings, lines: StatusLines) -> int:
     try:
         session = start_session(settings)
     except (PySparkException, Py4JError) as error:
-        lines.fail(Message(mirror.SPARK_NOT_STARTED, {"why": _message(error, settings)}))
+        lines.fail(Message(mirror.SPARK_NOT_STARTED, {"why": _message(error)}))
         return EXIT_FAILED
     # Once more: Spark installs its own handler for SIGINT.
     _stop_on_signals(job)
@@ -191,13 +192,12 @@ def _stop_on_signals(job: StreamJob) -> None:
         signal.signal(number, lambda *_: job.stop())
 
 
-def _message(error: BaseException, settings: Settings) -> Message:
+def _message(error: BaseException) -> Message:
     """Return the message of an error; of Spark's errors without plans and stack traces."""
     if isinstance(error, ConnectorError):
         return error.message
+    carried = carried_by(str(error))
+    if carried is not None:
+        return carried.message
     text = re.split(r"\s*(?:SQLSTATE: \w+|=== Streaming Query|JVM stacktrace:)", str(error))[0]
-    _, kafka, reason = text.partition(_KAFKA_ERRORS)
-    if kafka:
-        servers = settings.kafka.bootstrap_servers
-        return Message(mirror.KAFKA_FAILED, {"servers": servers, "said": reason})
     return Message(mirror.SPARK_FAILED, {"kind": type(error).__name__, "said": text})

@@ -7,57 +7,83 @@ before its schema record. So the job waits for a missing id before it raises an 
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING
 
 from connector.contract import row_topic
 from connector.errors import MirrorError, mirror
-from stream_jobs.kafka_source import read_schema_values, schema_topic
+from stream_jobs.source.ranges import OffsetRange, read_ranges
+from stream_jobs.source.topics import schema_topic
 from stream_jobs.table_schema import TableSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from pyspark.sql import SparkSession
+    from collections.abc import Collection, Iterator
 
     from connector.contract import SchemaColumn
-    from stream_jobs.settings import KafkaSettings
+    from stream_jobs.source.client import KafkaClient
 
 WAIT_SECONDS = 30.0
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.1
 
 
 class SchemaRegistry:
-    """All schemas of all tables; read again for each unknown id."""
+    """All schemas of all tables; new records of the topic are read for each unknown id."""
 
-    def __init__(self, kafka: KafkaSettings, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(
+        self, client: KafkaClient, prefix: str, wait_seconds: float = WAIT_SECONDS
+    ) -> None:
         """Begin without a schema."""
-        self._kafka = kafka
+        self._client = client
+        self._prefix = prefix
         self._wait_seconds = wait_seconds
         self._schemas: dict[str, dict[str, TableSchema]] = {}
+        self._read_to: dict[int, int] = {}
+        self._turn = threading.Lock()
 
-    def require(
-        self, session: SparkSession, needed: Collection[tuple[str, str]]
-    ) -> dict[tuple[str, str], TableSchema]:
-        """Return the schema of each (topic, schema id) in `needed`.
+    def require(self, topic: str, needed: Collection[str]) -> dict[str, TableSchema]:
+        """Return the schemas of `topic` with the ids in `needed`.
 
         Raises MirrorError if one does not appear in time, or if a schema record cannot be read.
         """
         deadline = time.monotonic() + self._wait_seconds
-        while missing := self._missing(needed):
+        while missing := set(needed) - self._schemas.get(topic, {}).keys():
+            self.refresh()
+            if not set(needed) - self._schemas.get(topic, {}).keys():
+                break
             if time.monotonic() >= deadline:
-                topic, schema_id = min(missing)
                 raise MirrorError(
                     mirror.SCHEMA_MISSING,
                     topic=topic,
-                    schema=schema_id,
-                    schema_topic=schema_topic(self._kafka.topic_prefix),
+                    schema=min(missing),
+                    schema_topic=schema_topic(self._prefix),
                     seconds=self._wait_seconds,
                 )
-            self._read(session)
-            if self._missing(needed):
-                time.sleep(POLL_SECONDS)
-        return {(topic, schema_id): self._schemas[topic][schema_id] for topic, schema_id in needed}
+            time.sleep(POLL_SECONDS)
+        return {schema_id: self._schemas[topic][schema_id] for schema_id in needed}
+
+    def refresh(self) -> None:
+        """Read the records that the topic has got.
+
+        Raises MirrorError for a record that is no schema.
+        """
+        with self._turn:
+            for value in self._new_values():
+                self._add(value)
+
+    def _add(self, value: bytes) -> None:
+        try:
+            schema = TableSchema.decode(value)
+        except (ValueError, KeyError, TypeError) as error:
+            # The text of the error may contain values of the record.
+            raise MirrorError(
+                mirror.SCHEMA_RECORD,
+                topic=schema_topic(self._prefix),
+                why=type(error).__name__,
+            ) from error
+        topic = row_topic(self._prefix, schema.database, schema.table)
+        # If an id was published twice, its first record says when it began.
+        self._schemas.setdefault(topic, {}).setdefault(schema.schema_id, schema)
 
     def history(self, topic: str) -> list[TableSchema]:
         """Return the schemas of `topic` that have been read, oldest first."""
@@ -80,20 +106,18 @@ class SchemaRegistry:
                     added.setdefault(name, column)
         return added
 
-    def _missing(self, needed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-        return [each for each in needed if each[1] not in self._schemas.get(each[0], {})]
-
-    def _read(self, session: SparkSession) -> None:
-        for value in read_schema_values(session, self._kafka):
-            try:
-                schema = TableSchema.decode(value)
-            except (ValueError, KeyError, TypeError) as error:
-                # The text of the error may contain values of the record.
-                raise MirrorError(
-                    mirror.SCHEMA_RECORD,
-                    topic=schema_topic(self._kafka.topic_prefix),
-                    why=type(error).__name__,
-                ) from error
-            topic = row_topic(self._kafka.topic_prefix, schema.database, schema.table)
-            # If an id was published twice, its first record says when it began.
-            self._schemas.setdefault(topic, {}).setdefault(schema.schema_id, schema)
+    def _new_values(self) -> Iterator[bytes]:
+        topic = schema_topic(self._prefix)
+        count = self._client.partition_counts().get(topic, 0)
+        partitions = [(topic, number) for number in range(count)]
+        unread = [each for each in partitions if each[1] not in self._read_to]
+        for (_, number), first in self._client.first_offsets(unread).items():
+            self._read_to[number] = first
+        ends = self._client.end_offsets(partitions)
+        ranges = [
+            OffsetRange(topic, number, self._read_to[number], end)
+            for (_, number), end in sorted(ends.items())
+        ]
+        for each, columns in sorted(read_ranges(self._client, ranges), key=lambda piece: piece[0]):
+            yield from (value for value in columns.values if value is not None)
+            self._read_to[each.partition] = max(each.end, each.start)

@@ -11,9 +11,9 @@ widths is an error, not a wrap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documents use
+import numpy as np
 
 from connector.contract import (
     SEQ_DIGITS,
@@ -27,12 +27,21 @@ from connector.contract import (
 from connector.errors import MirrorError, mirror
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from numpy.typing import NDArray
 
 EPOCH_BITS = 11
 FILE_BITS = 20
 POSITION_BITS = 32
 ROW_BITS = 32
+
+_WIDTHS = (
+    SEQ_EPOCH_DIGITS,
+    SEQ_FILE_DIGITS,
+    SEQ_POSITION_DIGITS,
+    SEQ_EVENT_DIGITS,
+    SEQ_ROW_DIGITS,
+)
+_NINE = 9
 
 # The columns of a mirror with the sequence of each row's last change.
 HI = "_cdc_hi"
@@ -77,35 +86,66 @@ class PackedSequence(NamedTuple):
         )
 
 
-def pack_columns(text: Column) -> tuple[Column, Column]:
-    """Return (hi, lo) of a string column; both are NULL if `PackedSequence.pack` would raise."""
-    numbers: list[Column] = []
-    start = 1
-    for digits in (
-        SEQ_EPOCH_DIGITS,
-        SEQ_FILE_DIGITS,
-        SEQ_POSITION_DIGITS,
-        SEQ_EVENT_DIGITS,
-        SEQ_ROW_DIGITS,
-    ):
-        numbers.append(F.substring(text, start, digits).try_cast("bigint"))
-        start += digits
-    epoch, file, position, event, row = numbers
-    fits = (
-        text.rlike(f"^[0-9]{{{SEQ_DIGITS}}}$")
-        & (epoch < 1 << EPOCH_BITS)
-        & (file < 1 << FILE_BITS)
-        & (position < 1 << POSITION_BITS)
-    )
-    hi = (
-        F.shiftleft(epoch, FILE_BITS + POSITION_BITS)
-        .bitwiseOR(F.shiftleft(file, POSITION_BITS))
-        .bitwiseOR(position)
-    )
-    lo = F.shiftleft(event, ROW_BITS).bitwiseOR(row)
-    return F.when(fits, hi), F.when(fits, lo)
+class PackedSequences:
+    """The sequences of many records, as arrays.
+
+    Those that `PackedSequence.pack` would refuse are 0, and do not `fit`.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        """Pack the digits of all records, without anything between them."""
+        digits = np.frombuffer(text, np.uint8).reshape(-1, SEQ_DIGITS) - ord("0")
+        epoch, file, position, event, row = _numbers(digits)
+        self.fits: NDArray[np.bool_] = (
+            (digits <= _NINE).all(axis=1)
+            & (epoch >> EPOCH_BITS == 0)
+            & (file >> FILE_BITS == 0)
+            & (position >> POSITION_BITS == 0)
+        )
+        hi = (epoch << FILE_BITS | file) << POSITION_BITS | position
+        self.hi: NDArray[np.int64] = np.where(self.fits, hi, 0)
+        self.lo: NDArray[np.int64] = np.where(self.fits, event << ROW_BITS | row, 0)
+
+    def at(self, place: int) -> PackedSequence:
+        """Return the sequence of one record."""
+        return PackedSequence(int(self.hi[place]), int(self.lo[place]))
+
+    def are_above(self, bound: PackedSequence) -> NDArray[np.bool_]:
+        """Return which ones are greater than `bound`."""
+        return is_above(self.hi, self.lo, *bound)
+
+    def highest(self, places: NDArray[np.intp]) -> PackedSequence | None:
+        """Return the highest sequence of some records; None of no records."""
+        if not len(places):
+            return None
+        hi = self.hi[places].max()
+        return PackedSequence(int(hi), int(self.lo[places[self.hi[places] == hi]].max()))
+
+    def lowest(self, places: NDArray[np.intp]) -> PackedSequence | None:
+        """Return the lowest sequence of some records; None of no records."""
+        if not len(places):
+            return None
+        hi = self.hi[places].min()
+        return PackedSequence(int(hi), int(self.lo[places[self.hi[places] == hi]].min()))
 
 
-def is_above(hi: Column, lo: Column, bound: PackedSequence) -> Column:
-    """Return whether (hi, lo) is greater than `bound`."""
-    return (hi > bound.hi) | ((hi == bound.hi) & (lo > bound.lo))
+def is_above(
+    hi: NDArray[np.int64], lo: NDArray[np.int64], than_hi: Any, than_lo: Any
+) -> NDArray[np.bool_]:
+    """Return where (hi, lo) is greater than another sequence, or other sequences."""
+    above: NDArray[np.bool_] = (hi > than_hi) | ((hi == than_hi) & (lo > than_lo))
+    return above
+
+
+def _numbers(digits: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+    """Return the five numbers of sequences."""
+    numbers = []
+    start = 0
+    for width in _WIDTHS:
+        number = np.zeros(len(digits), np.int64)
+        for column in range(start, start + width):
+            number *= 10
+            number += digits[:, column]
+        numbers.append(number)
+        start += width
+    return numbers

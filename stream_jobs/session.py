@@ -1,10 +1,9 @@
-"""Settings become a Spark session that merges small batches cheaply.
+"""Settings become a Spark session.
 
-Measured on two cores, one merge of 1,000 changes into 100,000 rows: 20 Spark jobs and 4 seconds
-with Spark's and Delta's defaults, 6 jobs and 1 second with these settings. The fixed cost of a
-merge decides, not its rows.
+The job uses Spark for its streams and its tasks. It needs no jars beyond Spark's own: it reads
+Kafka and writes Delta tables in Python.
 
-https://docs.delta.io/latest/quick-start.html
+https://spark.apache.org/docs/latest/configuration.html
 """
 
 from __future__ import annotations
@@ -22,23 +21,6 @@ if TYPE_CHECKING:
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 _CHOICES: dict[str, str] = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # TIMESTAMP is UTC in the log and in the mirror.
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Dates before 1582 in the proleptic Gregorian calendar, like in MySQL.
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    # Few, small stages: adaptive execution would run each stage as a separate job.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    # Partitions for the state of a Delta log; the default is 50.
-    "spark.databricks.delta.snapshotPartitions": "2",
-    # The source of a merge is cached, or read again from the same Kafka offsets: the same rows.
-    "spark.databricks.delta.merge.materializeSource": "none",
-    "spark.scheduler.mode": "FAIR",
-    # Every batch has the same plans; with many tables, their code must stay in the cache.
-    "spark.sql.codegen.cache.maxEntries": "2000",
     # How often `idle` is written without new records; the default is every 10 seconds.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
     "spark.sql.streaming.metricsEnabled": "false",
@@ -56,7 +38,7 @@ def start_session(settings: Settings) -> SparkSession:
     if _SUBMITTED not in os.environ:
         # Java starts Python by this name; `python3` on PATH may be another one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        conf["spark.master"] = "local[2]"
+        conf["spark.master"] = "local[*]"
         if settings.spark.jars:
             conf["spark.jars"] = ",".join(settings.spark.jars)
         elif settings.spark.packages:

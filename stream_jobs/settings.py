@@ -10,30 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_settings import SettingsConfigDict
 
 from connector.settings.files import FileSettings
+from connector.settings.kafka_login import KafkaLogin
 from connector.settings.values import PipelineName, TopicPrefix
+from stream_jobs.source.facts import KafkaFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-# The packages that Spark fetches if no jars are given.
-PACKAGES = (
-    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    "io.delta:delta-spark_4.2_2.13:4.4.0",
-)
-
-_CLIENT_OPTIONS = {
-    # A batch knows its last offset. After it, there is often only a transaction marker, and a fetch
-    # would wait 500 ms for it in each partition.
-    "kafka.fetch.max.wait.ms": "10",
-    # Spark asks three times: without a broker, the job fails after one minute, not three.
-    "kafka.request.timeout.ms": "15000",
-    "kafka.default.api.timeout.ms": "20000",
-}
-
 
 class Section(BaseModel):
     """Base of every section: unknown keys are errors, and the values are constant."""
@@ -41,7 +27,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class KafkaSettings(Section):
+class KafkaSettings(KafkaLogin):
     """The brokers, and the topics that are read."""
 
     bootstrap_servers: Annotated[list[str], Field(min_length=1)]
@@ -49,17 +35,18 @@ class KafkaSettings(Section):
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 100_000
     # If a topic got more partitions, the changes of its keys are not in order any more.
     added_partitions: Literal["error", "accept"] = "error"
-    # Options of Kafka's Java consumer, by its own names; secret, because they may hold passwords.
-    options: dict[str, SecretStr] = {}
+    request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
 
-    def client_options(self) -> dict[str, str]:
-        """Return the options of every read, under the names of Spark's Kafka source."""
-        options = dict(_CLIENT_OPTIONS)
-        for key, value in self.options.items():
-            options[f"kafka.{key}"] = value.get_secret_value()
-        options["kafka.bootstrap.servers"] = ",".join(self.bootstrap_servers)
-        options["kafka.isolation.level"] = "read_committed"
-        return options
+    def facts(self) -> KafkaFacts:
+        """Return how the brokers are reached.
+
+        Raises ConfigError if the file of the password cannot be read.
+        """
+        return KafkaFacts(
+            tuple(self.bootstrap_servers),
+            self.request_timeout_seconds,
+            tuple(sorted(self.login_arguments().items())),
+        )
 
 
 class MirrorSettings(Section):
@@ -67,7 +54,11 @@ class MirrorSettings(Section):
 
     path: Annotated[str, Field(min_length=1)]
     checkpoint: Annotated[str, Field(min_length=1)]
-    tables_in_parallel: Annotated[int, Field(ge=1, le=64)] = 4
+    # Commits that are written at the same time.
+    commits_in_parallel: Annotated[int, Field(ge=1, le=64)] = 8
+    # Folder of the key indexes on the local disk of each machine; made again when it is lost.
+    index_folder: str = ""
+    index_bytes_max: Annotated[int, Field(ge=0)] = 4 * 1024**3
     # DATE, DATETIME and TIMESTAMP values that Spark's types cannot hold.
     zero_dates: Literal["error", "null"] = "error"
     # Values of existing rows in an added column that the log does not hold.
@@ -85,7 +76,7 @@ class SparkSettings(Section):
     """The Spark session, if the job starts it itself."""
 
     jars: list[str] = []
-    packages: list[str] = list(PACKAGES)
+    packages: list[str] = []
     log_level: Literal["INFO", "WARN", "ERROR"] = "WARN"
     settings: dict[str, str | int | float | bool] = {}
 
@@ -97,7 +88,7 @@ class Settings(FileSettings):
 
     reference: ClassVar[str] = "binlog-connector config stream_job.toml"
 
-    # Names the pipeline; a part of Delta's txnAppId, so that two pipelines never share one.
+    # Names the pipeline in status lines and in Spark.
     name: PipelineName
     kafka: KafkaSettings
     mirror: MirrorSettings

@@ -1,7 +1,7 @@
 """The status of the job as JSON lines on standard output: a stable contract for its caller.
 
     {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger"}
-    {"event": "batch_applied", "batch_id", "seconds", "records", "end_offsets", "tables"}
+    {"event": "batch_applied", "batch_id", "seconds", "records", "end_offsets", "tables", "phases"}
     {"event": "idle", "end_offsets"}
     {"event": "no_mirror", "topic", "reason", "code"}
     {"event": "stopped", "end_offsets"}
@@ -10,8 +10,8 @@
 `end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
 They count Kafka's transaction markers and aborted records too, so they reach a topic's
 read_committed end. A line `idle` says that there is nothing new, at most about once a second.
-`tables` is by `database.table`, see `batch.TableReport`. `seconds` is the time from the batch's
-first step to its last. `code` is an error code, which `binlog-connector explain` explains. Fields
+`tables` is by `database.table`, see `reports.TableReport`. `seconds` is the time from the batch's
+first step to its last, and `phases` has its parts. `code` is an error code, which `binlog-connector explain` explains. Fields
 may be added, but none is removed or changes its meaning.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from connector.errors.message import Message
-    from stream_jobs.batch import BatchReport
+    from stream_jobs.reports import BatchReport
 
 Offsets = dict[str, dict[str, int]]
 
@@ -97,10 +97,6 @@ class ProgressListener(StreamingQueryListener):
         """Wait until the query's last line was written, at most `seconds`."""
         self._terminated.wait(seconds)
 
-    def partitions(self) -> dict[str, int]:
-        """Return the number of partitions of each topic that Spark has reported."""
-        return {topic: len(offsets) for topic, offsets in self.end_offsets.items()}
-
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to do: the job itself reports its start."""
 
@@ -117,6 +113,7 @@ class ProgressListener(StreamingQueryListener):
                 records=report.records,
                 end_offsets=self.end_offsets,
                 tables={name: asdict(table) for name, table in report.tables.items()},
+                phases=report.phases,
             )
         with self._committed:
             self._last_batch_id = progress.batchId

@@ -1,20 +1,14 @@
-"""A schema record becomes the columns of a mirror; two of them show which columns were added.
-
-Only added columns can be followed; all other facts about the columns must stay the same. These
-changes do not matter for a mirror: NULL and NOT NULL, lengths, character sets, labels, the order of
-columns, and types with the same JSON form and Spark type (VARCHAR to TEXT).
-"""
+"""A schema record: the columns of a source table, from one sequence on."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from connector.contract import COLUMN_TYPES, Sequence
-from connector.errors import MirrorError, SchemaUnfollowed, mirror
-from stream_jobs.column_types import ColumnType, type_text
+from connector.errors import MirrorError, mirror
 from stream_jobs.sequence import PackedSequence
 
 if TYPE_CHECKING:
@@ -22,15 +16,6 @@ if TYPE_CHECKING:
 
 # Column names with this prefix are the mirror's own.
 OWN_PREFIX = "_cdc_"
-# Delta without column mapping cannot name these.
-_NAMES_FORBID = frozenset(" ,;{}()\n\t=")
-
-
-class AddedColumn(NamedTuple):
-    """A column that only the newer schema has, and the column before it (None: it is the first)."""
-
-    column: SchemaColumn
-    after: str | None
 
 
 @dataclass(frozen=True)
@@ -83,38 +68,5 @@ class TableSchema:
                 raise MirrorError(
                     mirror.UNKNOWN_TYPE, table=self.name, column=name, type=column["type"]
                 )
-            if name.lower().startswith(OWN_PREFIX) or _NAMES_FORBID & set(name):
+            if name.lower().startswith(OWN_PREFIX):
                 raise MirrorError(mirror.COLUMN_NAME, table=self.name, column=name)
-
-    def added_since(self, older: TableSchema, path: str) -> list[AddedColumn]:
-        """Return the columns that this schema has and `older` lacks, in the order of this one.
-
-        Raises SchemaUnfollowed if anything else differs. `path` is the folder of the mirror.
-        """
-        if self.key != older.key:
-            raise SchemaUnfollowed(
-                mirror.KEY_CHANGED, table=self.name, before=older.key, now=self.key, path=path
-            )
-        for column in older.columns:
-            name, old_type = column["name"], type_text(column)
-            now_column = self.by_name.get(name)
-            if now_column is None:
-                raise SchemaUnfollowed(
-                    mirror.COLUMN_GONE, table=self.name, column=name, type=old_type, path=path
-                )
-            if ColumnType.of(now_column) != ColumnType.of(column):
-                raise SchemaUnfollowed(
-                    mirror.COLUMN_RETYPED,
-                    table=self.name,
-                    column=name,
-                    before=old_type,
-                    now=type_text(now_column),
-                    path=path,
-                )
-        added: list[AddedColumn] = []
-        after: str | None = None
-        for column in self.columns:
-            if column["name"] not in older.by_name:
-                added.append(AddedColumn(column, after))
-            after = column["name"]
-        return added

@@ -2,6 +2,7 @@
 
 from connector.errors.fields import fields, line
 from connector.errors.kinds import (
+    CommitConflict,
     ConfigError,
     ConnectorError,
     DecodeError,
@@ -28,6 +29,7 @@ from connector.errors.kinds import (
 )
 
 __all__ = [
+    "CommitConflict",
     "ConfigError",
     "ConnectorError",
     "DecodeError",

@@ -247,6 +247,15 @@ class SchemaUnfollowed(MirrorError):
     """A table changed in a way that its mirror cannot follow, unless it is empty."""
 
 
+class CommitConflict(MirrorError):
+    """Another writer has committed the version that was to be written."""
+
+    def __init__(self, code: ErrorCode, version: int, **facts: object) -> None:
+        """Name the version that exists."""
+        super().__init__(code, version=version, **facts)
+        self.version = version
+
+
 class DecodeError(DefiniteError):
     """Bytes have a wrong form."""
 

@@ -29,12 +29,12 @@ SPARK_NOT_STARTED = ErrorCode(
 KAFKA_FAILED = ErrorCode(
     "M103",
     "Kafka at {servers}: {said}",
-    "check kafka.bootstrap_servers and kafka.options, and that the brokers answer",
+    "check [kafka] in the configuration of the job, and that the brokers answer",
     end=End.FAILED,
-    cause="Spark's Kafka client failed. The words are its own.",
+    cause="The Kafka client failed. The words are its own.",
     example={
         "servers": ["127.0.0.1:9092"],
-        "said": "TimeoutException: Timed out waiting for a node assignment",
+        "said": "KafkaTimeoutError: Unable to bootstrap from 127.0.0.1:9092",
     },
 )
 EXTRA = ErrorCode(
@@ -61,14 +61,6 @@ KEY_CHANGED = ErrorCode(
     cause="The job finds rows of a mirror by the primary key, so the key must not change.",
     example={"table": "erp.orders", "before": ["id"], "now": ["id", "line"], "path": _MIRROR},
 )
-COLUMN_GONE = ErrorCode(
-    "M302",
-    "{table}: column {column} of type {type} was dropped or renamed",
-    _FOLLOW,
-    end=End.FAILED,
-    cause="A mirror follows added columns only: a dropped column would lose what it held.",
-    example={"table": "erp.orders", "column": "note", "type": "text", "path": _MIRROR},
-)
 COLUMN_RETYPED = ErrorCode(
     "M303",
     "{table}: column {column} changed its type from {before} to {now}",
@@ -94,14 +86,14 @@ UNKNOWN_TYPE = ErrorCode(
 COLUMN_NAME = ErrorCode(
     "M305",
     "{table}: a mirror cannot have a column named {column!r}: names that begin with _cdc_ are the "
-    "job's own, and Delta refuses space, tab, newline and ,;{{}}()= in names",
+    "job's own",
     (
         "exclude the table in the connector's source.exclude_tables, or rename the column before "
         "the first row is read"
     ),
     end=End.FAILED,
-    cause="Without column mapping, which few readers of Delta know, some names cannot be stored.",
-    example={"table": "erp.orders", "column": "unit price"},
+    cause="A mirror has columns of its own, with the sequence of each row.",
+    example={"table": "erp.orders", "column": "_cdc_hi"},
 )
 ZERO_DEFAULT = ErrorCode(
     "M306",
@@ -182,10 +174,18 @@ MIRROR_GONE = ErrorCode(
     "M403",
     "{table}: there is no mirror at {path}, but changes of the table have been applied",
     (
-        "put the mirror back, or delete {positions} and mirror.checkpoint: then every topic is "
-        "applied again from its start"
+        "put the mirror back, or delete mirror.checkpoint: then the table is made again from the "
+        "start of its topic"
     ),
     end=End.FAILED,
     cause="Somebody moved or deleted the mirror while the job was down.",
-    example={"table": "erp.orders", "path": _MIRROR, "positions": "/data/mirror/_cdc"},
+    example={"table": "erp.orders", "path": _MIRROR},
+)
+PATH_SCHEME = ErrorCode(
+    "M404",
+    "mirror.path {path}: the job writes to local disks and mounted file systems alone",
+    "give the path of a folder",
+    end=End.CONFIGURATION,
+    cause="The path begins with the scheme of another storage.",
+    example={"path": "s3a://bucket/mirror"},
 )

@@ -121,3 +121,31 @@ ZERO_KEY = ErrorCode(
     cause="A key cannot be NULL, so that mirror.zero_dates does not help here.",
     example={"column": "day"},
 )
+DAMAGED_BATCH = ErrorCode(
+    "M216",
+    "{topic}, partition {partition}, offset {offset}: the record batch is damaged",
+    "check the disks of the brokers; to give up its records, delete the mirror.checkpoint and begin "
+    "again under a new topic prefix",
+    end=End.FAILED,
+    cause="The checksum of the batch is wrong, or its records do not have the announced form.",
+    example=_RECORD,
+)
+RECORDS_GONE = ErrorCode(
+    "M217",
+    "{topic}, partition {partition}: records from offset {offset} on are wanted, but the first one "
+    "that Kafka has is {first}",
+    "begin again under a new topic prefix, or let the connector copy the table again; keep the "
+    "topics for longer than the job may be down",
+    end=End.FAILED,
+    cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
+    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "first": 9000},
+)
+TOPIC_SHORTER = ErrorCode(
+    "M218",
+    "{topic}, partition {partition}: it ends at offset {end}, but records up to offset {offset} "
+    "were read",
+    "begin again under a new topic prefix, with a new mirror",
+    end=End.FAILED,
+    cause="Somebody deleted the topic and made it again, or the brokers lost records.",
+    example={"topic": "shop.erp.orders", "partition": 1, "offset": 4711, "end": 12},
+)

@@ -17,6 +17,7 @@ from pydantic_settings import SettingsConfigDict
 from connector.errors import ConfigError
 from connector.errors import settings as codes
 from connector.settings.files import FileSettings, UnfitValueError
+from connector.settings.kafka_login import KafkaLogin, read_secret
 from connector.settings.values import (
     ListenAddress,
     PipelineName,
@@ -26,13 +27,6 @@ from connector.settings.values import (
     TablePattern,
     TopicPrefix,
 )
-
-
-def _read_secret(key: str, path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\r\n")
-    except OSError as error:
-        raise ConfigError(codes.PASSWORD_FILE, key=key, path=path, said=error.strerror) from error
 
 
 class Section(BaseModel):
@@ -84,10 +78,10 @@ class SourceSettings(Section):
         """
         if self.password_file is None:
             return self.password.get_secret_value()
-        return _read_secret("source.password_file", self.password_file)
+        return read_secret("source.password_file", self.password_file)
 
 
-class KafkaSettings(Section):
+class KafkaSettings(KafkaLogin):
     """The brokers, and the topics of the pipeline."""
 
     bootstrap_servers: Annotated[list[ServerAddress], Field(min_length=1)]
@@ -100,35 +94,6 @@ class KafkaSettings(Section):
     tombstones: bool = True
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     transaction_timeout_seconds: Annotated[float, Field(ge=1)] = 900.0
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
-    sasl_username: str | None = None
-    sasl_password: SecretStr | None = None
-    sasl_password_file: Path | None = None
-    ssl_ca: Path | None = None
-    ssl_certificate: Path | None = None
-    ssl_key: Path | None = None
-
-    @model_validator(mode="after")
-    def _whole_login(self) -> KafkaSettings:
-        if self.sasl_password is not None and self.sasl_password_file is not None:
-            raise UnfitValueError(codes.TWO_SASL_PASSWORDS)
-        if self.security_protocol.startswith("SASL") and not (
-            self.sasl_mechanism
-            and self.sasl_username
-            and not (self.sasl_password is None and self.sasl_password_file is None)
-        ):
-            raise UnfitValueError(codes.LOGIN, protocol=self.security_protocol)
-        return self
-
-    def read_sasl_password(self) -> str | None:
-        """Return the password, from the file if one is configured; None without a login.
-
-        Raises ConfigError if the file cannot be read.
-        """
-        if self.sasl_password_file is not None:
-            return _read_secret("kafka.sasl_password_file", self.sasl_password_file)
-        return None if self.sasl_password is None else self.sasl_password.get_secret_value()
 
 
 class DeliverySettings(Section):

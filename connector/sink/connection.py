@@ -51,28 +51,21 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
         "client_id": "binlog-connector",
-        "security_protocol": settings.security_protocol,
         "request_timeout_ms": int(settings.request_timeout_seconds * 1000),
         "bootstrap_timeout_ms": int(settings.request_timeout_seconds * 1000),
         # The default backs off up to 30 s, and a broker's restart would take that long.
         "reconnect_backoff_max_ms": 1000,
         "kafka_client": network_client,
     }
-    if settings.sasl_mechanism is not None:
-        arguments |= {
-            "sasl_mechanism": settings.sasl_mechanism,
-            "sasl_plain_username": settings.sasl_username,
-            "sasl_plain_password": settings.read_sasl_password(),
-        }
+    arguments |= settings.login_arguments()
     files = {
-        "ssl_cafile": ("ssl_ca", settings.ssl_ca),
-        "ssl_certfile": ("ssl_certificate", settings.ssl_certificate),
-        "ssl_keyfile": ("ssl_key", settings.ssl_key),
+        "ssl_ca": settings.ssl_ca,
+        "ssl_certificate": settings.ssl_certificate,
+        "ssl_key": settings.ssl_key,
     }
-    for name, (key, path) in files.items():
+    for key, path in files.items():
         if path is not None:
             _require_file(key, path)
-            arguments[name] = str(path)
     _require_certificates(settings)
     return arguments
 

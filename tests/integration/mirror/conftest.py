@@ -9,8 +9,9 @@ import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
 from local_stack import java_runtime, spark_jars
 from stream_jobs.job import StreamJob
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
     from local_stack import KafkaBroker
 
 
+# For the writers and readers that the job is compared with.
+DELTA_SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
 def make_settings(
     bootstrap: str, prefix: str, folder: Path, **sections: dict[str, Any]
 ) -> Settings:
@@ -39,7 +49,7 @@ def make_settings(
         "trigger": {"kind": "availableNow"},
         "spark": {
             "jars": [str(jar) for jar in spark_jars()],
-            "settings": spark_settings(),
+            "settings": spark_settings() | DELTA_SETTINGS,
             "log_level": "ERROR",
         },
     }
@@ -102,9 +112,14 @@ class Job:
     def path(self, table: str, database: str = "shop") -> str:
         return str(self.folder / "mirror" / database / table)
 
-    def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    def data(self, table: str, database: str = "shop") -> pa.Table:
+        """A mirror, read by an implementation that did not write it."""
+        builder = QueryBuilder().register("t", DeltaTable(self.path(table, database)))
+        return pa.table(builder.execute("SELECT * FROM t"))
+
+    def rows(self, table: str, *columns: str, database: str = "shop") -> list[tuple[Any, ...]]:
         """The rows of a mirror in order, read by an implementation that did not write them."""
-        data = DeltaTable(self.path(table)).to_pyarrow_table()
+        data = self.data(table, database)
         names = columns or [name for name in data.column_names if not name.startswith("_cdc_")]
         return sorted(tuple(row[name] for name in names) for row in data.to_pylist())
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.mirror import Mirror
+from stream_jobs.mirror_table import MirrorTable
 from tests.stream_jobs.source import SOURCE_TS_MS, SourceTable, column
 from tests.stream_jobs.source import Kafka as OtherKafka
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Sequence
 
     from local_stack import KafkaBroker
-    from stream_jobs.table_schema import TableSchema
+    from stream_jobs.apply.facts import PartResult
+    from stream_jobs.progress import Progress
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.source import Kafka
 
@@ -123,7 +124,8 @@ def test_a_replay_from_the_start_of_the_topics_skips_everything_and_changes_noth
     table.insert(THREE)
     line = job.apply()
     counts = line["tables"]["shop.items"]
-    assert (counts["changes"], counts["upserts"], counts["skipped"]) == (4, 1, 3)
+    # What was applied is not read again.
+    assert (counts["changes"], counts["upserts"], counts["skipped"]) == (1, 1, 0)
     after = job.rows("items", "id", "name", "_cdc_hi", "_cdc_lo")
     assert after[: len(before)] == before
     assert [row[:2] for row in after] == [(1, "item 1"), (3, "item 3")]
@@ -180,15 +182,17 @@ def test_a_batch_that_died_between_two_tables_is_applied_again_with_the_same_res
         table.delete(ONE)
         table.update(TWO, {"id": 2, "name": "changed"})
 
-    merge = Mirror.merge
+    commit = MirrorTable.commit_rows
 
-    def die_at_second(mirror: Mirror, changes: DataFrame, schema: TableSchema) -> None:
-        if schema.table == "second":
+    def die_at_second(
+        mirror: MirrorTable, results: Sequence[PartResult], progress: Progress
+    ) -> None:
+        if mirror.delta.path == "shop/second":
             raise Died
-        merge(mirror, changes, schema)
+        commit(mirror, results, progress)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Mirror, "merge", die_at_second)
+        patched.setattr(MirrorTable, "commit_rows", die_at_second)
         assert job.error() == "Died: ; Spark's output on standard error has more"
     assert job.rows("first") == [(2, "changed"), (3, "item 3")]
     assert job.rows("second") == [(1, "item 1"), (2, "item 2")]
@@ -225,13 +229,11 @@ def test_a_mirror_that_was_taken_away_is_missed_and_comes_back_with_all_its_rows
     job.apply()
     shutil.rmtree(job.path("items"))
     table.insert(TWO)
-    base = job.folder / "mirror"
     assert job.error() == (
         f"shop.items: there is no mirror at {job.path('items')}, but changes of the table have "
-        f"been applied; put the mirror back, or delete {base}/_cdc and mirror.checkpoint: then "
-        "every topic is applied again from its start"
+        "been applied; put the mirror back, or delete mirror.checkpoint: then the table is made "
+        "again from the start of its topic"
     )
-    shutil.rmtree(base / "_cdc")
     job.delete_checkpoint()
     job.apply()
     assert job.rows("items") == [(1, "item 1"), (2, "item 2")]

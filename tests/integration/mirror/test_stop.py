@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.mirror import Mirror
+from stream_jobs.mirror_table import MirrorTable
 from tests.stream_jobs.source import SourceTable, column
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Sequence
 
-    from stream_jobs.table_schema import TableSchema
+    from stream_jobs.apply.facts import PartResult
+    from stream_jobs.progress import Progress
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.source import Kafka
 
@@ -26,16 +27,18 @@ def test_the_batch_at_hand_is_applied_and_committed_and_no_other_begins(
 ) -> None:
     table = SourceTable(kafka, "items", COLUMNS).create()
     table.insert({"id": 1, "name": "one"})
-    merge = Mirror.merge
+    commit = MirrorTable.commit_rows
 
-    def stop_in_the_middle(mirror: Mirror, changes: DataFrame, schema: TableSchema) -> None:
+    def stop_in_the_middle(
+        mirror: MirrorTable, results: Sequence[PartResult], progress: Progress
+    ) -> None:
         assert job.running is not None
         job.running.stop()
         table.insert({"id": 2, "name": "two"})
-        merge(mirror, changes, schema)
+        commit(mirror, results, progress)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Mirror, "merge", stop_in_the_middle)
+        patched.setattr(MirrorTable, "commit_rows", stop_in_the_middle)
         lines = job.run(trigger={"kind": "processingTime", "interval_seconds": 3600})
     assert job.exit_code == 0
     assert [line["event"] for line in lines] == ["started", "batch_applied", "stopped"]

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from deltalake import DeltaTable
 
 from connector.errors import mirror_records
-from stream_jobs.latest_changes import PROBLEM, SUPERSEDED, ParsedAs, typed_changes
-from stream_jobs.problems import Problems
-from stream_jobs.sequence import PackedSequence
-from stream_jobs.table_schema import TableSchema
 from tests.stream_jobs.source import SourceTable, column
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from connector.contract import SchemaColumn
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.source import Kafka
@@ -118,7 +110,7 @@ def test_every_type_has_its_exact_value_and_null_stays_null(kafka: Kafka, job: J
     table.insert({"id": 1, **{made["name"]: value for made, value, _ in VALUES}})
     table.insert({"id": 2, **{made["name"]: None for made, _, _ in VALUES}})
     job.apply()
-    rows = DeltaTable(job.path("types")).to_pyarrow_table().to_pylist()
+    rows = job.data("types").to_pylist()
     values, nulls = sorted(rows, key=lambda row: row["id"])
     for made, _, expected in VALUES:
         name = made["name"]
@@ -151,45 +143,3 @@ def test_dates_that_spark_cannot_hold_stop_the_job_or_become_null_by_setting(
     job.delete_checkpoint()
     errors = {job.run(mirror={"zero_dates": "null"})[-1]["code"]}
     assert errors == {mirror_records.ZERO_KEY.code}
-
-
-WRONG: list[tuple[SchemaColumn, Any, str]] = [
-    (column("c", "tinyint"), 128, "the value of column c is no tinyint"),
-    (column("c", "int"), 2147483648, "the value is not JSON with the types of schema id1"),
-    (column("c", "int"), "12", "the value is not JSON with the types of schema id1"),
-    (
-        column("c", "bigint", unsigned=True),
-        "-1",
-        "the value of column c does not look like bigint unsigned",
-    ),
-    (
-        column("c", "decimal", precision=4, scale=2),
-        "123.45",
-        "the value of column c is no decimal(4,2)",
-    ),
-    (
-        column("c", "decimal", precision=4, scale=2),
-        "1.5",
-        "the value of column c does not look like decimal(4,2)",
-    ),
-    (column("c", "date"), "2024-1-5", "the value of column c does not look like date"),
-    (column("c", "blob"), "not base64!", "the value is not JSON with the types of schema id1"),
-    (column("c", "int", nullable=False), None, "column c has no value"),
-]
-
-
-@pytest.mark.parametrize(("made", "value", "reason"), WRONG)
-def test_a_value_that_does_not_fit_is_a_problem_that_names_the_column_and_not_the_value(
-    spark: SparkSession, made: SchemaColumn, value: Any, reason: str
-) -> None:
-    schema = TableSchema("shop", "items", "id1", PackedSequence(1, 1), (ID, made))
-    envelope = json.dumps({"after": {"id": 1, "c": value}}).encode()
-    latest = spark.createDataFrame(
-        [(0, 0, envelope, "c", "id1", 1, 1, 1)],
-        "partition INT, offset BIGINT, value BINARY, op STRING, schema_id STRING, "
-        f"hi BIGINT, lo BIGINT, {SUPERSEDED} BIGINT",
-    )
-    problems = Problems()
-    typed = typed_changes(latest, schema, [ParsedAs(schema, {})], "error", problems)
-    (row,) = typed.select(PROBLEM).collect()
-    assert problems[row[PROBLEM]].text == reason

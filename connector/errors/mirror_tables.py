@@ -1,0 +1,126 @@
+"""M500: Delta tables of a mirror: their storage, their log, their files."""
+
+from __future__ import annotations
+
+from connector.errors.code import End, ErrorCode
+
+_TABLE = "erp/orders"
+_DAMAGED = (
+    "restore the file from a backup, or delete the folder of the table and have it copied again"
+)
+
+PATH_OUTSIDE = ErrorCode(
+    "M501",
+    "the path {path!r} is not below the mirror's folder",
+    "this is an error of the job: please report it",
+    end=End.FAILED,
+    cause="Names of tables are encoded in paths, so no table can leave the folder of the mirror.",
+    example={"path": "erp/../../etc"},
+)
+STORAGE_FAILED = ErrorCode(
+    "M502",
+    "{path}: {said}",
+    "check that the folder of the mirror exists, that the job may write there, and its free space",
+    end=End.FAILED,
+    cause="A file of the mirror cannot be read, written or deleted.",
+    example={"path": "/data/mirror/erp/orders/_delta_log", "said": "Permission denied"},
+)
+COMMIT_CONFLICT = ErrorCode(
+    "M503",
+    "{path}: another writer has committed version {version}",
+    "the job reads the table again and repeats its changes; if this goes on, two jobs write to it",
+    end=End.FAILED,
+    cause="Each version of a table has one commit, and another program was faster.",
+    example={"path": _TABLE, "version": 42},
+)
+VERSION_MISSING = ErrorCode(
+    "M504",
+    "{path}: version {version} is missing in _delta_log",
+    _DAMAGED,
+    end=End.FAILED,
+    cause="The log must have all versions since its last checkpoint. A file of it was deleted.",
+    example={"path": _TABLE, "version": 42},
+)
+LOG_DAMAGED = ErrorCode(
+    "M505",
+    "{file} cannot be read: {why}",
+    _DAMAGED,
+    end=End.FAILED,
+    cause="A file of a table's log was changed, or the disk lost a part of it.",
+    example={"file": f"{_TABLE}/_delta_log/00000000000000000042.json", "why": "unexpected end"},
+)
+FEATURES_UNKNOWN = ErrorCode(
+    "M506",
+    "{path}: the table uses features of Delta that this job does not know: {features}",
+    "remove them: ALTER TABLE ... DROP FEATURE",
+    end=End.FAILED,
+    cause="Another program changed the table. A writer must obey all features of a table.",
+    example={"path": _TABLE, "features": ["changeDataFeed"]},
+)
+OTHER_PROTOCOL = ErrorCode(
+    "M507",
+    "{path}: the table has versions {versions} of Delta's protocol, not 3 and 7",
+    "delete the folder of the table, and have it copied again",
+    end=End.FAILED,
+    cause="Another program made the table, or an older version of this job.",
+    example={"path": _TABLE, "versions": (1, 2)},
+)
+COLUMN_UNKNOWN = ErrorCode(
+    "M508",
+    "{path}: column {column} cannot be read: {said}",
+    "drop the column",
+    end=End.FAILED,
+    cause="Another program added a column of a type that a mirror does not have.",
+    example={"path": _TABLE, "column": "note", "said": "'variant'"},
+)
+FILE_MISSING = ErrorCode(
+    "M509",
+    "{file} does not exist",
+    _DAMAGED,
+    end=End.FAILED,
+    cause="The log names the file. Another program deleted it, or it was lost.",
+    example={"file": f"{_TABLE}/part-0192f0c1.parquet"},
+)
+FILE_DAMAGED = ErrorCode(
+    "M510",
+    "{file} cannot be read: {why}",
+    _DAMAGED,
+    end=End.FAILED,
+    cause="A data file was changed, or the disk lost a part of it.",
+    example={"file": f"{_TABLE}/part-0192f0c1.parquet", "why": "not a Parquet file"},
+)
+VECTOR_DAMAGED = ErrorCode(
+    "M511",
+    "{file}: the deletion vector at byte {offset} is not what the log says",
+    _DAMAGED,
+    end=End.FAILED,
+    cause="The file says which rows of a data file are dead. It was changed, or is damaged.",
+    example={
+        "file": f"{_TABLE}/deletion_vector_0192f0c1-1111-4222-8333-444455556666.bin",
+        "offset": 1,
+    },
+)
+FILES_GONE = ErrorCode(
+    "M512",
+    "{path}: the commit names files that are not in the current version: {files}",
+    "this is an error of the job: please report it",
+    end=End.FAILED,
+    cause="After a commit of another writer, the job repeats its changes on the new version.",
+    example={"path": _TABLE, "files": ["part-0192f0c1.parquet"]},
+)
+NO_METADATA = ErrorCode(
+    "M513",
+    "{path}: the log has no columns or no protocol",
+    _DAMAGED,
+    end=End.FAILED,
+    cause="The first version of a table has them, and each checkpoint.",
+    example={"path": _TABLE},
+)
+PROPERTY_WRONG = ErrorCode(
+    "M514",
+    "{path}: the property {name} is {value!r}, which is not understood",
+    "write it like Delta: 'interval 7 days', or a number",
+    end=End.FAILED,
+    cause="A property of a table has a form that neither the job nor Delta reads.",
+    example={"path": _TABLE, "name": "delta.logRetentionDuration", "value": "a week"},
+)

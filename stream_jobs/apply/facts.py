@@ -1,0 +1,122 @@
+"""What a task is told, and what it returns: plain values, which Spark sends between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from connector.contract import SchemaColumn
+    from connector.errors import MirrorError
+    from stream_jobs.apply.key_index import IndexFolder
+    from stream_jobs.apply.problems import RecordPosition
+    from stream_jobs.apply.values import ZeroDates
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.sequence import PackedSequence
+    from stream_jobs.source.facts import KafkaFacts
+    from stream_jobs.source.ranges import OffsetRange
+    from stream_jobs.table_schema import TableSchema
+
+
+class ParsedAs(NamedTuple):
+    """How records of one schema id become rows of the mirror."""
+
+    schema: TableSchema
+    # Columns of the mirror that `schema` lacks, with the value of such rows in them.
+    added: Mapping[str, SchemaColumn]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFacts:
+    """The mirror of a table, as a task sees it."""
+
+    path: str  # below the root of the storage
+    schema: TableSchema
+    columns: tuple[Column, ...]  # of the Delta table, with the two of the sequence
+    files: tuple[DataFile, ...]
+    # By schema id. A record with another id is not applied: the driver decides first.
+    parses: Mapping[str, ParsedAs]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """Records of one table that a task applies."""
+
+    topic: str
+    ranges: tuple[OffsetRange, ...]
+    # By partition, the sequence up to which changes were applied.
+    marks: Mapping[int, PackedSequence]
+    floor: PackedSequence | None  # rows below it are gone
+    # The sequence from which on the table has the mirror's schema.
+    since: PackedSequence | None
+    # None: the records are only summarized.
+    mirror: MirrorFacts | None
+    # Whether the floor is new: rows of data files that are below it die.
+    floor_is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenFile:
+    """A data file whose live rows a task writes anew, for another column list."""
+
+    topic: str
+    path: str  # of the table
+    file: DataFile
+    columns: tuple[Column, ...]
+    # Columns that the file lacks, with the value of its rows in them.
+    added: Mapping[str, SchemaColumn]
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The work of one Spark task."""
+
+    kafka: KafkaFacts
+    storage: Storage
+    index: IndexFolder
+    zero_dates: ZeroDates
+    parts: tuple[TablePart, ...] = ()
+    rewritten: tuple[RewrittenFile, ...] = ()
+
+
+@dataclass(slots=True)
+class SchemaUse:
+    """The sequences of the rows to apply that have one schema id."""
+
+    lowest: PackedSequence
+    highest: PackedSequence
+    # The lowest one above the sequence from which on the mirror has its schema.
+    lowest_since: PackedSequence | None
+
+
+@dataclass(slots=True)
+class PartResult:
+    """What a task did with a part."""
+
+    topic: str
+    records: int = 0  # including tombstones
+    changes: int = 0  # without tombstones
+    rows: int = 0  # changes to one row: without tombstones and truncates
+    applied: int = 0  # rows that were not applied before, and are above the floor
+    upserts: int = 0  # keys whose last change is an insert or an update
+    deletes: int = 0  # keys whose last change is a delete
+    source_ts_ms: int | None = None  # when the source committed the latest of the applied rows
+    # By partition: the end of what was read, and the highest sequence of a change.
+    offsets: dict[int, int] = field(default_factory=dict)
+    highest: dict[int, PackedSequence] = field(default_factory=dict)
+    schemas: dict[str, SchemaUse] = field(default_factory=dict)  # of the rows to apply
+    # The lowest offset of a row to apply, by partition.
+    first_row: dict[int, int] = field(default_factory=dict)
+    truncated: PackedSequence | None = None  # the latest `t` above the floor
+    keyless: RecordPosition | None = None  # the first row to apply without a key
+    error: MirrorError | None = None
+    # Whether the rows were written; if not, the driver has to decide something first.
+    is_applied: bool = False
+    file: DataFile | None = None
+    # By path of a data file, the positions of rows that die: a Roaring bitmap.
+    dead: dict[str, bytes] = field(default_factory=dict)

@@ -1,0 +1,121 @@
+"""Finds the rows of data files that changes replace.
+
+A change is applied only if no row of its key, alive or dead, has its sequence or a higher one: so a
+change that comes twice changes nothing, also if the row was deleted since.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pyroaring import BitMap
+
+from stream_jobs.apply.keys import Keys
+from stream_jobs.delta import deletion_vectors
+from stream_jobs.sequence import is_above
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from stream_jobs.apply.key_index import IndexFolder, KeyIndex
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.sequence import PackedSequence
+
+
+class Found(NamedTuple):
+    """What changes do to data files."""
+
+    are_new: NDArray[np.bool_]  # of the changes: whether to apply it
+    dead: dict[str, bytes]  # by path of a file, the positions of rows that die
+
+
+class Lookup:
+    """The data files of one table."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        index: IndexFolder,
+        table: str,
+        columns: Sequence[Column],
+        files: Iterable[DataFile],
+    ) -> None:
+        """Look into `files`; `columns` are the key, in key order, and the two of the sequence."""
+        self._storage = storage
+        self._index = index
+        self._table = table
+        self._columns = columns
+        self._files = tuple(files)
+
+    def find(
+        self,
+        keys: Keys,
+        hi: NDArray[np.int64],
+        lo: NDArray[np.int64],
+        floor: PackedSequence | None,
+    ) -> Found:
+        """Find the rows of changes, one for each key; rows below `floor` die, if it is given."""
+        are_new = np.ones(len(hi), np.bool_)
+        dead: dict[str, bytes] = {}
+        bounds = None
+        if keys.second is None and len(keys.first):
+            bounds = int(keys.first.min()), int(keys.first.max())
+        for file in self._files:
+            if floor is None and not self._may_have(file, keys, bounds):
+                continue
+            if floor is not None and self._is_below(file, floor):
+                self._add_dead(file, np.arange(file.rows), dead)
+                continue
+            index = self._index.of_file(self._storage, self._table, file, self._columns)
+            change, row = _matches(keys, index)
+            newer = is_above(hi[change], lo[change], index.hi[row], index.lo[row])
+            are_new[change[~newer]] = False
+            positions = index.positions[row[newer]]
+            if floor is not None:
+                below = is_above(np.int64(floor.hi), np.int64(floor.lo), index.hi, index.lo)
+                positions = np.concatenate([positions, index.positions[below]])
+            if len(positions):
+                self._add_dead(file, positions, dead)
+        return Found(are_new, dead)
+
+    def _may_have(self, file: DataFile, keys: Keys, bounds: tuple[int, int] | None) -> bool:
+        if not len(keys.first):
+            return False
+        if bounds is None:
+            return True
+        own = file.bounds(self._columns[0].physical_name)
+        return own is None or (own[0] <= bounds[1] and own[1] >= bounds[0])
+
+    def _is_below(self, file: DataFile, floor: PackedSequence) -> bool:
+        """Return whether the log says that all rows of a file are below `floor`."""
+        own = file.bounds(self._columns[-2].physical_name)
+        return own is not None and file.rows >= 0 and own[1] < floor.hi
+
+    def _add_dead(
+        self, file: DataFile, positions: NDArray[np.int64], dead: dict[str, bytes]
+    ) -> None:
+        found = BitMap(positions.astype(np.uint32))
+        if file.deletion_vector is not None:
+            found -= deletion_vectors.load(self._storage, self._table, file.deletion_vector)
+        if found:
+            dead[file.path] = found.serialize()
+
+
+def _matches(keys: Keys, index: KeyIndex) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the pairs (place of a change, place in the index) with the same key."""
+    own = index.keys
+    first: Any = np.searchsorted(own.first, keys.first, "left")
+    counts = np.searchsorted(own.first, keys.first, "right") - first
+    change = np.repeat(np.arange(len(keys.first)), counts)
+    # Within the rows of one change: 0, 1, …
+    nth = np.arange(len(change)) - np.repeat(np.cumsum(counts) - counts, counts)
+    row = np.repeat(first, counts) + nth
+    if keys.second is not None and own.second is not None:
+        same = keys.second[change] == own.second[row]
+        change, row = change[same], row[same]
+    return change, row

@@ -1,0 +1,85 @@
+"""Settings become the applier of batches, whose tasks Spark runs."""
+
+from __future__ import annotations
+
+import getpass
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from connector.errors import ConfigError, mirror
+from stream_jobs.apply.facts import Task
+from stream_jobs.apply.key_index import IndexFolder
+from stream_jobs.apply.task import run_task
+from stream_jobs.batch import BatchApplier
+from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.schema_registry import SchemaRegistry
+from stream_jobs.schema_step import SchemaRules
+from stream_jobs.table_work import Services
+from stream_jobs.topic_state import TopicStates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from stream_jobs.apply.facts import PartResult
+    from stream_jobs.batch import Runner
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.settings import MirrorSettings, Settings
+    from stream_jobs.source.client import KafkaClient
+
+
+def assemble(settings: Settings, session: SparkSession, client: KafkaClient) -> BatchApplier:
+    """Return the applier of the job's batches.
+
+    Raises ConfigError for a path of a storage that the job does not know.
+    """
+    kafka, own = settings.kafka, settings.mirror
+    storage = storage_of(own.path)
+    registry = SchemaRegistry(client, kafka.topic_prefix)
+    rules = SchemaRules(registry, own.path, own.zero_dates, own.unknown_defaults)
+    services = Services(
+        storage,
+        own.path,
+        client,
+        registry,
+        rules,
+        accept_partitions=kafka.added_partitions == "accept",
+    )
+    return BatchApplier(
+        services,
+        TopicStates(storage, own.path, registry),
+        Task(kafka.facts(), storage, index_folder(own), own.zero_dates),
+        spark_runner(session),
+        cores=session.sparkContext.defaultParallelism,
+        threads=own.commits_in_parallel,
+    )
+
+
+def storage_of(path: str) -> Storage:
+    """Return the storage whose root is `path`; raises ConfigError for an unknown scheme."""
+    parts = urlsplit(path)
+    if not parts.scheme:
+        return LocalStorage(str(Path(path).absolute()))
+    if parts.scheme == "file" and not parts.netloc:
+        return LocalStorage(unquote(parts.path))
+    raise ConfigError(mirror.PATH_SCHEME, path=path)
+
+
+def index_folder(settings: MirrorSettings) -> IndexFolder:
+    """Return the folder of key indexes: the configured one, or one for this user."""
+    own = f"{tempfile.gettempdir()}/binlog-connector-{getpass.getuser()}/indexes"
+    return IndexFolder(settings.index_folder or own, settings.index_bytes_max)
+
+
+def spark_runner(session: SparkSession) -> Runner:
+    """Return a function that runs tasks as one Spark job."""
+    context = session.sparkContext
+
+    def run(tasks: Sequence[Task]) -> list[PartResult]:
+        found = context.parallelize(tasks, len(tasks)).map(run_task).collect()
+        return [result for results in found for result in results]
+
+    return run

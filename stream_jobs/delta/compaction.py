@@ -1,0 +1,127 @@
+"""Fewer files: small ones become one, and rows that are dead go away.
+
+Files are compacted with others of about their size, eight at least. So a row is written again each
+time its file becomes eight times as large, and not each time a small file is added.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from stream_jobs.delta.parquet_file import live_rows, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.delta.storage import Storage
+
+# Files of one size that are compacted, and how much larger the next size is.
+GROUP_FILES = 8
+_SMALLEST = 32 * 1024
+# A file is rewritten when this part of its rows is dead.
+DEAD_SHARE = 0.3
+
+
+class Limits(NamedTuple):
+    """How large files become, and how much is read at once, both in bytes."""
+
+    target: int
+    budget: int
+
+
+def plan(files: Iterable[DataFile], limits: Limits) -> list[list[DataFile]]:
+    """Return groups of files, each to be rewritten as one file; together within the budget.
+
+    A group that is larger than the whole budget is planned alone, so that it is done at all.
+    """
+    chosen: list[list[DataFile]] = []
+    total = 0
+    for group in sorted(_groups(files, limits.target), key=_gain, reverse=True):
+        size = sum(file.size for file in group)
+        if not chosen or total + size <= limits.budget:
+            chosen.append(group)
+            total += size
+    return chosen
+
+
+def rewrite(
+    storage: Storage,
+    table: str,
+    columns: Sequence[Column],
+    files: Sequence[DataFile],
+    key: Sequence[str],
+) -> DataFile | None:
+    """Write the live rows of `files` as one new file; None if there are none.
+
+    `columns` are those of the new file. A column may have another type than in `files` if all its
+    values fit: that is how a type is widened. The rows are sorted if `key` is one integer. `files`
+    have the same partition values and tags. Raises MirrorError if a file cannot be read, or if a
+    value does not fit.
+    """
+    data = pa.concat_tables(live_rows(storage, table, file, columns) for file in files)
+    if not data.num_rows:
+        return None
+    first = files[0]
+    types = {column.name: column.type for column in columns}
+    if len(key) == 1 and pa.types.is_integer(types[key[0]]):
+        data = data.sort_by(key[0])
+    return write_file(
+        storage,
+        table,
+        columns,
+        data,
+        key=key,
+        partition_values=first.partition_values,
+        tags=first.tags,
+    )
+
+
+def _groups(files: Iterable[DataFile], target: int) -> Iterator[list[DataFile]]:
+    sizes: dict[object, list[DataFile]] = {}
+    for file in files:
+        live = _live_size(file)
+        place = (tuple(sorted(file.partition_values.items())), tuple(sorted(file.tags.items())))
+        if live < target / 2:
+            sizes.setdefault((place, _size_class(live)), []).append(file)
+        elif file.deleted >= DEAD_SHARE * file.rows > 0:
+            yield [file]
+    for alike in sizes.values():
+        if len(alike) >= GROUP_FILES:
+            yield from _cut(alike, target)
+        else:
+            yield from ([f] for f in alike if f.deleted >= DEAD_SHARE * f.rows > 0)
+
+
+def _cut(files: list[DataFile], target: int) -> Iterator[list[DataFile]]:
+    """Divide files into groups of at most `target` bytes."""
+    group: list[DataFile] = []
+    size = 0.0
+    for file in sorted(files, key=lambda file: file.modified):
+        if group and size + _live_size(file) > target:
+            yield group
+            group, size = [], 0.0
+        group.append(file)
+        size += _live_size(file)
+    yield group
+
+
+def _gain(group: list[DataFile]) -> float:
+    """Return how many files and dead rows go away for each byte that is read."""
+    dead = sum(file.deleted / max(file.rows, 1) for file in group)
+    return (len(group) - 1 + dead) / max(sum(file.size for file in group), 1)
+
+
+def _live_size(file: DataFile) -> float:
+    return file.size * file.live / file.rows if file.rows > 0 else file.size
+
+
+def _size_class(size: float) -> int:
+    place = 0
+    while size > _SMALLEST:
+        size /= GROUP_FILES
+        place += 1
+    return place

@@ -1,0 +1,150 @@
+"""Positions of dead rows: a Roaring bitmap for each data file, several of them in one `.bin` file.
+
+```
+file    version 1 (1 byte), then for each vector:
+        size of the vector (4, big endian), vector, CRC32 of the vector (4, big endian)
+vector  magic 1681511377 (4, little endian), number of bitmaps (8), then for each bitmap:
+        the upper 32 bits of its positions (4), a bitmap of the lower 32 bits
+```
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#deletion-vector-format
+https://github.com/RoaringBitmap/RoaringFormatSpec
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+from pyroaring import BitMap
+
+from connector.errors import MirrorError, mirror_tables
+from stream_jobs.delta import base85
+
+if TYPE_CHECKING:
+    from stream_jobs.delta.storage import Storage
+
+_MAGIC = 1681511377
+_HEAD = struct.Struct("<iqI")  # with the upper bits of the only bitmap
+_UUID_CHARACTERS = 20
+
+
+class DeletionVector(NamedTuple):
+    """Where the positions of a file's dead rows are, and how many there are."""
+
+    kind: str  # `u`: a file of the table with a random name; `i`: within the descriptor
+    text: str
+    offset: int | None  # of the size field in the file
+    size: int  # of the vector, in bytes
+    cardinality: int
+
+    @classmethod
+    def of_json(cls, fields: dict[str, Any]) -> DeletionVector:
+        """Read the field `deletionVector` of an action."""
+        return cls(
+            fields["storageType"],
+            fields["pathOrInlineDv"],
+            fields.get("offset"),
+            fields["sizeInBytes"],
+            fields["cardinality"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the field `deletionVector` of an action."""
+        fields = {"storageType": self.kind, "pathOrInlineDv": self.text, "offset": self.offset}
+        if self.offset is None:
+            del fields["offset"]
+        return fields | {"sizeInBytes": self.size, "cardinality": self.cardinality}
+
+    @property
+    def unique_id(self) -> str:
+        """What distinguishes this vector from every other of the table."""
+        end = "" if self.offset is None else f"@{self.offset}"
+        return f"{self.kind}{self.text}{end}"
+
+    @property
+    def path(self) -> str | None:
+        """The path of the file, relative to the table; None if there is none."""
+        if self.kind != "u":
+            return None
+        prefix, name = self.text[:-_UUID_CHARACTERS], self.text[-_UUID_CHARACTERS:]
+        file = f"deletion_vector_{uuid.UUID(bytes=base85.decode(name))}.bin"
+        return f"{prefix}/{file}" if prefix else file
+
+
+class VectorFile:
+    """A `.bin` file that is not written yet, for the vectors of one commit."""
+
+    def __init__(self) -> None:
+        self._id = uuid.uuid4()
+        self._content = bytearray(b"\x01")
+
+    @property
+    def empty(self) -> bool:
+        """Whether no vector was added."""
+        return len(self._content) == 1
+
+    def add(self, positions: BitMap) -> DeletionVector:
+        """Append a vector."""
+        vector, offset = encode(positions), len(self._content)
+        self._content += struct.pack(">I", len(vector)) + vector
+        self._content += struct.pack(">I", crc32(vector))
+        name = base85.encode(self._id.bytes)
+        return DeletionVector("u", name, offset, len(vector), len(positions))
+
+    def write(self, storage: Storage, table: str) -> None:
+        """Write the file into the folder of the table."""
+        storage.write(f"{table}/deletion_vector_{self._id}.bin", memoryview(self._content))
+
+
+def encode(positions: BitMap) -> bytes:
+    """Return the bytes of a vector."""
+    positions.run_optimize()
+    return _HEAD.pack(_MAGIC, 1, 0) + positions.serialize()
+
+
+def decode(vector: bytes) -> BitMap:
+    """Return the positions of a vector; raises ValueError for other bytes."""
+    if vector == struct.pack("<iq", _MAGIC, 0):
+        return BitMap()
+    # A file has fewer than 2 ** 32 rows, so there is one bitmap.
+    if vector[: _HEAD.size] != _HEAD.pack(_MAGIC, 1, 0):
+        raise ValueError(vector[: _HEAD.size])
+    return BitMap.deserialize(vector[_HEAD.size :])
+
+
+def load(storage: Storage, table: str, vector: DeletionVector) -> BitMap:
+    """Return the positions that a descriptor in the log of the table at `table` names.
+
+    Raises MirrorError if the file is missing or damaged.
+    """
+    try:
+        positions = decode(_stored(storage, table, vector))
+    except (ValueError, struct.error) as error:
+        raise _damaged(table, vector) from error
+    if len(positions) != vector.cardinality:
+        raise _damaged(table, vector)
+    return positions
+
+
+def _stored(storage: Storage, table: str, vector: DeletionVector) -> bytes:
+    """Return the bytes of a vector; raises ValueError if they have another size or checksum."""
+    if vector.kind == "i":
+        return base85.decode(vector.text)[: vector.size]
+    path = vector.path
+    if path is None:
+        raise _damaged(table, vector)
+    part = storage.read_part(f"{table}/{path}", vector.offset or 0, vector.size + 8)
+    if part is None:
+        raise MirrorError(mirror_tables.FILE_MISSING, file=f"{table}/{path}")
+    content = part[4:-4]
+    if part != struct.pack(">I", vector.size) + content + struct.pack(">I", crc32(content)):
+        raise ValueError(part[:4])
+    return content
+
+
+def _damaged(table: str, vector: DeletionVector) -> MirrorError:
+    file = f"{table}/{vector.path or 'deletion vector'}"
+    return MirrorError(mirror_tables.VECTOR_DAMAGED, file=file, offset=vector.offset or 0)

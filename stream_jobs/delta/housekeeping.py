@@ -1,0 +1,164 @@
+"""What keeps a table small: checkpoints, and deletion of what no reader needs any more.
+
+Nothing here changes a row, and each step can be interrupted and repeated.
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#metadata-cleanup
+https://docs.delta.io/latest/delta-utility.html#remove-files-no-longer-referenced-by-a-delta-table
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connector.errors import MirrorError, mirror_tables
+from stream_jobs.delta import checkpoint
+from stream_jobs.delta.data_file import location_of
+from stream_jobs.delta.deletion_vectors import DeletionVector
+from stream_jobs.delta.log import Log, now
+from stream_jobs.delta.retention import Retention
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stream_jobs.delta.log import Listing
+    from stream_jobs.delta.snapshot import Snapshot
+    from stream_jobs.delta.table import DeltaTable
+
+# What LocalStorage leaves after a crash; and names that readers of Delta ignore.
+_TEMPORARY = re.compile(r"(?:.*/)?\.[^/]*\.[0-9a-f]{32}\.tmp")
+_HIDDEN = re.compile(r"(?:.*/)?[._][^/=]*(?:/.*)?")
+
+
+class Vacuumed(NamedTuple):
+    """What was deleted."""
+
+    files: int
+    bytes: int
+
+
+def is_checkpoint_due(table: DeltaTable) -> bool:
+    """Return whether enough versions were committed since the last checkpoint."""
+    snapshot = table.snapshot
+    retention = Retention.of(table.path, snapshot.configuration)
+    return snapshot.version - max(snapshot.checkpoint, 0) >= retention.commits
+
+
+def write_checkpoint(table: DeltaTable, at: int | None = None) -> None:
+    """Write a checkpoint of the current version, at `at`, milliseconds since 1970.
+
+    Raises MirrorError if the log is damaged, or if the storage fails.
+    """
+    snapshot = table.snapshot
+    log = Log(table.storage, table.path)
+    retention = Retention.of(table.path, snapshot.configuration)
+    listing = log.list_newest()
+    if (newest := listing.last_checkpoint) and newest.version >= snapshot.version:
+        return  # another writer was faster
+    since = (now() if at is None else at) - retention.files
+    removed = [_unexpired(rows, since) for rows in _removed(log, listing, snapshot)]
+    removed = [_without_live(rows, snapshot) for rows in removed]
+    checkpoint.write(table.storage, table.path, snapshot, removed)
+    table.snapshot = replace(snapshot, checkpoint=snapshot.version)
+
+
+def clean_log(table: DeltaTable, at: int | None = None) -> int:
+    """Delete commits and checkpoints that no version in the retention needs; return how many.
+
+    The oldest version that can still be read is a checkpoint that is older than the retention.
+    """
+    retention = Retention.of(table.path, table.snapshot.configuration)
+    log = Log(table.storage, table.path)
+    since = (now() if at is None else at) - retention.log
+    listing = log.list()
+    old = [p.version for p in listing.checkpoints.values() if p.complete and p.modified < since]
+    first = max(old, default=0)
+    expired = [f"{version:020d}.json" for version in listing.commits if version < first]
+    for parts in listing.checkpoints.values():
+        expired += [part.name for part in parts.found if part.version < first]
+    for name in sorted(expired):
+        table.storage.delete(f"{table.path}/_delta_log/{name}")
+    return len(expired)
+
+
+def vacuum(table: DeltaTable, files_max: int, at: int | None = None) -> Vacuumed:
+    """Delete at most `files_max` files that no version in the retention has.
+
+    Raises MirrorError if the log is damaged, or if the storage fails.
+    """
+    snapshot = table.snapshot
+    retention = Retention.of(table.path, snapshot.configuration)
+    since = (now() if at is None else at) - retention.files
+    log = Log(table.storage, table.path)
+    listing = log.list_newest()
+    needed = _live_paths(snapshot)
+    for rows in _removed(log, listing, snapshot):
+        needed.update(_removed_paths(_unexpired(rows, since)))
+    deleted = size = 0
+    for file in table.storage.list(table.path):
+        if deleted == files_max:
+            break
+        hidden = _HIDDEN.fullmatch(file.name) and not _TEMPORARY.fullmatch(file.name)
+        if hidden or file.name in needed or file.modified >= since:
+            continue
+        table.storage.delete(f"{table.path}/{file.name}")
+        deleted += 1
+        size += file.size
+    return Vacuumed(deleted, size)
+
+
+def _removed(log: Log, listing: Listing, snapshot: Snapshot) -> Iterator[pa.Array]:
+    """Yield the actions `remove` up to `snapshot` that the log still has in its newest state."""
+    start = -1
+    if parts := listing.last_checkpoint:
+        yield from checkpoint.read_removed(log.storage, log.path, parts)
+        start = parts.version
+    actions: list[dict[str, Any]] = []
+    for version in range(start + 1, snapshot.version + 1):
+        content = log.read(version)
+        if content is None:
+            raise MirrorError(mirror_tables.VERSION_MISSING, path=log.path, version=version)
+        lines = (line for line in content.splitlines() if b'"remove"' in line)
+        actions.extend(found for line in lines if (found := orjson.loads(line).get("remove")))
+    yield checkpoint.removed_rows(actions)
+
+
+def _unexpired(removed: pa.Array, since: int) -> pa.Array:
+    at = pc.struct_field(removed, "deletionTimestamp")
+    return removed.filter(pc.greater_equal(at, since))
+
+
+def _without_live(removed: pa.Array, snapshot: Snapshot) -> pa.Array:
+    """Leave out files that are part of the table again, as after RESTORE."""
+    keep = [
+        (file := snapshot.files.get(path)) is None
+        or file.identity != (path, _vector(vector).unique_id if vector else "")
+        for path, vector in zip(
+            pc.struct_field(removed, "path").to_pylist(),
+            pc.struct_field(removed, "deletionVector").to_pylist(),
+            strict=True,
+        )
+    ]
+    return removed.filter(pa.array(keep, pa.bool_()))
+
+
+def _live_paths(snapshot: Snapshot) -> set[str]:
+    paths = {file.location for file in snapshot.files.values()}
+    vectors = (file.deletion_vector for file in snapshot.files.values())
+    return paths | {vector.path for vector in vectors if vector and vector.path}
+
+
+def _removed_paths(removed: pa.Array) -> Iterator[str]:
+    yield from map(location_of, pc.unique(pc.struct_field(removed, "path")).to_pylist())
+    for vector in pc.struct_field(removed, "deletionVector").drop_null().to_pylist():
+        if path := _vector(vector).path:
+            yield path
+
+
+def _vector(fields: dict[str, Any]) -> DeletionVector:
+    return DeletionVector.of_json(fields)

@@ -1,0 +1,145 @@
+"""The log of a table: `_delta_log/00000000000000000007.json` has the actions of version 7.
+
+A commit exists when its file does. The file is put only if it is absent, so of two writers of one
+version one wins, and the other one is told.
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from connector.errors import CommitConflict, MirrorError, mirror_tables
+from stream_jobs.delta import checkpoint
+from stream_jobs.delta.snapshot import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stream_jobs.delta.snapshot import Snapshot
+    from stream_jobs.delta.storage import Storage
+
+_COMMIT = re.compile(r"([0-9]{20})\.json")
+_ENGINE = "binlog-connector"
+
+
+@dataclass
+class Listing:
+    """The files of a log from one version on."""
+
+    commits: dict[int, int] = field(default_factory=dict)  # version to milliseconds since 1970
+    checkpoints: dict[int, checkpoint.Parts] = field(default_factory=dict)
+
+    @property
+    def last_checkpoint(self) -> checkpoint.Parts | None:
+        """The newest complete checkpoint."""
+        complete = [parts for parts in self.checkpoints.values() if parts.complete]
+        return max(complete, key=lambda parts: parts.version, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log of the table at `path`."""
+
+    storage: Storage
+    path: str
+
+    def load(self) -> Snapshot | None:
+        """Return the newest version; None if there is no table.
+
+        Raises MirrorError if a file of the log is missing or damaged, or if the table needs
+        features that this program does not know.
+        """
+        listing = self.list_newest()
+        state = State(self.path)
+        if parts := listing.last_checkpoint:
+            checkpoint.read(self.storage, self.path, parts, state)
+        newer = sorted(version for version in listing.commits if version > state.version)
+        if not newer and state.version < 0:
+            return None
+        for version in newer:
+            if version != state.version + 1:
+                raise MirrorError(
+                    mirror_tables.VERSION_MISSING, path=self.path, version=state.version + 1
+                )
+            content = self.read(version)
+            if content is None:
+                raise MirrorError(mirror_tables.VERSION_MISSING, path=self.path, version=version)
+            state.replay(version, content)
+        return state.snapshot()
+
+    def refresh(self, snapshot: Snapshot) -> Snapshot:
+        """Return the newest version, starting at `snapshot`; the same object if it is the newest.
+
+        Raises MirrorError as `load`.
+        """
+        state: State | None = None
+        version = snapshot.version + 1
+        while (content := self.read(version)) is not None:
+            state = state or State.after(self.path, snapshot)
+            state.replay(version, content)
+            version += 1
+        return state.snapshot() if state else snapshot
+
+    def read(self, version: int) -> bytes | None:
+        """Return the content of a commit; None if it does not exist."""
+        return self.storage.read(self._commit_path(version))
+
+    def commit(self, version: int, operation: str, actions: Iterable[dict[str, Any]]) -> bytes:
+        """Write a version and return its content.
+
+        Raises CommitConflict if it exists, MirrorError if the storage fails.
+        """
+        info = {
+            "timestamp": now(),
+            "operation": operation,
+            "operationParameters": {},
+            "readVersion": version - 1,
+            "isBlindAppend": False,
+            "engineInfo": _ENGINE,
+            "txnId": str(uuid.uuid4()),
+        }
+        lines = [{"commitInfo": info}, *actions]
+        content = b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)
+        # A put that was repeated after a lost answer finds its own commit: no other has its txnId.
+        if not self.storage.put_if_absent(self._commit_path(version), content) and (
+            self.read(version) != content
+        ):
+            raise CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version)
+        return content
+
+    def list_newest(self) -> Listing:
+        """Return the files of the log from a checkpoint on, all files if there is none."""
+        hint = checkpoint.read_hint(self.storage, self.path)
+        listing = self.list(hint)
+        # The hint may be older than the log.
+        return listing if hint is None or listing.last_checkpoint else self.list()
+
+    def list(self, start: int | None = None) -> Listing:
+        """Return the files of the log from version `start` on."""
+        listing = Listing()
+        # All names of version `start` are above its number without an extension.
+        after = "" if start is None else f"{start:020d}"
+        for file in self.storage.list(f"{self.path}/_delta_log", after):
+            if match := _COMMIT.fullmatch(file.name):
+                listing.commits[int(match[1])] = file.modified
+            elif part := checkpoint.Part.of_name(file):
+                listing.checkpoints.setdefault(part.version, checkpoint.Parts(part.version)).add(
+                    part
+                )
+        return listing
+
+    def _commit_path(self, version: int) -> str:
+        return f"{self.path}/_delta_log/{version:020d}.json"
+
+
+def now() -> int:
+    """Return milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,149 @@
+"""Data files: rows become a Parquet file with field ids, and are read again by position.
+
+Rows have logical names in Arrow and physical names in the file. A column that a file lacks was
+added later: its values there are NULL.
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#writer-requirements-for-column-mapping
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from connector.errors import MirrorError, mirror_tables
+from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.columns import physical_schema
+from stream_jobs.delta.data_file import DataFile
+from stream_jobs.delta.statistics import write_statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pyroaring import BitMap
+
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.delta.storage import Storage
+
+# A reader skips row groups; each of them costs a footer entry for every column.
+_ROW_GROUP_ROWS = 200_000
+
+
+def write_file(
+    storage: Storage,
+    table: str,
+    columns: Sequence[Column],
+    data: pa.Table,
+    *,
+    key: Collection[str] = (),
+    partition_values: Mapping[str, str | None] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> DataFile:
+    """Write `data` as a new file of the table at the path `table`; the rows keep their order.
+
+    `data` has the logical names of `columns`, in any order; `columns` are those that the file has,
+    without the columns of a partitioned table that `partition_values` gives (by physical name).
+    `key` are names of columns whose texts get statistics, too. The file is not part of the table
+    before a commit adds it. Raises MirrorError if the storage fails, pa.ArrowInvalid if values do
+    not fit into their columns.
+    """
+    arrays = [_cast(data[column.name], column.type) for column in columns]
+    logical = pa.Table.from_arrays(arrays, names=[column.name for column in columns])
+    schema = physical_schema(columns)
+    physical = pa.Table.from_arrays(
+        [_renamed(array, field.type) for array, field in zip(arrays, schema, strict=True)],
+        schema=schema,
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        physical,
+        sink,
+        compression="zstd",
+        compression_level=1,
+        store_schema=False,
+        row_group_size=_ROW_GROUP_ROWS,
+    )
+    content = sink.getvalue()
+    path = f"part-{uuid.uuid4()}.parquet"
+    storage.write(f"{table}/{path}", memoryview(content))
+    return DataFile(
+        path,
+        content.size,
+        data.num_rows,
+        time.time_ns() // 1_000_000,
+        statistics=write_statistics(logical, columns, key),
+        partition_values=partition_values or {},
+        tags=tags or {},
+    )
+
+
+def read_columns(
+    storage: Storage, table: str, file: DataFile, columns: Sequence[Column]
+) -> pa.Table:
+    """Return `columns` of all rows of a file, dead ones too, in the order of their positions.
+
+    Raises MirrorError if the file is missing or cannot be read.
+    """
+    source = storage.open(f"{table}/{file.location}")
+    if source is None:
+        raise MirrorError(mirror_tables.FILE_MISSING, file=f"{table}/{file.path}")
+    try:
+        # Spark writes TIMESTAMP as INT96 by default.
+        reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+        present = set(reader.schema_arrow.names)
+        wanted = [c.physical_name for c in columns if c.physical_name in present]
+        data = reader.read(columns=wanted)
+        rows = reader.metadata.num_rows
+        arrays = [
+            _cast(_renamed(data[column.physical_name], column.type), column.type)
+            if column.physical_name in present
+            else _constant(column, file, rows)
+            for column in columns
+        ]
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise MirrorError(
+            mirror_tables.FILE_DAMAGED, file=f"{table}/{file.path}", why=error
+        ) from error
+    return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
+
+
+def live_rows(storage: Storage, table: str, file: DataFile, columns: Sequence[Column]) -> pa.Table:
+    """Return `columns` of the rows of a file that are not dead, in the order of their positions.
+
+    Raises MirrorError if the file or its deletion vector is missing or cannot be read.
+    """
+    data = read_columns(storage, table, file, columns)
+    if file.deletion_vector is None:
+        return data
+    dead = deletion_vectors.load(storage, table, file.deletion_vector)
+    return data.filter(pa.array(live_mask(dead, data.num_rows)))
+
+
+def live_mask(dead: BitMap, rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return for each of `rows` positions whether it is not in `dead`."""
+    mask = np.ones(rows, dtype=np.bool_)
+    mask[np.asarray(dead.to_array())] = False
+    return mask
+
+
+def _cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return values if values.type == kind else values.cast(kind)
+
+
+def _renamed(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return `values` with the field names of `kind`; fields of a STRUCT are matched by place."""
+    if not pa.types.is_nested(kind) or values.type.equals(kind, check_metadata=True):
+        return values
+    return pa.chunked_array([chunk.view(kind) for chunk in values.chunks], type=kind)
+
+
+def _constant(column: Column, file: DataFile, rows: int) -> pa.Array:
+    value = file.partition_values.get(column.physical_name)
+    if not value:
+        return pa.nulls(rows, column.type)
+    return pa.repeat(pa.scalar(value).cast(column.type), rows)

@@ -1,0 +1,111 @@
+"""Statistics of a data file: what readers need to skip it.
+
+Numbers, dates and times have a minimum and a maximum; so have the texts of a key, which are cut.
+Other texts have none: each commit would repeat them in the log, and values in no order exclude no
+file.
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from stream_jobs.delta.columns import Column
+
+# As Delta's own writers do.
+COLUMNS_MAX = 32
+TEXT_MAX = 32
+_HIGHEST = "\U0010ffff"
+_MILLISECOND = dt.timedelta(milliseconds=1)
+
+
+def write_statistics(data: pa.Table, columns: Sequence[Column], key: Collection[str]) -> str:
+    """Return the statistics of `data`, whose columns have logical names; `key` are some of them."""
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for place, column in enumerate(columns):
+        is_key = column.name in key
+        if (place >= COLUMNS_MAX and not is_key) or not _is_ordered(column.type, is_key):
+            continue
+        values = data[column.name]
+        nulls[column.physical_name] = values.null_count
+        if values.null_count == len(values):
+            continue
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(values)).as_py():
+            continue  # NaN is above all numbers for Spark, and JSON cannot say it
+        found = pc.min_max(values)
+        low, high = _low(found["min"].as_py()), _high(found["max"].as_py())
+        if low is not None and high is not None:
+            least[column.physical_name], greatest[column.physical_name] = low, high
+    return orjson.dumps(
+        {
+            "numRecords": data.num_rows,
+            "minValues": least,
+            "maxValues": greatest,
+            "nullCount": nulls,
+            "tightBounds": True,
+        },
+        default=_number,
+    ).decode()
+
+
+def _is_ordered(kind: pa.DataType, is_key: bool) -> bool:
+    types = pa.types
+    return (
+        types.is_integer(kind)
+        or types.is_decimal(kind)
+        or types.is_date(kind)
+        or types.is_timestamp(kind)
+        or types.is_floating(kind)
+        or (is_key and types.is_string(kind))
+    )
+
+
+def _low(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:TEXT_MAX]
+    return _printed(value, dt.timedelta())
+
+
+def _high(value: Any) -> Any:
+    if isinstance(value, str):
+        if len(value) <= TEXT_MAX:
+            return value
+        # The longer texts with this beginning are below it, with one exception.
+        return None if value[TEXT_MAX] == _HIGHEST else value[:TEXT_MAX] + _HIGHEST
+    return _printed(value, _MILLISECOND)
+
+
+def _printed(value: Any, rounding: dt.timedelta) -> Any:
+    """Return a JSON value; times have milliseconds, so a maximum is rounded up by `rounding`."""
+    if isinstance(value, dt.datetime):
+        cut = value.replace(microsecond=value.microsecond // 1000 * 1000)
+        try:
+            cut += rounding if cut != value else dt.timedelta()
+        except OverflowError:
+            return None
+        zone = "Z" if value.tzinfo else ""
+        return f"{cut.replace(tzinfo=None).isoformat(timespec='milliseconds')}{zone}"
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, float) and not float("-inf") < value < float("inf"):
+        return None  # JSON cannot say it
+    return value
+
+
+def _number(value: object) -> object:
+    """Return a JSON number for a DECIMAL."""
+    if isinstance(value, decimal.Decimal):
+        return orjson.Fragment(f"{value:f}")
+    raise TypeError(type(value).__name__)

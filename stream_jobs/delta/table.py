@@ -1,0 +1,158 @@
+"""A Delta table: its current version, and commits that make the next one.
+
+table = DeltaTable.open(storage, path) or DeltaTable.create(storage, path, metadata)
+file = write_file(storage, path, table.snapshot.metadata.file_columns, rows)
+table.commit(Change(new=[file], dead={old.path: positions}, domains={"d": "{}"}), "MERGE")
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyroaring import BitMap
+
+from connector.errors import MirrorError, mirror_tables
+from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.deletion_vectors import VectorFile
+from stream_jobs.delta.log import Log, now
+from stream_jobs.delta.metadata import Features
+from stream_jobs.delta.snapshot import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stream_jobs.delta.data_file import DataFile
+    from stream_jobs.delta.metadata import Metadata
+    from stream_jobs.delta.snapshot import Snapshot
+    from stream_jobs.delta.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one commit changes; everything or nothing of it is seen."""
+
+    new: Sequence[DataFile] = ()
+    # By the path of a file: a serialised 32-bit Roaring bitmap of positions. They are added to
+    # those that are dead already; a file without live rows is removed.
+    dead: Mapping[str, bytes] = field(default_factory=dict)
+    removed: Sequence[DataFile] = ()
+    metadata: Metadata | None = None
+    domains: Mapping[str, str] = field(default_factory=dict)
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    # False if `new` has only rows of `removed`: streams that read the table skip such a commit.
+    data_change: bool = True
+
+
+class DeltaTable:
+    """The table at a path of a storage, with its newest known version.
+
+    One thread at a time may use it; tables are independent of each other.
+    """
+
+    def __init__(self, log: Log, snapshot: Snapshot) -> None:
+        self._log = log
+        self.snapshot = snapshot
+
+    @classmethod
+    def open(cls, storage: Storage, path: str) -> DeltaTable | None:
+        """Return the table at `path`; None if there is none.
+
+        Raises MirrorError if its log cannot be read, or if it needs unknown features.
+        """
+        log = Log(storage, path)
+        snapshot = log.load()
+        return cls(log, snapshot) if snapshot else None
+
+    @classmethod
+    def create(
+        cls,
+        storage: Storage,
+        path: str,
+        metadata: Metadata,
+        domains: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Create a table without rows.
+
+        Raises CommitConflict if there is one, MirrorError if the storage fails.
+        """
+        log = Log(storage, path)
+        actions = [Features().action(), metadata.action(), *_domains(domains or {})]
+        state = State(path)
+        state.replay(0, log.commit(0, "CREATE TABLE", actions))
+        return cls(log, state.snapshot())
+
+    @property
+    def path(self) -> str:
+        """The path of the table in its storage."""
+        return self._log.path
+
+    @property
+    def storage(self) -> Storage:
+        """The storage of the table."""
+        return self._log.storage
+
+    def refresh(self) -> Snapshot:
+        """Read what others have committed, and return the newest version."""
+        self.snapshot = self._log.refresh(self.snapshot)
+        return self.snapshot
+
+    def commit(self, change: Change, operation: str) -> Snapshot:
+        """Write the next version and return it.
+
+        `operation` is a word for the table's history. Raises CommitConflict if another writer has
+        committed this version: then refresh, and find out whether the change still fits
+        (`Snapshot.same_rows`). Raises MirrorError if `change` names files that are not in the
+        current version, if a deletion vector is damaged, or if the storage fails.
+        """
+        actions = list(self._actions(change))
+        version = self.snapshot.version + 1
+        content = self._log.commit(version, operation, actions)
+        state = State.after(self.path, self.snapshot)
+        state.replay(version, content)
+        self.snapshot = state.snapshot()
+        return self.snapshot
+
+    def _actions(self, change: Change) -> Iterator[dict[str, Any]]:
+        at = now()
+        if change.metadata:
+            yield change.metadata.action()
+        yield from _domains(change.domains)
+        for application, version in change.transactions.items():
+            yield {"txn": {"appId": application, "version": version, "lastUpdated": at}}
+        missing = [f.path for f in change.removed if not self.snapshot.has([f])]
+        missing += [path for path in change.dead if path not in self.snapshot.files]
+        if missing:
+            raise MirrorError(mirror_tables.FILES_GONE, path=self.path, files=missing)
+        for file in change.removed:
+            yield file.removed(at, data_change=change.data_change)
+        yield from self._dead(change, at)
+        for file in change.new:
+            yield file.added(data_change=change.data_change)
+
+    def _dead(self, change: Change, at: int) -> Iterator[dict[str, Any]]:
+        """Yield the actions of dead rows, and write their vectors."""
+        vectors = VectorFile()
+        for path, serialised in change.dead.items():
+            file = self.snapshot.files[path]
+            dead = BitMap.deserialize(serialised)
+            if file.deletion_vector:
+                dead |= deletion_vectors.load(self.storage, self.path, file.deletion_vector)
+            if len(dead) == file.deleted:
+                continue
+            yield file.removed(at, data_change=change.data_change)
+            if len(dead) != file.rows:
+                yield file.with_vector(vectors.add(dead)).added(data_change=change.data_change)
+        if not vectors.empty:
+            vectors.write(self.storage, self.path)
+
+
+def _domains(domains: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for domain, configuration in domains.items():
+        yield {
+            "domainMetadata": {
+                "domain": domain,
+                "configuration": configuration,
+                "removed": False,
+            }
+        }

@@ -1,0 +1,29 @@
+"""Names of databases and tables become the path of a mirror below `mirror.path`."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from urllib.parse import quote
+
+# A file system takes 255 bytes; a part of a name may become nine.
+_LENGTH_MAX = 200
+_HASH_DIGITS = 16
+
+
+def table_path(database: str, table: str) -> str:
+    """Return `<database>/<table>`, where no name leads out of its folder.
+
+    Characters that are special in paths are percent-encoded, and so is the first one of a name that
+    a file system or Spark would hide or follow: `..`, `.git`, `_delta_log`.
+    """
+    return f"{_folder(database)}/{_folder(table)}"
+
+
+def _folder(name: str) -> str:
+    text = quote(name, safe="")
+    if text[0] in "._":
+        text = f"%{ord(text[0]):02X}{text[1:]}"
+    if len(text) <= _LENGTH_MAX:
+        return text
+    digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{text[: _LENGTH_MAX - _HASH_DIGITS - 1]}-{digest}"

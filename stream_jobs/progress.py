@@ -1,0 +1,90 @@
+"""What has been applied to a mirror, which each of its commits holds together with the rows.
+
+It is the configuration of a domain in Delta's log, so rows and progress change at once, and a
+record is never applied twice or left out, whatever dies when.
+
+*Offsets* say where the next batch begins, also with a new checkpoint.
+
+*Marks.* The connector writes each partition in the order of its sequences, and all changes of one
+key into one partition. So a record that is not above the mark was applied, together with everything
+before it: an insert that comes twice does not bring a row back that was deleted between the two.
+
+*Floor.* A truncate is one record in one partition; older rows can still come from the others.
+
+*Since.* A row of another column list is newer than the mirror's list if its sequence is above the
+one from which on the table has the mirror's list. The same list can come back after a DROP COLUMN.
+
+*Partitions.* With more partitions a key moves to another one, and its changes are no longer read in
+order: the job stops, see `mirror.PARTITIONS_ADDED`.
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#domain-metadata
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from stream_jobs.sequence import PackedSequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from stream_jobs.apply.facts import PartResult
+
+DOMAIN: Final = "binlog-connector"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of one mirror."""
+
+    schema_id: str
+    since: PackedSequence
+    partitions: int
+    # Whether keys have moved to added partitions, which `kafka.added_partitions` accepted.
+    are_keys_moved: bool = False
+    floor: PackedSequence | None = None
+    offsets: Mapping[int, int] = field(default_factory=dict)  # by partition: the next one
+    marks: Mapping[int, PackedSequence] = field(default_factory=dict)  # by partition
+
+    @classmethod
+    def read(cls, text: str) -> Progress:
+        """Read what `write` returned; raises ValueError, KeyError or TypeError for other text."""
+        found: dict[str, Any] = json.loads(text)
+        floor = found["floor"]
+        return cls(
+            found["schema"],
+            PackedSequence(*found["since"]),
+            found["partitions"],
+            found["moved"],
+            None if floor is None else PackedSequence(*floor),
+            {int(partition): offset for partition, offset in found["offsets"].items()},
+            {int(part): PackedSequence(*mark) for part, mark in found["marks"].items()},
+        )
+
+    def write(self) -> str:
+        """Return the JSON that the log holds."""
+        return json.dumps(
+            {
+                "schema": self.schema_id,
+                "since": self.since,
+                "floor": self.floor,
+                "partitions": self.partitions,
+                "moved": self.are_keys_moved,
+                "offsets": self.offsets,
+                "marks": self.marks,
+            },
+            separators=(",", ":"),
+        )
+
+    def after(self, results: Iterable[PartResult]) -> Progress:
+        """Return the progress after records were applied."""
+        offsets, marks = dict(self.offsets), dict(self.marks)
+        for result in results:
+            for partition, end in result.offsets.items():
+                offsets[partition] = max(end, offsets.get(partition, end))
+            for partition, highest in result.highest.items():
+                marks[partition] = max(highest, marks.get(partition, highest))
+        return replace(self, offsets=offsets, marks=marks)

@@ -1,0 +1,1 @@
+"""Kafka: what there is to read, and the records of ranges of offsets."""

@@ -1,0 +1,38 @@
+"""Errors that pass through Spark, which keeps the text of an exception alone.
+
+An error of the stream's source is raised in another process, and the driver gets a text with a
+stack trace. So the code and the facts are a part of that text.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import re
+from typing import Final
+
+from connector.errors import ConnectorError
+
+_MARK: Final = "binlog-connector-error:"
+_PATTERN: Final = re.compile(rf"{_MARK}([A-Za-z0-9+/=]+)")
+
+
+class CarriedError(Exception):
+    """An error of the product, written so that `carried_by` finds it in any text."""
+
+    def __init__(self, error: ConnectorError) -> None:
+        """Carry `error`."""
+        packed = base64.b64encode(pickle.dumps(error)).decode()
+        super().__init__(f"{error} {_MARK}{packed}")
+
+
+def carried_by(text: str) -> ConnectorError | None:
+    """Return the error that a text carries; None if it carries none.
+
+    The text must come from a process of the job: it is unpickled.
+    """
+    found = _PATTERN.search(text)
+    if found is None:
+        return None
+    error = pickle.loads(base64.b64decode(found[1]))  # noqa: S301  # the job's own text
+    return error if isinstance(error, ConnectorError) else None

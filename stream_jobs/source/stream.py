@@ -1,0 +1,216 @@
+"""The stream of offset ranges: what Structured Streaming reads, keeps and commits.
+
+A row is a range of offsets of one partition, not a record: the records are read where they are
+applied. Spark keeps the offsets `{topic: {partition: offset}}` in its checkpoint, cuts batches, and
+repeats a batch that was not committed.
+
+https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.html
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from connector.errors import ConnectorError, MirrorError, mirror_records
+from stream_jobs.source.carried import CarriedError
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.ranges import OffsetRange
+from stream_jobs.source.topics import row_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from stream_jobs.source.client import Partition
+    from stream_jobs.source.facts import KafkaFacts
+
+FORMAT: Final = "binlog_connector_ranges"
+RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
+
+Offsets = dict[str, dict[str, int]]
+
+
+class Ranges(InputPartition):
+    """All ranges of a batch: one task of Spark returns them."""
+
+    def __init__(self, ranges: list[OffsetRange]) -> None:
+        """Hold `ranges`."""
+        super().__init__(None)
+        self.ranges = ranges
+
+
+class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Tells Spark how far the topics go."""
+
+    def __init__(self, facts: KafkaFacts, prefix: str, max_offsets: int) -> None:
+        """Read the topics `<prefix>.<database>.<table>`, at most `max_offsets` in a batch."""
+        self._facts = facts
+        self._prefix = prefix
+        self._max_offsets = max_offsets
+        self._client: KafkaClient | None = None
+        # With Trigger.AvailableNow, where the query ends.
+        self._target: Offsets | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the connection out: the reader is sent to the task, which does not need it."""
+        return self.__dict__ | {"_client": None}
+
+    def initialOffset(self) -> Offsets:  # noqa: N802  # Spark's name
+        """Return where a new checkpoint begins: before all topics."""
+        return {}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name
+        """Return the limit of a batch."""
+        return ReadMaxRows(self._max_offsets)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
+        """Keep the ends of the topics: the query stops there."""
+        with _carrying():
+            self._target = self._ends()
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802  # Spark's
+        """Return the end of the next batch."""
+        with _carrying():
+            ends = self._ends() if self._target is None else self._target
+            begun = self._with_first(start or {}, ends)
+            if isinstance(limit, ReadAllAvailable):
+                return _later(begun, ends)
+            return limited(begun, ends, self._max_offsets)
+
+    def partitions(self, start: Offsets, end: Offsets) -> list[Ranges]:
+        """Return the ranges of the topics with new records, with all of their partitions."""
+        with _carrying():
+            begun = self._with_first(start or {}, end)
+        ranges = [
+            OffsetRange(topic, int(number), begun[topic][number], offset)
+            for topic, offsets in end.items()
+            if offsets != (start or {}).get(topic)
+            for number, offset in offsets.items()
+        ]
+        return [Ranges(ranges)] if ranges else []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str, int, int, int]]:
+        """Yield the rows of a batch."""
+        assert isinstance(partition, Ranges)
+        yield from partition.ranges
+
+    def _connected(self) -> KafkaClient:
+        if self._client is None:
+            self._client = KafkaClient(self._facts)
+        return self._client
+
+    def _ends(self) -> Offsets:
+        client = self._connected()
+        topics = row_topics(self._prefix, client.partition_counts())
+        return _nested(
+            client.end_offsets((topic, n) for topic, count in topics.items() for n in range(count))
+        )
+
+    def _with_first(self, start: Offsets, ends: Offsets) -> Offsets:
+        """Return `start` with the first offsets of the partitions that it does not have."""
+        new = [
+            (topic, int(number))
+            for topic, offsets in ends.items()
+            for number in offsets
+            if number not in start.get(topic, {})
+        ]
+        first = _nested(self._connected().first_offsets(new)) if new else {}
+        return {
+            topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}
+        }
+
+
+def limited(begun: Offsets, ends: Offsets, count: int) -> Offsets:
+    """Return offsets between `begun` and `ends` with at most about `count` records.
+
+    Each partition gets its share of what is there, and at least one record.
+    """
+    left = {
+        (topic, number): end - begun[topic][number]
+        for topic, offsets in ends.items()
+        for number, end in offsets.items()
+        if end > begun[topic][number]
+    }
+    total = sum(left.values())
+    if total <= count:
+        return _later(begun, ends)
+    end = {topic: dict(offsets) for topic, offsets in begun.items()}
+    for (topic, number), records in left.items():
+        end[topic][number] += max(1, records * count // total)
+    return end
+
+
+def read_ranges_stream(
+    session: SparkSession, facts: KafkaFacts, prefix: str, max_offsets: int
+) -> DataFrame:
+    """Return the stream of ranges.
+
+    The data source is a class of this call: its options would be text in plans and in logs, and
+    `facts` may have a password.
+    """
+
+    class OffsetRanges(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return FORMAT
+
+        def schema(self) -> str:
+            return RANGE_COLUMNS
+
+        def streamReader(self, schema: StructType) -> RangeReader:  # noqa: N802  # Spark's name
+            del schema
+            return RangeReader(facts, prefix, max_offsets)
+
+    session.dataSource.register(OffsetRanges)
+    return session.readStream.format(FORMAT).load()
+
+
+def _later(begun: Offsets, ends: Offsets) -> Offsets:
+    """Return the ends of the topics; one that was deleted stays where it was.
+
+    Raises MirrorError for a partition that ends before records that were read.
+    """
+    for topic, offsets in begun.items():
+        for number, offset in offsets.items():
+            end = ends.get(topic, {}).get(number, offset)
+            if end < offset:
+                raise MirrorError(
+                    mirror_records.TOPIC_SHORTER,
+                    topic=topic,
+                    partition=number,
+                    offset=offset,
+                    end=end,
+                )
+    return {
+        topic: {
+            number: ends.get(topic, {}).get(number, offset)
+            for number, offset in offsets.items()
+        }
+        for topic, offsets in begun.items()
+    }
+
+
+def _nested(offsets: Mapping[Partition, int]) -> Offsets:
+    nested: Offsets = {}
+    for (topic, number), offset in sorted(offsets.items()):
+        nested.setdefault(topic, {})[str(number)] = offset
+    return nested
+
+
+@contextmanager
+def _carrying() -> Iterator[None]:
+    try:
+        yield
+    except ConnectorError as error:
+        raise CarriedError(error) from error

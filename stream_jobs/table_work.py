@@ -1,0 +1,383 @@
+"""The work of one batch for one table: rounds of tasks, decisions between them, and commits.
+
+    round   the tasks read the records and either apply them, or say what they found
+    ▼
+    truncate?          a new floor; another round removes what is below it
+    other columns?     the mirror gets them, in a commit of its own; another round
+    otherwise          rows and progress are committed together
+
+Most batches need one round. After a commit of somebody else, the round is run again on the new
+version of the table. Each step can be repeated after a crash at any point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from connector.errors import CommitConflict, MirrorError, mirror, mirror_records
+from connector.errors.message import Message
+from stream_jobs.apply.facts import MirrorFacts, ParsedAs, RewrittenFile, TablePart
+from stream_jobs.column_changes import all_columns
+from stream_jobs.mirror_table import MirrorTable
+from stream_jobs.paths import table_path
+from stream_jobs.progress import Progress
+from stream_jobs.reports import TableReport
+from stream_jobs.schema_step import merged_uses
+from stream_jobs.source.ranges import OffsetRange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stream_jobs.apply.facts import PartResult, SchemaUse
+    from stream_jobs.delta.columns import Column
+    from stream_jobs.delta.storage import Storage
+    from stream_jobs.schema_registry import SchemaRegistry
+    from stream_jobs.schema_step import SchemaRules, SchemaStep
+    from stream_jobs.sequence import PackedSequence
+    from stream_jobs.source.client import KafkaClient
+    from stream_jobs.table_schema import TableSchema
+    from stream_jobs.topic_state import TopicState
+
+# So often a commit of somebody else comes in between before the job gives up.
+_CONFLICTS_MAX: Final = 20
+
+
+class Services:
+    """What the work of all tables needs."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        base: str,
+        client: KafkaClient,
+        registry: SchemaRegistry,
+        rules: SchemaRules,
+        *,
+        accept_partitions: bool,
+    ) -> None:
+        """Hold them; `base` is the root of `storage`, for errors."""
+        self.storage = storage
+        self.base = base.rstrip("/")
+        self.client = client
+        self.registry = registry
+        self.rules = rules
+        self.accept_partitions = accept_partitions
+
+
+class TableWork:
+    """One table in one batch."""
+
+    def __init__(
+        self, services: Services, state: TopicState, ranges: Sequence[OffsetRange]
+    ) -> None:
+        """Apply the records of `state.topic` up to the ends of `ranges`."""
+        self._services = services
+        self._state = state
+        self._batch = {each.partition: each for each in ranges}
+        self._floor: PackedSequence | None = None
+        self._floor_is_new = False
+        self._parses: dict[str, ParsedAs] = {}
+        # For a mirror that does not exist yet.
+        self._proposed: tuple[TableSchema, tuple[Column, ...], PackedSequence] | None = None
+        self._step: SchemaStep | None = None
+        self._conflicts = 0
+        self.report: TableReport | None = None
+        self.records = 0
+        self.error: MirrorError | None = None
+        if state.mirror is not None:
+            self._follow_mirror()
+        self._starts = self._start_offsets()
+        self._propose_only_schema()
+
+    @property
+    def topic(self) -> str:
+        """The topic of the table."""
+        return self._state.topic
+
+    @property
+    def name(self) -> str:
+        """`database.table`, or the topic if that is not known."""
+        history = self._services.registry.history(self.topic)
+        return history[-1].name if history else self.topic
+
+    @property
+    def is_keyless(self) -> bool:
+        """Whether the table has no key, and so no mirror."""
+        return self._state.is_keyless
+
+    @property
+    def must_stay_whole(self) -> bool:
+        """Whether a key may have changes in two partitions."""
+        own = self._state.mirror
+        return own is not None and own.progress.are_keys_moved
+
+    def ranges(self) -> tuple[OffsetRange, ...]:
+        """Return what is to be read; nothing if everything was applied before."""
+        return tuple(
+            OffsetRange(self.topic, partition, start, self._batch[partition].end)
+            for partition, start in sorted(self._starts.items())
+            if start < self._batch[partition].end
+        )
+
+    def rewritten(self) -> list[RewrittenFile]:
+        """Return the files that the next round writes anew; it then does nothing else."""
+        own, step = self._state.mirror, self._step
+        if own is None or step is None:
+            return []
+        return [
+            RewrittenFile(
+                self.topic, own.delta.path, file, step.columns, step.rewrite or {}, step.schema.key
+            )
+            for file in own.delta.snapshot.files.values()
+            if file.live
+        ]
+
+    def part(self) -> TablePart:
+        """Return what the next round does with the records."""
+        own = self._state.mirror
+        progress = None if own is None else own.progress
+        return TablePart(
+            self.topic,
+            self.ranges(),
+            {} if progress is None else progress.marks,
+            self._floor,
+            None if progress is None else progress.since,
+            self._mirror_facts(),
+            self._floor_is_new,
+        )
+
+    def finish_round(self, results: Sequence[PartResult]) -> bool:
+        """Decide and commit; return whether the work is done. Raises MirrorError if it cannot be.
+
+        Files of a round that is not committed are removed.
+        """
+        try:
+            is_done = self._finish(results)
+        except CommitConflict:
+            self._remove_files(results)
+            self._conflicts += 1
+            if self._conflicts > _CONFLICTS_MAX or self._state.mirror is None:
+                raise
+            self._state.mirror.refresh()
+            self._step = None
+            self._follow_mirror()
+            return False
+        except MirrorError:
+            self._remove_files(results)
+            raise
+        return is_done
+
+    def _finish(self, results: Sequence[PartResult]) -> bool:
+        error = next((each.error for each in results if each.error is not None), None)
+        if error is not None:
+            raise error
+        own = self._state.mirror
+        if self._step is not None:
+            assert own is not None
+            self._change_columns(own, self._step, results)
+            return False
+        truncated = max((r.truncated for r in results if r.truncated is not None), default=None)
+        if truncated is not None:
+            self._remove_files(results)
+            self._floor, self._floor_is_new = truncated, own is not None
+            return False
+        used = merged_uses([each.schemas for each in results])
+        if own is None:
+            return self._finish_first(results, used)
+        self._refuse_keyless(results)
+        is_applied = all(each.is_applied for each in results)
+        if self._floor_is_new and not is_applied:
+            self._remove_files(results)
+            assert self._floor is not None
+            own.commit_floor(results, self._floor)
+            self._floor_is_new = False
+            return False
+        assert self._state.schema is not None
+        step = self._services.rules.next(self.topic, self._state.schema, own, used)
+        if step is not None:
+            self._remove_files(results)
+            self._begin_step(own, step)
+            return False
+        if not is_applied:
+            self._remove_files(results)
+            target, path = self._state.schema, own.delta.path
+            self._parses |= self._services.rules.parses(self.topic, target, used, path)
+            return False
+        self._commit(own, results)
+        return True
+
+    def _finish_first(
+        self, results: Sequence[PartResult], used: Mapping[str, SchemaUse]
+    ) -> bool:
+        """Create the mirror with its first rows, or find out what it looks like."""
+        state, rules = self._state, self._services.rules
+        if not used:
+            self._create_truncated(results)
+            self._done(results)
+            return True
+        schemas = self._services.registry.require(self.topic, used)
+        newest = schemas[max(used, key=lambda schema_id: used[schema_id].highest)]
+        if not newest.key:
+            state.is_keyless = True
+            self._done(results)
+            return True
+        if state.is_keyless:
+            # Rows from before the key may be in the topic; if a truncate took them, it is there.
+            state.is_keyless = False
+            self._starts = self._start_offsets()
+            return False
+        path = table_path(newest.database, newest.table)
+        self._refuse_gone(results, newest, path)
+        target, since = rules.first(self.topic, used, self._floor, path)
+        self._refuse_keyless(results)
+        is_applied = all(each.is_applied for each in results)
+        if self._proposed is None or self._proposed[0] != target or not is_applied:
+            self._remove_files(results)
+            self._parses = rules.parses(self.topic, target, used, path)
+            self._proposed = target, all_columns(target), since
+            return False
+        self._commit(self._create(target, self._proposed[1], since), results)
+        return True
+
+    def _create_truncated(self, results: Sequence[PartResult]) -> None:
+        """Create an empty mirror that remembers a floor, for rows that come later."""
+        history = self._services.registry.history(self.topic)
+        if self._floor is not None and history and history[-1].key:
+            schema = history[-1]
+            self._create(schema, all_columns(schema), schema.first, results)
+
+    def _create(
+        self,
+        target: TableSchema,
+        columns: tuple[Column, ...],
+        since: PackedSequence,
+        applied: Sequence[PartResult] = (),
+    ) -> MirrorTable:
+        target.refuse_unknown()
+        progress = Progress(
+            target.schema_id,
+            since,
+            len(self._batch),
+            floor=self._floor,
+            offsets=dict(self._starts),
+        ).after(applied)
+        path = table_path(target.database, target.table)
+        own = MirrorTable.create(self._services.storage, path, target, columns, progress)
+        self._state.mirror, self._state.schema = own, target
+        return own
+
+    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
+        progress = replace(own.progress.after(results), floor=self._floor)
+        if any(each.applied for each in results) or progress.floor != own.progress.floor:
+            own.commit_rows(results, progress)
+        self._done(results)
+
+    def _done(self, results: Sequence[PartResult]) -> None:
+        for each in results:
+            self._state.cursor |= each.offsets
+        self.records = sum(each.records for each in results)
+        if self.records:
+            self.report = TableReport.of(results)
+
+    def _begin_step(self, own: MirrorTable, step: SchemaStep) -> None:
+        if step.rewrite is None:
+            self._change_columns(own, step, () if step.is_replaced else None)
+        else:
+            self._step = step
+
+    def _change_columns(
+        self, own: MirrorTable, step: SchemaStep, results: Sequence[PartResult] | None
+    ) -> None:
+        own.commit_schema(step.schema, step.columns, results, step.since)
+        self._step = None
+        self._state.schema = step.schema
+        self._follow_mirror()
+
+    def _follow_mirror(self) -> None:
+        """Take what is known from the mirror, after it was loaded or has changed."""
+        own = self._state.mirror
+        assert own is not None
+        schema_id = own.progress.schema_id
+        schema = self._services.registry.require(self.topic, {schema_id})[schema_id]
+        self._state.schema = schema
+        self._parses = {schema_id: ParsedAs(schema, {})}
+        floors = [each for each in (self._floor, own.progress.floor) if each is not None]
+        self._floor = max(floors, default=None)
+
+    def _propose_only_schema(self) -> None:
+        """If the table had one column list so far, its first mirror probably has it, too."""
+        history = self._services.registry.history(self.topic)
+        if self._state.mirror is None and len(history) == 1 and history[0].key:
+            (schema,) = history
+            self._proposed = schema, all_columns(schema), schema.first
+            self._parses = {schema.schema_id: ParsedAs(schema, {})}
+
+    def _mirror_facts(self) -> MirrorFacts | None:
+        own, schema = self._state.mirror, self._state.schema
+        if own is not None and schema is not None:
+            return own.facts(schema, self._parses)
+        if self._proposed is None or self._state.is_keyless:
+            return None
+        target, columns, _ = self._proposed
+        path = table_path(target.database, target.table)
+        return MirrorFacts(path, target, columns, (), self._parses)
+
+    def _start_offsets(self) -> dict[int, int]:
+        """Return where to begin in each partition.
+
+        A mirror knows it. Without a mirror, the whole topic is read: what earlier batches have read
+        was not applied anywhere. A table without a key is read as the stream goes on.
+        """
+        own = self._state.mirror
+        begun = {partition: each.start for partition, each in self._batch.items()}
+        if own is None and (self._state.is_keyless or not self._services.registry.history(self.topic)):
+            return begun | {p: o for p, o in self._state.cursor.items() if p in begun}
+        known = {} if own is None else own.progress.offsets
+        missing = [(self.topic, partition) for partition in begun.keys() - known.keys()]
+        first = {p: o for (_, p), o in self._services.client.first_offsets(missing).items()}
+        if own is not None:
+            self._refuse_added_partitions(own, first)
+        starts = first | {partition: known[partition] for partition in begun.keys() & known.keys()}
+        return {
+            partition: max(start, self._state.cursor.get(partition, start))
+            for partition, start in starts.items()
+        }
+
+    def _refuse_added_partitions(self, own: MirrorTable, starts: Mapping[int, int]) -> None:
+        """Raise MirrorError if there are records in a partition that the topic did not have."""
+        count = own.progress.partitions
+        added = [p for p, start in starts.items() if p >= count and start < self._batch[p].end]
+        if not added:
+            return
+        if not self._services.accept_partitions:
+            raise MirrorError(mirror.PARTITIONS_ADDED, topic=self.topic, partitions=count)
+        own.progress = replace(own.progress, partitions=max(added) + 1, are_keys_moved=True)
+
+    def _refuse_gone(
+        self, results: Sequence[PartResult], schema: TableSchema, path: str
+    ) -> None:
+        """Raise MirrorError if rows from before this batch have no mirror."""
+        for result in results:
+            for partition, offset in result.first_row.items():
+                if offset < self._batch[partition].start:
+                    raise MirrorError(
+                        mirror.MIRROR_GONE, table=schema.name, path=f"{self._services.base}/{path}"
+                    )
+
+    def _refuse_keyless(self, results: Sequence[PartResult]) -> None:
+        found = [each.keyless for each in results if each.keyless is not None]
+        if found:
+            raise min(found).corrupt(Message(mirror_records.NO_KEY, {}))
+
+    def _remove_files(self, results: Sequence[PartResult]) -> None:
+        """Remove files that no commit names."""
+        own = self._state.mirror
+        history = self._services.registry.history(self.topic)
+        for result in results:
+            if result.file is None or not history:
+                continue
+            newest = history[-1]
+            path = table_path(newest.database, newest.table) if own is None else own.delta.path
+            self._services.storage.delete(f"{path}/{result.file.location}")
+            result.file = None

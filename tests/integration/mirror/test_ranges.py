@@ -1,0 +1,130 @@
+"""Ranges of offsets are read from a broker as the consumer of kafka-python reads them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from connector.errors import MirrorError, mirror_records
+from stream_jobs.source.client import KafkaClient, KafkaFacts
+from stream_jobs.source.ranges import OffsetRange, read_ranges
+from tests.stream_jobs.source import PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.records.record_reader import RecordColumns
+    from tests.stream_jobs.source import Kafka
+
+pytestmark = pytest.mark.kafka
+
+SEQ = b"00010000004200000011870000000000000000"
+
+
+@pytest.fixture
+def client(kafka: Kafka) -> Iterator[KafkaClient]:
+    client = KafkaClient(facts(kafka))
+    yield client
+    client.close()
+
+
+def facts(kafka: Kafka) -> KafkaFacts:
+    return KafkaFacts((kafka.bootstrap,), 20.0, ())
+
+
+def read(client: KafkaClient, ranges: list[OffsetRange]) -> dict[OffsetRange, RecordColumns]:
+    return dict(read_ranges(client, ranges))
+
+
+def consumed(kafka: Kafka, each: OffsetRange) -> list[tuple[bytes | None, bytes | None]]:
+    consumer = KafkaConsumer(
+        bootstrap_servers=kafka.bootstrap, isolation_level="read_committed", group_id=None
+    )
+    partition = TopicPartition(each.topic, each.partition)
+    consumer.assign([partition])
+    consumer.seek(partition, each.start)
+    found: list[tuple[bytes | None, bytes | None]] = []
+    while consumer.position(partition) < each.end:
+        for record in consumer.poll(1000).get(partition, []):
+            if record.offset < each.end:
+                found.append((record.key, record.value))
+    consumer.close()
+    return found
+
+
+@pytest.mark.parametrize("codec", [None, "gzip", "lz4", "zstd"])
+def test_committed_records_of_any_range_are_those_of_the_consumer(
+    kafka: Kafka, client: KafkaClient, codec: str | None
+) -> None:
+    topic = f"{kafka.prefix}.shop.items"
+    kafka.add_topic(topic)
+    producer = KafkaProducer(
+        bootstrap_servers=kafka.bootstrap,
+        transactional_id=f"{kafka.prefix}-{codec}",
+        compression_type=codec,
+        batch_size=2000,
+    )
+    producer.init_transactions()
+    dice = random.Random(7)
+    for number in range(12):
+        producer.begin_transaction()
+        for record in range(dice.randint(1, 60)):
+            producer.send(
+                topic,
+                key=f"{number} {record}".encode(),
+                value=b"x" * dice.randint(0, 300) or None,
+                headers=[("cdc.seq", SEQ), ("cdc.op", b"c"), ("cdc.schema", b"s")],
+                partition=dice.randrange(PARTITIONS),
+            )
+        if dice.random() < 0.4:
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+    producer.close()
+
+    ends = client.end_offsets([(topic, number) for number in range(PARTITIONS)])
+    assert {str(number): end for (_, number), end in ends.items()} == kafka.end_offsets(topic)
+    ranges = [OffsetRange(topic, number, 0, ends[topic, number]) for number in range(PARTITIONS)]
+    for _ in range(4):
+        for number in range(PARTITIONS):
+            start = dice.randrange(ends[topic, number])
+            end = dice.randint(start, ends[topic, number])
+            ranges.append(OffsetRange(topic, number, start, end))
+    for each in ranges:
+        out = read(client, [each])[each]
+        assert list(zip(out.keys, out.values, strict=True)) == consumed(kafka, each)
+        assert out.sequences.getvalue() == SEQ * len(out.keys)
+    both = read(client, ranges[:PARTITIONS])
+    assert {part: len(out.keys) for part, out in both.items()} == {
+        part: len(consumed(kafka, part)) for part in ranges[:PARTITIONS]
+    }
+
+
+def test_a_range_that_begins_before_the_first_record_is_an_error(
+    kafka: Kafka, client: KafkaClient
+) -> None:
+    topic = f"{kafka.prefix}.shop.items"
+    kafka.add_topic(topic)
+    with kafka.transaction():
+        for _ in range(5):
+            kafka.send(topic, b"k", b"v", {}, 0)
+    kafka._admin.delete_records({TopicPartition(topic, 0): 3})
+    assert client.first_offsets([(topic, 0)]) == {(topic, 0): 3}
+    with pytest.raises(MirrorError) as caught:
+        read(client, [OffsetRange(topic, 0, 1, 5)])
+    assert caught.value.code == mirror_records.RECORDS_GONE
+    assert caught.value.text == (
+        f"{topic}, partition 0: records from offset 1 on are wanted, but the first one that Kafka "
+        "has is 3; begin again under a new topic prefix, or let the connector copy the table "
+        "again; keep the topics for longer than the job may be down"
+    )
+
+
+def test_topics_are_found_with_the_number_of_their_partitions(
+    kafka: Kafka, client: KafkaClient
+) -> None:
+    kafka.add_topic(f"{kafka.prefix}.shop.new", 3)
+    assert client.partition_counts()[f"{kafka.prefix}.shop.new"] == 3
