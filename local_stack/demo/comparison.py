@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pymysql
-from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pymysql.converters import encoders
 
 from connector.errors import LocalStackError, local_demo
 from local_stack.demo.canonical import Family, family_of
+from local_stack.demo.mirror_reader import read_mirror
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> 
         columns = _columns(cursor, database, table)
         source_rows = _source_rows(cursor, database, table, columns)
     try:
-        arrow = DeltaTable(mirror).to_pyarrow_table()
+        arrow = read_mirror(mirror)
     except TableNotFoundError:
         missing = ("there is no mirror",) if source_rows else ()
         return TableComparison(name, len(source_rows), 0, missing, 0, ())

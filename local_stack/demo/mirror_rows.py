@@ -1,10 +1,12 @@
-"""How many rows each mirror has, from the statistics in its Delta log."""
+"""How many rows each mirror has."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
+
+from local_stack.demo.mirror_reader import query_mirror
 
 if TYPE_CHECKING:
     from local_stack.demo.configuration import DemoDirectory
@@ -28,4 +30,5 @@ class MirrorRows:
             known = self._tables[table] = DeltaTable(path)
         else:
             known.update_incremental()
-        return known.count()
+        count: int = query_mirror(known, "SELECT count(*) FROM mirror")[0][0].as_py()
+        return count

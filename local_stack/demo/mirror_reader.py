@@ -1,0 +1,24 @@
+"""Reads the mirror with delta-rs, an implementation of Delta that did not write it.
+
+Only its SQL engine knows deletion vectors and column mapping.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_mirror(path: Path) -> pa.Table:
+    """Return all rows of the table at `path`; raises TableNotFoundError without a table."""
+    return query_mirror(DeltaTable(path), "SELECT * FROM mirror")
+
+
+def query_mirror(table: DeltaTable, sql: str) -> pa.Table:
+    """Return the result of a statement about the table `mirror`."""
+    return pa.table(QueryBuilder().register("mirror", table).execute(sql))
