@@ -58,8 +58,8 @@ class BatchApplier:
         """
         began = time.monotonic()
         phases = {"plan": 0.0, "tasks": 0.0, "commit": 0.0}
-        every = self._begin(ranges)
-        pending = [work for work in every if work.error is None and work.ranges()]
+        every, failed = self._begin(ranges)
+        pending = [work for work in every if work.ranges()]
         phases["plan"] = time.monotonic() - began
         with ThreadPoolExecutor(self._threads) as pool:
             while pending:
@@ -76,7 +76,11 @@ class BatchApplier:
                 done = list(pool.map(lambda each: _finished(*each), found))
                 pending = [work for work, is_done in zip(pending, done, strict=True) if not is_done]
                 phases["commit"] += time.monotonic() - at
-        self._raise_first(every)
+        failed |= {work.topic: work.error for work in every if work.error is not None}
+        for topic in failed:
+            self._states.forget(topic)
+        for _, error in sorted(failed.items()):
+            raise error
         return BatchReport(
             seconds=time.monotonic() - began,
             records=sum(work.records for work in every),
@@ -85,14 +89,20 @@ class BatchApplier:
             phases={name: round(seconds, 3) for name, seconds in phases.items()},
         )
 
-    def _begin(self, ranges: Sequence[OffsetRange]) -> list[TableWork]:
+    def _begin(
+        self, ranges: Sequence[OffsetRange]
+    ) -> tuple[list[TableWork], dict[str, MirrorError]]:
+        """Return the work of each table, and by topic the errors of those that cannot begin."""
         topics: dict[str, list[OffsetRange]] = {}
         for each in ranges:
             topics.setdefault(each.topic, []).append(each)
-        return [
-            TableWork(self._services, self._states.of(topic), own)
-            for topic, own in sorted(topics.items())
-        ]
+        every, failed = [], {}
+        for topic, own in sorted(topics.items()):
+            try:
+                every.append(TableWork(self._services, self._states.of(topic), own))
+            except MirrorError as error:
+                failed[topic] = error
+        return every, failed
 
     def _tasks(self, pending: Sequence[TableWork]) -> list[Task]:
         rewriting = [work for work in pending if work.rewritten()]
@@ -107,14 +117,6 @@ class BatchApplier:
     def _task(self, **work: object) -> Task:
         own = self._template
         return Task(own.kafka, own.storage, own.index, own.zero_dates, **work)  # type: ignore[arg-type]
-
-    def _raise_first(self, every: Sequence[TableWork]) -> None:
-        failed = [work for work in every if work.error is not None]
-        for work in failed:
-            self._states.forget(work.topic)
-        if failed:
-            assert failed[0].error is not None
-            raise failed[0].error
 
 
 def _finished(work: TableWork, results: Sequence[PartResult]) -> bool:

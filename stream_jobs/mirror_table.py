@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 TABLE_PROPERTY: Final = "cdc.table"
 SCHEMA_PROPERTY: Final = "cdc.schema_id"
 # What a table of another program has.
-_FOREIGN: Final = (mirror_tables.OTHER_PROTOCOL, mirror_tables.FEATURES_UNKNOWN)
+_FOREIGN: Final = (
+    mirror_tables.COLUMN_UNKNOWN,
+    mirror_tables.FEATURES_UNKNOWN,
+    mirror_tables.OTHER_PROTOCOL,
+)
 
 
 @dataclass(slots=True)

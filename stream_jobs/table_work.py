@@ -228,8 +228,8 @@ class TableWork:
             self._starts = self._start_offsets()
             return False
         path = table_path(newest.database, newest.table)
-        self._refuse_gone(results, newest, path)
         target, since = rules.first(self.topic, used, self._floor, path)
+        self._refuse_gone(results, newest, path)
         self._refuse_keyless(results)
         is_applied = all(each.is_applied for each in results)
         if self._proposed is None or self._proposed[0] != target or not is_applied:

@@ -124,8 +124,7 @@ ZERO_KEY = ErrorCode(
 DAMAGED_BATCH = ErrorCode(
     "M216",
     "{topic}, partition {partition}, offset {offset}: the record batch is damaged",
-    "check the disks of the brokers; to give up its records, delete the mirror.checkpoint and begin "
-    "again under a new topic prefix",
+    "check the disks of the brokers; to give up its records, begin again under a new topic prefix",
     end=End.FAILED,
     cause="The checksum of the batch is wrong, or its records do not have the announced form.",
     example=_RECORD,

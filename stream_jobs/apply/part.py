@@ -16,7 +16,7 @@ import pyarrow as pa
 from connector.errors import MirrorError
 from stream_jobs.apply.changes import TRUNCATE, Changes
 from stream_jobs.apply.facts import PartResult, SchemaUse
-from stream_jobs.apply.keys import is_integer_key, keys_of
+from stream_jobs.apply.keys import Keys, is_integer_key, keys_of
 from stream_jobs.apply.lookup import Lookup
 from stream_jobs.apply.problems import WrongRecordError
 from stream_jobs.apply.rows import deleted_keys, split, upserted_rows
@@ -49,10 +49,14 @@ def apply_part(
     mirror = part.mirror
     if mirror is None or (result.truncated is not None) or result.keyless is not None:
         return result
-    if not result.schemas.keys() <= mirror.parses.keys():
-        return result
     try:
-        _apply(task, part, mirror, changes, live, result)
+        if result.schemas.keys() <= mirror.parses.keys():
+            _apply(task, part, mirror, changes, live, result)
+        elif part.floor_is_new:
+            # The rows of other columns come when those that are gone have made room.
+            lookup = _lookup(task, mirror)
+            none = np.zeros(0, np.int64)
+            result.dead = lookup.find(Keys(none, None), none, none, part.floor).dead
     except WrongRecordError as error:
         result.error = changes.position(error.place).corrupt(error.why)
     except MirrorError as error:
@@ -118,9 +122,7 @@ def _apply(
     key = [*target.key, HI, LO]
     both = pa.concat_tables([data.select(key), gone.data.select(key)])
     keys = keys_of([both[name] for name in target.key])
-    by_name = {column.name: column for column in mirror.columns}
-    indexed = [by_name[name] for name in key]
-    lookup = Lookup(task.storage, task.index, mirror.path, indexed, mirror.files)
+    lookup = _lookup(task, mirror)
     hi, lo = both[HI].to_numpy(), both[LO].to_numpy()
     found = lookup.find(keys, hi, lo, part.floor if part.floor_is_new else None)
     result.dead = found.dead
@@ -128,7 +130,7 @@ def _apply(
     if not are_new.all():
         data = data.filter(pa.array(are_new))
     if data.num_rows:
-        result.file = _written(task, mirror, indexed, data)
+        result.file = _written(task, mirror, data)
     result.upserts, result.deletes = len(upserts), len(deletes)
     times = [time for time in (rows.source_ts_ms, gone.source_ts_ms) if time is not None]
     result.source_ts_ms = max(times, default=None)
@@ -140,12 +142,18 @@ def _sorted(data: pa.Table, key: Sequence[str]) -> pa.Table:
     return data.sort_by(key[0]) if is_integer_key([data[name].type for name in key]) else data
 
 
-def _written(
-    task: Task, mirror: MirrorFacts, indexed: Sequence[Column], data: pa.Table
-) -> DataFile:
+def _lookup(task: Task, mirror: MirrorFacts) -> Lookup:
+    return Lookup(task.storage, task.index, mirror.path, _indexed(mirror), mirror.files)
+
+
+def _indexed(mirror: MirrorFacts) -> list[Column]:
+    """Return the columns of an index: the key, in key order, and the sequence."""
+    by_name = {column.name: column for column in mirror.columns}
+    return [by_name[name] for name in (*mirror.schema.key, HI, LO)]
+
+
+def _written(task: Task, mirror: MirrorFacts, data: pa.Table) -> DataFile:
     """Write rows into a new file, and keep its index."""
-    file = write_file(
-        task.storage, mirror.path, mirror.columns, data, key=mirror.schema.key
-    )
-    task.index.keep(mirror.path, file, indexed, data)
+    file = write_file(task.storage, mirror.path, mirror.columns, data, key=mirror.schema.key)
+    task.index.keep(mirror.path, file, _indexed(mirror), data)
     return file

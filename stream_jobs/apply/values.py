@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from stream_jobs.apply.envelopes import Images
 
 ZeroDates = Literal["error", "null"]
-# Arrow knows the year 0; the calendars of others begin with 1.
-_FIRST_DAY: Final = "0001-01-01"
+# 0001-01-01: Arrow knows the year 0, but the calendars of others begin with 1.
+_FIRST_DAY: Final = pa.scalar(-719162, pa.int32()).cast(pa.date32())
 
 
 class Problems:
@@ -112,7 +112,7 @@ def _converted(
     except pa.ArrowInvalid:
         return _each(parsed, kind.stored, lambda value: _cast(value, kind.stored))
     if kind.is_date:
-        early = pc.less(values, pa.scalar(_FIRST_DAY).cast(kind.stored))
+        early = pc.less(values, _FIRST_DAY.cast(kind.stored))
         if pc.any(early, min_count=0).as_py():
             places = np.flatnonzero(early.fill_null(False).to_numpy())
             return pc.if_else(early, None, values), places.tolist()

@@ -23,6 +23,8 @@ _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES: Final = 16
 _BLOCK_LENGTH: Final = struct.Struct(">i")
 _MORE: Final = 0x80
+# A copy of 64 bytes takes two at least.
+_SNAPPY_RATIO_MAX: Final = 32
 
 
 def decompressed(codec: int, data: bytes) -> bytes:
@@ -65,6 +67,9 @@ def _snappy_block(data: bytes) -> bytes:
         shift += 7
         if byte < _MORE:
             break
+    if length > _SNAPPY_RATIO_MAX * len(data):
+        reason = "the announced length is impossible"
+        raise ValueError(reason)
     content: bytes = pa.Codec("snappy").decompress(data, length, asbytes=True)
     return content
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from connector.contract import Sequence
 from connector.errors import MirrorError
-from stream_jobs.sequence import PackedSequence
+from stream_jobs.sequence import PackedSequence, PackedSequences
 
 sequences = st.builds(
     Sequence,
@@ -57,3 +58,24 @@ def test_a_part_that_is_too_wide_is_an_error_and_not_a_wrap(beyond: Sequence) ->
     assert caught.value.text == (
         f"sequence {beyond} is beyond what a mirror can store; begin again under a new topic prefix"
     )
+
+
+@given(st.lists(sequences, min_size=1), sequences)
+def test_many_are_packed_and_compared_as_each_of_them_is(
+    each: list[Sequence], bound: Sequence
+) -> None:
+    many = PackedSequences("".join(map(str, each)).encode())
+    packed = [PackedSequence.pack(sequence) for sequence in each]
+    assert many.fits.all()
+    assert [many.at(place) for place in range(len(each))] == packed
+    limit = PackedSequence.pack(bound)
+    assert many.are_above(limit).tolist() == [one > limit for one in packed]
+    every = np.arange(len(each))
+    assert (many.lowest(every), many.highest(every)) == (min(packed), max(packed))
+    assert many.highest(every[:0]) is None
+
+
+@pytest.mark.parametrize("text", ["9" * 38, "0" * 37 + "x", "\0" * 38, "0" * 37 + "/", "2048" + "0" * 34])
+def test_what_is_no_sequence_among_many_is_found(text: str) -> None:
+    right = str(Sequence(1, 2, 3, 4, 5))
+    assert PackedSequences((right + text + right).encode()).fits.tolist() == [True, False, True]

@@ -53,6 +53,8 @@ def test_every_key_is_documented_with_its_default(pytestconfig: pytest.Config) -
         for key, field in type(section).model_fields.items():
             if field.is_required():
                 assert re.search(rf"^{key} = ", body, re.MULTILINE), key
+            elif field.default is None:
+                assert re.search(rf'^# {key} = "', body, re.MULTILINE), key
             elif not isinstance(field.default, dict):
                 default = field.default
                 spelled = f'"{default}"' if isinstance(default, str) else str(default)
@@ -66,16 +68,18 @@ def test_the_environment_wins_over_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS", '["other:9092"]')
-    monkeypatch.setenv("STREAM_JOB_KAFKA__OPTIONS", '{"sasl.jaas.config": "a secret"}')
-    settings = load_settings(write(tmp_path, MINIMAL))
-    options = settings.kafka.client_options()
-    assert options == {
-        "kafka.bootstrap.servers": "other:9092",
-        "kafka.fetch.max.wait.ms": "10",
-        "kafka.request.timeout.ms": "15000",
-        "kafka.default.api.timeout.ms": "20000",
-        "kafka.isolation.level": "read_committed",
-        "kafka.sasl.jaas.config": "a secret",
+    monkeypatch.setenv("STREAM_JOB_KAFKA__SASL_PASSWORD", "a secret")
+    login = 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\nsasl_username = "me"\n'
+    login += 'ssl_ca = "/ca.pem"\n[mirror]'
+    settings = load_settings(write(tmp_path, MINIMAL.replace("[mirror]", login)))
+    facts = settings.kafka.facts()
+    assert facts.bootstrap_servers == ("other:9092",)
+    assert dict(facts.security) == {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "me",
+        "sasl_plain_password": "a secret",
+        "ssl_cafile": "/ca.pem",
     }
     assert "a secret" not in repr(settings)
 
@@ -84,10 +88,10 @@ def test_the_environment_wins_over_the_file(
     ("text", "message"),
     [
         (
-            MINIMAL + "tabels_in_parallel = 3",
+            MINIMAL + "comits_in_parallel = 3",
             (
-                "{path}: unknown key mirror.tabels_in_parallel (did you mean "
-                "mirror.tables_in_parallel?); `binlog-connector config stream_job.toml` lists the "
+                "{path}: unknown key mirror.comits_in_parallel (did you mean "
+                "mirror.commits_in_parallel?); `binlog-connector config stream_job.toml` lists the "
                 "keys"
             ),
         ),
@@ -150,13 +154,13 @@ def test_a_mistyped_environment_variable_is_named(
     )
 
 
-def test_options_that_are_not_json_are_named(
+def test_a_list_that_is_not_json_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STREAM_JOB_KAFKA__OPTIONS", "a=b")
+    monkeypatch.setenv("STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS", "a=b")
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, MINIMAL))
     assert caught.value.text == (
-        'environment variable STREAM_JOB_KAFKA__OPTIONS: not JSON; write a list like ["first", '
+        'environment variable STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS: not JSON; write a list like ["first", '
         '"second"], and a section like {"key": "value"}'
     )

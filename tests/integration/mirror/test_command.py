@@ -62,14 +62,16 @@ def test_a_failure_is_the_last_line_and_the_exit_code_is_1(kafka: Kafka, tmp_pat
 @pytest.mark.spark
 def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     config = write_config(tmp_path, "127.0.0.1:1", "shop", 'kind = "availableNow"')
-    options = '[kafka.options]\n"request.timeout.ms" = "500"\n"default.api.timeout.ms" = "600"\n'
-    config.write_text(config.read_text(encoding="utf-8") + options, encoding="utf-8")
+    text = config.read_text(encoding="utf-8")
+    config.write_text(
+        text.replace("[kafka]", "[kafka]\nrequest_timeout_seconds = 0.5"), encoding="utf-8"
+    )
     with Command(config) as command:
         failed = command.line("failed")
         assert failed["code"] == mirror.KAFKA_FAILED.code
         assert failed["error"] == (
-            "Kafka at 127.0.0.1:1: TimeoutException: Timed out waiting for a node assignment. "
-            "Call: listTopics; check kafka.bootstrap_servers and kafka.options, and that the "
-            "brokers answer"
+            "Kafka at 127.0.0.1:1: KafkaTimeoutError: KafkaTimeoutError: Unable to bootstrap from "
+            "['127.0.0.1:1']; check [kafka] in the configuration of the job, and that the brokers "
+            "answer"
         )
         assert command.end() == 1

@@ -1,0 +1,77 @@
+"""The ends of batches, and errors that pass through Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connector.errors import ConfigError, MirrorError, mirror, mirror_records
+from stream_jobs.assembly import storage_of
+from stream_jobs.delta.local_storage import LocalStorage
+from stream_jobs.source.carried import CarriedError, carried_by
+from stream_jobs.source.stream import limited
+from stream_jobs.source.topics import row_topics
+
+if TYPE_CHECKING:
+    from stream_jobs.source.stream import Offsets
+
+parts = st.dictionaries(st.sampled_from("01234"), st.integers(0, 500), min_size=1)
+
+
+@given(st.dictionaries(st.sampled_from("ab"), parts, min_size=1), st.integers(1, 300))
+def test_a_batch_has_about_the_limit_and_every_partition_gets_on(ends: Offsets, count: int) -> None:
+    begun = {topic: dict.fromkeys(offsets, 0) for topic, offsets in ends.items()}
+    batches = 0
+    while begun != ends:
+        end = limited(begun, ends, count)
+        left = partitions = 0
+        for topic, offsets in ends.items():
+            for number, last in offsets.items():
+                before, after = begun[topic][number], end[topic][number]
+                assert after > before or before == last
+                assert after <= last
+                left += after - before
+                partitions += 1
+        assert left <= count + partitions
+        begun = end
+        batches += 1
+    assert batches <= sum(sum(each.values()) for each in ends.values())
+
+
+def test_a_partition_that_ends_before_what_was_read_is_an_error() -> None:
+    with pytest.raises(MirrorError) as caught:
+        limited({"p.a.b": {"0": 4711}}, {"p.a.b": {"0": 12}}, 100)
+    assert caught.value.code == mirror_records.TOPIC_SHORTER
+    assert caught.value.text == (
+        "p.a.b, partition 0: it ends at offset 12, but records up to offset 4711 were read; begin "
+        "again under a new topic prefix, with a new mirror"
+    )
+    assert limited({"gone": {"0": 5}}, {}, 100) == {"gone": {"0": 5}}
+
+
+def test_an_error_is_found_in_any_text_that_carries_it() -> None:
+    error = MirrorError(mirror.KAFKA_FAILED, servers=["a:1"], said="x")
+    text = f"Traceback (most recent call last):\n  {CarriedError(error)}\n\tat org.apache"
+    carried = carried_by(text)
+    assert isinstance(carried, MirrorError)
+    assert carried.text == error.text
+    assert carried_by("no error") is None
+
+
+def test_topics_of_tables_are_those_with_two_more_parts() -> None:
+    counts = {"s.a.b": 3, "s.schema": 1, "s": 1, "xs.a.b": 1, "s.a.b.c": 1, "s.a.b-c_D": 2}
+    assert row_topics("s", counts) == {"s.a.b": 3, "s.a.b-c_D": 2}
+
+
+def test_a_folder_is_a_path_or_a_file_uri() -> None:
+    assert storage_of("/data/mirror") == LocalStorage("/data/mirror")
+    assert storage_of("file:///data/a%20b") == LocalStorage("/data/a b")
+    with pytest.raises(ConfigError) as caught:
+        storage_of("s3a://bucket/mirror")
+    assert caught.value.text == (
+        "mirror.path s3a://bucket/mirror: the job writes to local disks and mounted file systems "
+        "alone; give the path of a folder"
+    )
