@@ -79,7 +79,9 @@ def changed_columns(
             result.append(made[name])
         else:
             own = kept[name]
-            result.append(own._replace(type=ColumnType.of(column).stored) if name in widened else own)
+            result.append(
+                own._replace(type=ColumnType.of(column).stored) if name in widened else own
+            )
     result += [kept[HI], kept[LO]]
     return ColumnChange(tuple(result), frozenset(made), frozenset(widened & kept.keys()))
 

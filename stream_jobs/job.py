@@ -10,6 +10,7 @@ code is 1. The job retries nothing: its supervisor starts it again, and it conti
 from __future__ import annotations
 
 import re
+import secrets
 import signal
 import threading
 from contextlib import contextmanager
@@ -63,6 +64,7 @@ class StreamJob:
         self._last_batch_id = -1
         self._failure: Exception | None = None
         self._announced: set[str] = set()
+        self._secret = secrets.token_hex(16)
 
     def stop(self) -> None:
         """Request a stop after the current batch; returns at once."""
@@ -92,7 +94,7 @@ class StreamJob:
         except (ConnectorError, PySparkException, Py4JError) as error:
             cause = self._failure or error
             if not isinstance(cause, StopRequested):
-                self._lines.fail(_message(cause))
+                self._lines.fail(_message(cause, self._secret))
                 return EXIT_FAILED
         finally:
             if client is not None:
@@ -122,7 +124,11 @@ class StreamJob:
         kafka = settings.kafka
         writer = (
             read_ranges_stream(
-                session, kafka.facts(), kafka.topic_prefix, kafka.max_offsets_per_trigger
+                session,
+                kafka.facts(),
+                kafka.topic_prefix,
+                kafka.max_offsets_per_trigger,
+                self._secret,
             )
             .writeStream.foreachBatch(apply)
             .option("checkpointLocation", settings.mirror.checkpoint)
@@ -192,11 +198,14 @@ def _stop_on_signals(job: StreamJob) -> None:
         signal.signal(number, lambda *_: job.stop())
 
 
-def _message(error: BaseException) -> Message:
-    """Return the message of an error; of Spark's errors without plans and stack traces."""
+def _message(error: BaseException, secret: str = "") -> Message:
+    """Return the message of an error; of Spark's errors without plans and stack traces.
+
+    With a `secret`, a Spark error may carry an error of the product.
+    """
     if isinstance(error, ConnectorError):
         return error.message
-    carried = carried_by(str(error))
+    carried = carried_by(str(error), secret) if secret else None
     if carried is not None:
         return carried.message
     text = re.split(r"\s*(?:SQLSTATE: \w+|=== Streaming Query|JVM stacktrace:)", str(error))[0]

@@ -53,11 +53,15 @@ class Ranges(InputPartition):
 class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Tells Spark how far the topics go."""
 
-    def __init__(self, facts: KafkaFacts, prefix: str, max_offsets: int) -> None:
-        """Read the topics `<prefix>.<database>.<table>`, at most `max_offsets` in a batch."""
+    def __init__(self, facts: KafkaFacts, prefix: str, max_offsets: int, secret: str) -> None:
+        """Read the topics `<prefix>.<database>.<table>`, at most `max_offsets` in a batch.
+
+        Errors are raised as CarriedError with `secret`.
+        """
         self._facts = facts
         self._prefix = prefix
         self._max_offsets = max_offsets
+        self._secret = secret
         self._client: KafkaClient | None = None
         # With Trigger.AvailableNow, where the query ends.
         self._target: Offsets | None = None
@@ -76,12 +80,12 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
         """Keep the ends of the topics: the query stops there."""
-        with _carrying():
+        with _carrying(self._secret):
             self._target = self._ends()
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802  # Spark's
         """Return the end of the next batch."""
-        with _carrying():
+        with _carrying(self._secret):
             ends = self._ends() if self._target is None else self._target
             begun = self._with_first(start or {}, ends)
             if isinstance(limit, ReadAllAvailable):
@@ -90,7 +94,7 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> list[Ranges]:
         """Return the ranges of the topics with new records, with all of their partitions."""
-        with _carrying():
+        with _carrying(self._secret):
             begun = self._with_first(start or {}, end)
         ranges = [
             OffsetRange(topic, int(number), begun[topic][number], offset)
@@ -126,9 +130,7 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if number not in start.get(topic, {})
         ]
         first = _nested(self._connected().first_offsets(new)) if new else {}
-        return {
-            topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}
-        }
+        return {topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}}
 
 
 def limited(begun: Offsets, ends: Offsets, count: int) -> Offsets:
@@ -152,9 +154,9 @@ def limited(begun: Offsets, ends: Offsets, count: int) -> Offsets:
 
 
 def read_ranges_stream(
-    session: SparkSession, facts: KafkaFacts, prefix: str, max_offsets: int
+    session: SparkSession, facts: KafkaFacts, prefix: str, max_offsets: int, secret: str
 ) -> DataFrame:
-    """Return the stream of ranges.
+    """Return the stream of ranges; its errors are CarriedErrors with `secret`.
 
     The data source is a class of this call: its options would be text in plans and in logs, and
     `facts` may have a password.
@@ -170,7 +172,7 @@ def read_ranges_stream(
 
         def streamReader(self, schema: StructType) -> RangeReader:  # noqa: N802  # Spark's name
             del schema
-            return RangeReader(facts, prefix, max_offsets)
+            return RangeReader(facts, prefix, max_offsets, secret)
 
     session.dataSource.register(OffsetRanges)
     return session.readStream.format(FORMAT).load()
@@ -194,8 +196,7 @@ def _later(begun: Offsets, ends: Offsets) -> Offsets:
                 )
     return {
         topic: {
-            number: ends.get(topic, {}).get(number, offset)
-            for number, offset in offsets.items()
+            number: ends.get(topic, {}).get(number, offset) for number, offset in offsets.items()
         }
         for topic, offsets in begun.items()
     }
@@ -209,8 +210,8 @@ def _nested(offsets: Mapping[Partition, int]) -> Offsets:
 
 
 @contextmanager
-def _carrying() -> Iterator[None]:
+def _carrying(secret: str) -> Iterator[None]:
     try:
         yield
     except ConnectorError as error:
-        raise CarriedError(error) from error
+        raise CarriedError(error, secret) from error

@@ -18,6 +18,7 @@ from stream_jobs.source.topics import row_topics
 if TYPE_CHECKING:
     from stream_jobs.source.stream import Offsets
 
+SECRET = "c" * 32
 parts = st.dictionaries(st.sampled_from("01234"), st.integers(0, 500), min_size=1)
 
 
@@ -54,11 +55,13 @@ def test_a_partition_that_ends_before_what_was_read_is_an_error() -> None:
 
 def test_an_error_is_found_in_any_text_that_carries_it() -> None:
     error = MirrorError(mirror.KAFKA_FAILED, servers=["a:1"], said="x")
-    text = f"Traceback (most recent call last):\n  {CarriedError(error)}\n\tat org.apache"
-    carried = carried_by(text)
+    text = f"Traceback (most recent call last):\n  {CarriedError(error, SECRET)}\n\tat org.apache"
+    carried = carried_by(text, SECRET)
     assert isinstance(carried, MirrorError)
     assert carried.text == error.text
-    assert carried_by("no error") is None
+    assert carried_by("no error", SECRET) is None
+    # Somebody else's text is never unpacked.
+    assert carried_by(text, "d" * 32) is None
 
 
 def test_topics_of_tables_are_those_with_two_more_parts() -> None:

@@ -76,9 +76,15 @@ def test_a_value_that_does_not_fit_is_a_problem_that_names_the_column_and_not_th
         (b"[]", "the value is not JSON with the types of schema id1"),
         (b'"after"', "the value is not JSON with the types of schema id1"),
         (b'{"after":{"id":1}', "the value is not JSON with the types of schema id1"),
-        (b'{"after":{"id":1}}{"after":{"id":1}}', "the value is not JSON with the types of schema id1"),
+        (
+            b'{"after":{"id":1}}{"after":{"id":1}}',
+            "the value is not JSON with the types of schema id1",
+        ),
         (b'{"after":{"id":1}} x', "the value is not JSON with the types of schema id1"),
-        (b'{"after":{"id":1}}\n{"after":{"id":1}}', "the value is not JSON with the types of schema id1"),
+        (
+            b'{"after":{"id":1}}\n{"after":{"id":1}}',
+            "the value is not JSON with the types of schema id1",
+        ),
         (b'{"after":{"id":1},"x":"\xff"}', "the value is not JSON with the types of schema id1"),
         (b"\x00\xff", "the value is not JSON with the types of schema id1"),
         (b"[" * 100_000, "the value is not JSON with the types of schema id1"),
