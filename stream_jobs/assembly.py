@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -13,11 +14,13 @@ from stream_jobs.apply.facts import Task
 from stream_jobs.apply.key_index import IndexFolder
 from stream_jobs.apply.task import run_task
 from stream_jobs.batch import BatchApplier
+from stream_jobs.delta import retention
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.schema_registry import SchemaRegistry
 from stream_jobs.schema_step import SchemaRules
 from stream_jobs.table_work import Services
 from stream_jobs.topic_state import TopicStates
+from stream_jobs.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,15 +49,21 @@ def assemble(settings: Settings, session: SparkSession, client: KafkaClient) -> 
         client,
         registry,
         rules,
+        properties_of(own),
         accept_partitions=kafka.added_partitions == "accept",
     )
+    template = Task(kafka.facts(), storage, index_folder(own), own.zero_dates)
+    run = spark_runner(session)
+    cores, threads = session.sparkContext.defaultParallelism, own.commits_in_parallel
+    target = own.target_file_bytes
     return BatchApplier(
         services,
         TopicStates(storage, own.path, registry),
-        Task(kafka.facts(), storage, index_folder(own), own.zero_dates),
-        spark_runner(session),
-        cores=session.sparkContext.defaultParallelism,
-        threads=own.commits_in_parallel,
+        template,
+        run,
+        Upkeep(template, run, cores, threads, target, time.monotonic, {}),
+        cores=cores,
+        threads=threads,
     )
 
 
@@ -66,6 +75,17 @@ def storage_of(path: str) -> Storage:
     if parts.scheme == "file" and not parts.netloc:
         return LocalStorage(unquote(parts.path))
     raise ConfigError(mirror.PATH_SCHEME, path=path)
+
+
+def properties_of(settings: MirrorSettings) -> dict[str, str]:
+    """Return the properties of new mirrors, by which every writer of Delta tidies up."""
+    term = f"interval {settings.retention_hours} hours"
+    return {
+        retention.LOG: term,
+        retention.FILES: term,
+        # A batch a second makes a checkpoint a minute; a reader reads the commits since then.
+        retention.CHECKPOINTS: "60",
+    }
 
 
 def index_folder(settings: MirrorSettings) -> IndexFolder:

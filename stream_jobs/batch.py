@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stream_jobs.source.ranges import OffsetRange
     from stream_jobs.table_work import Services
     from stream_jobs.topic_state import TopicStates
+    from stream_jobs.upkeep import Upkeep
 
 # Runs tasks somewhere, and returns the results of all.
 Runner = Callable[[Sequence[Task]], list[PartResult]]
@@ -39,15 +40,17 @@ class BatchApplier:
         states: TopicStates,
         template: Task,
         run: Runner,
+        upkeep: Upkeep,
         *,
         cores: int,
         threads: int,
     ) -> None:
-        """Run tasks like `template` on `cores`, and commit in `threads`."""
+        """Run tasks like `template` on `cores`, commit in `threads`, and then do the upkeep."""
         self._services = services
         self._states = states
         self._template = template
         self._run = run
+        self._upkeep = upkeep
         self._cores = cores
         self._threads = threads
 
@@ -57,7 +60,7 @@ class BatchApplier:
         Raises the MirrorError of a table that cannot go on, after all others were committed.
         """
         began = time.monotonic()
-        phases = {"plan": 0.0, "tasks": 0.0, "commit": 0.0}
+        phases = {"plan": 0.0, "tasks": 0.0, "commit": 0.0, "upkeep": 0.0}
         every, failed = self._begin(ranges)
         pending = [work for work in every if work.ranges()]
         phases["plan"] = time.monotonic() - began
@@ -76,6 +79,9 @@ class BatchApplier:
                 done = list(pool.map(lambda each: _finished(*each), found))
                 pending = [work for work, is_done in zip(pending, done, strict=True) if not is_done]
                 phases["commit"] += time.monotonic() - at
+        at = time.monotonic()
+        self._upkeep.after([work.kept for work in every if work.kept is not None])
+        phases["upkeep"] = time.monotonic() - at
         failed |= {work.topic: work.error for work in every if work.error is not None}
         for topic in failed:
             self._states.forget(topic)
@@ -109,14 +115,11 @@ class BatchApplier:
         others = [work for work in pending if not work.rewritten()]
         whole = frozenset(work.topic for work in others if work.must_stay_whole)
         parts = spread([work.part() for work in others], self._cores, whole)
-        tasks = [self._task(parts=tuple(own)) for own in parts]
+        tasks = [self._template.doing(parts=tuple(own)) for own in parts]
         files = [file for work in rewriting for file in work.rewritten()]
-        tasks += [self._task(rewritten=tuple(files[n :: self._cores])) for n in range(self._cores)]
+        shares = [tuple(files[number :: self._cores]) for number in range(self._cores)]
+        tasks += [self._template.doing(rewritten=share) for share in shares]
         return [task for task in tasks if task.parts or task.rewritten]
-
-    def _task(self, **work: object) -> Task:
-        own = self._template
-        return Task(own.kafka, own.storage, own.index, own.zero_dates, **work)  # type: ignore[arg-type]
 
 
 def _finished(work: TableWork, results: Sequence[PartResult]) -> bool:

@@ -71,10 +71,11 @@ class MirrorTable:
         schema: TableSchema,
         columns: Sequence[Column],
         progress: Progress,
+        properties: Mapping[str, str],
     ) -> MirrorTable:
         """Create the mirror without rows. Raises CommitConflict if there is a table."""
-        properties = {TABLE_PROPERTY: schema.name, SCHEMA_PROPERTY: schema.schema_id}
-        metadata = Metadata(tuple(columns), properties)
+        own = {TABLE_PROPERTY: schema.name, SCHEMA_PROPERTY: schema.schema_id}
+        metadata = Metadata(tuple(columns), {**properties, **own})
         delta = DeltaTable.create(storage, path, metadata, {DOMAIN: progress.write()})
         return cls(delta, progress)
 
@@ -125,6 +126,15 @@ class MirrorTable:
             new = [result.file for result in results if result.file is not None]
             change = replace(change, new=new, removed=tuple(snapshot.files.values()))
         self._commit(change, "CHANGE COLUMNS", progress)
+
+    def commit_compaction(self, results: Sequence[PartResult]) -> None:
+        """Commit files that replace others with the same rows.
+
+        Raises CommitConflict as `commit_rows`.
+        """
+        new = [result.file for result in results if result.file is not None]
+        old = [file for result in results for file in result.replaced]
+        self._commit(Change(new=new, removed=old, data_change=False), "OPTIMIZE", self.progress)
 
     def refresh(self) -> None:
         """Read what others have committed."""

@@ -25,6 +25,7 @@ from stream_jobs.progress import Progress
 from stream_jobs.reports import TableReport
 from stream_jobs.schema_step import merged_uses
 from stream_jobs.source.ranges import OffsetRange
+from stream_jobs.upkeep import KeptTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,15 +54,17 @@ class Services:
         client: KafkaClient,
         registry: SchemaRegistry,
         rules: SchemaRules,
+        properties: Mapping[str, str],
         *,
         accept_partitions: bool,
     ) -> None:
-        """Hold them; `base` is the root of `storage`, for errors."""
+        """Hold them; `base` is the root of `storage`, for errors. New mirrors get `properties`."""
         self.storage = storage
         self.base = base.rstrip("/")
         self.client = client
         self.registry = registry
         self.rules = rules
+        self.properties = properties
         self.accept_partitions = accept_partitions
 
 
@@ -105,6 +108,14 @@ class TableWork:
     def is_keyless(self) -> bool:
         """Whether the table has no key, and so no mirror."""
         return self._state.is_keyless
+
+    @property
+    def kept(self) -> KeptTable | None:
+        """The table, if this work has committed something."""
+        own, schema = self._state.mirror, self._state.schema
+        if own is None or schema is None or self.report is None:
+            return None
+        return KeptTable(self.topic, own, schema.key)
 
     @property
     def must_stay_whole(self) -> bool:
@@ -261,7 +272,10 @@ class TableWork:
             offsets=dict(self._starts),
         ).after(applied)
         path = table_path(target.database, target.table)
-        own = MirrorTable.create(self._services.storage, path, target, columns, progress)
+        services = self._services
+        own = MirrorTable.create(
+            services.storage, path, target, columns, progress, services.properties
+        )
         self._state.mirror, self._state.schema = own, target
         return own
 

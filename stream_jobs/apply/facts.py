@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -73,6 +73,17 @@ class RewrittenFile:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactedFiles:
+    """Data files whose live rows a task writes into one file."""
+
+    topic: str
+    path: str  # of the table
+    files: tuple[DataFile, ...]
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """The work of one Spark task."""
 
@@ -82,6 +93,17 @@ class Task:
     zero_dates: ZeroDates
     parts: tuple[TablePart, ...] = ()
     rewritten: tuple[RewrittenFile, ...] = ()
+    compacted: tuple[CompactedFiles, ...] = ()
+
+    def doing(
+        self,
+        *,
+        parts: tuple[TablePart, ...] = (),
+        rewritten: tuple[RewrittenFile, ...] = (),
+        compacted: tuple[CompactedFiles, ...] = (),
+    ) -> Task:
+        """Return a task like this one with other work."""
+        return replace(self, parts=parts, rewritten=rewritten, compacted=compacted)
 
 
 @dataclass(slots=True)
@@ -118,5 +140,7 @@ class PartResult:
     # Whether the rows were written; if not, the driver has to decide something first.
     is_applied: bool = False
     file: DataFile | None = None
+    # The files whose rows are in `file` now.
+    replaced: tuple[DataFile, ...] = ()
     # By path of a data file, the positions of rows that die: a Roaring bitmap.
     dead: dict[str, bytes] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Writes the live rows of a data file anew, with other types or with values in added columns."""
+"""Writes the live rows of data files anew: with other columns, or several files as one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pyarrow as pa
 from connector.errors import MirrorError
 from stream_jobs.apply.facts import PartResult
 from stream_jobs.apply.rows import literal
+from stream_jobs.delta.compaction import rewrite
 from stream_jobs.delta.parquet_file import live_rows, write_file
 
 if TYPE_CHECKING:
-    from stream_jobs.apply.facts import RewrittenFile, Task
+    from stream_jobs.apply.facts import CompactedFiles, RewrittenFile, Task
 
 
 def rewritten_file(task: Task, each: RewrittenFile) -> PartResult:
@@ -32,4 +33,14 @@ def rewritten_file(task: Task, each: RewrittenFile) -> PartResult:
     except MirrorError as error:
         result.error = error
     result.is_applied = True
+    return result
+
+
+def compacted_file(task: Task, each: CompactedFiles) -> PartResult:
+    """Write the rows of several files into one; without live rows there is none."""
+    result = PartResult(each.topic, replaced=each.files)
+    try:
+        result.file = rewrite(task.storage, each.path, each.columns, each.files, each.key)
+    except MirrorError as error:
+        result.error = error
     return result

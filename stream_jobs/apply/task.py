@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from connector.errors import ConnectorError
 from stream_jobs.apply.facts import PartResult
 from stream_jobs.apply.part import apply_part
-from stream_jobs.apply.rewrite import rewritten_file
+from stream_jobs.apply.rewrite import compacted_file, rewritten_file
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.ranges import read_ranges
 
@@ -25,7 +25,11 @@ _clients: dict[KafkaFacts, KafkaClient] = {}
 
 def run_task(task: Task) -> list[PartResult]:
     """Do the work of `task`. Errors are results: those of one table do not stop others."""
-    return [*_applied(task), *(rewritten_file(task, each) for each in task.rewritten)]
+    return [
+        *_applied(task),
+        *(rewritten_file(task, each) for each in task.rewritten),
+        *(compacted_file(task, each) for each in task.compacted),
+    ]
 
 
 def _applied(task: Task) -> list[PartResult]:

@@ -1,0 +1,107 @@
+"""Keeps the mirrors small and fast to open, after the commits of a batch.
+
+    compaction   small files become one, dead rows go away: by Spark tasks, within a budget
+    checkpoint   a reader opens the table without reading its whole log
+    clean-up     files and versions that are older than the retention are deleted, once an hour
+
+Only tables that had records in the batch are looked at: an idle table costs nothing. Nobody has to
+call OPTIMIZE or VACUUM.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from connector.errors import CommitConflict
+from stream_jobs.apply.facts import CompactedFiles, PartResult, Task
+from stream_jobs.delta import housekeeping
+from stream_jobs.delta.compaction import Limits, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from stream_jobs.mirror_table import MirrorTable
+
+
+class KeptTable(NamedTuple):
+    """A table that a batch has changed."""
+
+    topic: str
+    mirror: MirrorTable
+    key: tuple[str, ...]
+
+
+# Bytes that a batch compacts; what is left waits for the next one.
+_BUDGET_BYTES: Final = 64 * 1024 * 1024
+_CLEAN_SECONDS: Final = 3600.0
+_DELETED_MAX: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """The upkeep of all tables."""
+
+    template: Task
+    run: Callable[[Sequence[Task]], list[PartResult]]
+    cores: int
+    threads: int
+    target_bytes: int
+    clock: Callable[[], float]
+    # By topic, when the table was cleaned up; a new process begins with an hour's rest.
+    cleaned: dict[str, float]
+
+    def after(self, tables: Sequence[KeptTable]) -> None:
+        """Do what is due for the tables of a batch. Raises MirrorError if that fails."""
+        work = self._compactions(tables)
+        if work:
+            self._compact({table.topic: table.mirror for table in tables}, work)
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(self._tidy, tables))
+
+    def _compactions(self, tables: Sequence[KeptTable]) -> list[CompactedFiles]:
+        """Return the files to compact, up to the budget; a group that exceeds it goes alone."""
+        work: list[CompactedFiles] = []
+        left = _BUDGET_BYTES
+        for topic, own, key in tables:
+            snapshot = own.delta.snapshot
+            for group in plan(snapshot.files.values(), Limits(self.target_bytes, left)):
+                size = sum(file.size for file in group)
+                if work and size > left:
+                    continue
+                left -= size
+                columns = snapshot.metadata.file_columns
+                work.append(CompactedFiles(topic, own.delta.path, tuple(group), columns, key))
+        return work
+
+    def _compact(self, tables: dict[str, MirrorTable], work: Sequence[CompactedFiles]) -> None:
+        shares = [tuple(work[number :: self.cores]) for number in range(self.cores)]
+        results = self.run([self.template.doing(compacted=share) for share in shares if share])
+        groups: dict[str, list[PartResult]] = {}
+        for result in results:
+            groups.setdefault(result.topic, []).append(result)
+        for topic, found in groups.items():
+            self._commit(tables[topic], found)
+
+    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
+        error = next((each.error for each in results if each.error is not None), None)
+        if error is not None:
+            raise error
+        try:
+            own.commit_compaction(results)
+        except CommitConflict:
+            # The next batch reads the new version, and plans again.
+            for result in results:
+                if result.file is not None:
+                    own.delta.storage.delete(f"{own.delta.path}/{result.file.location}")
+
+    def _tidy(self, table: KeptTable) -> None:
+        topic, own, _ = table
+        if housekeeping.is_checkpoint_due(own.delta):
+            housekeeping.write_checkpoint(own.delta)
+        now = self.clock()
+        if now - self.cleaned.setdefault(topic, now) >= _CLEAN_SECONDS:
+            self.cleaned[topic] = now
+            housekeeping.clean_log(own.delta)
+            housekeeping.vacuum(own.delta, _DELETED_MAX)
