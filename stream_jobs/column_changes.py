@@ -11,6 +11,7 @@ and the mirror is empty when the new list comes: it then takes any list.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -63,7 +64,7 @@ def changed_columns(
     target = lists[-1]
     kept = {column.name: column for column in columns}
     widened: set[str] = set()
-    for older, newer in zip(lists, lists[1:], strict=False):
+    for older, newer in pairwise(lists):
         _refuse_other_key(older, newer, path)
         for name in older.by_name.keys() - newer.by_name.keys():
             kept.pop(name, None)
@@ -79,7 +80,9 @@ def changed_columns(
             result.append(made[name])
         else:
             own = kept[name]
-            result.append(own._replace(type=ColumnType.of(column).stored) if name in widened else own)
+            result.append(
+                own._replace(type=ColumnType.of(column).stored) if name in widened else own
+            )
     result += [kept[HI], kept[LO]]
     return ColumnChange(tuple(result), frozenset(made), frozenset(widened & kept.keys()))
 

@@ -21,6 +21,7 @@ from stream_jobs.source.facts import KafkaFacts
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 class Section(BaseModel):
     """Base of every section: unknown keys are errors, and the values are constant."""
 

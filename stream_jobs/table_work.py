@@ -207,9 +207,7 @@ class TableWork:
         self._commit(own, results)
         return True
 
-    def _finish_first(
-        self, results: Sequence[PartResult], used: Mapping[str, SchemaUse]
-    ) -> bool:
+    def _finish_first(self, results: Sequence[PartResult], used: Mapping[str, SchemaUse]) -> bool:
         """Create the mirror with its first rows, or find out what it looks like."""
         state, rules = self._state, self._services.rules
         if not used:
@@ -331,7 +329,9 @@ class TableWork:
         """
         own = self._state.mirror
         begun = {partition: each.start for partition, each in self._batch.items()}
-        if own is None and (self._state.is_keyless or not self._services.registry.history(self.topic)):
+        if own is None and (
+            self._state.is_keyless or not self._services.registry.history(self.topic)
+        ):
             return begun | {p: o for p, o in self._state.cursor.items() if p in begun}
         known = {} if own is None else own.progress.offsets
         missing = [(self.topic, partition) for partition in begun.keys() - known.keys()]
@@ -354,9 +354,7 @@ class TableWork:
             raise MirrorError(mirror.PARTITIONS_ADDED, topic=self.topic, partitions=count)
         own.progress = replace(own.progress, partitions=max(added) + 1, are_keys_moved=True)
 
-    def _refuse_gone(
-        self, results: Sequence[PartResult], schema: TableSchema, path: str
-    ) -> None:
+    def _refuse_gone(self, results: Sequence[PartResult], schema: TableSchema, path: str) -> None:
         """Raise MirrorError if rows from before this batch have no mirror."""
         for result in results:
             for partition, offset in result.first_row.items():

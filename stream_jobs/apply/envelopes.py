@@ -106,13 +106,13 @@ def _read_block(values: Sequence[bytes], schema: pa.Schema) -> pa.Table | None:
     return table if table.num_rows == len(values) else None
 
 
-def _read_each(
-    values: Sequence[bytes], schema: pa.Schema, first: int, schema_id: str
-) -> pa.Table:
+def _read_each(values: Sequence[bytes], schema: pa.Schema, first: int, schema_id: str) -> pa.Table:
     rows = []
     for place, value in enumerate(values, first):
         try:
-            rows.append({field.name: _typed(_loaded(value, field.name), field.type) for field in schema})
+            rows.append(
+                {field.name: _typed(_loaded(value, field.name), field.type) for field in schema}
+            )
         except (ValueError, TypeError, RecursionError) as error:
             why = Message(mirror_records.NOT_JSON, {"schema": schema_id})
             raise WrongRecordError(place, why) from error

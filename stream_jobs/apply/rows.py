@@ -49,9 +49,7 @@ def upserted_rows(
     for part, parse in _by_schema(changes, places, parses):
         own = parse.schema.columns
         found, latest = _read(changes, part, "after", own, parse.schema.schema_id, zero_dates)
-        columns = [
-            _completed(column, found, parse.added, len(part)) for column in target.columns
-        ]
+        columns = [_completed(column, found, parse.added, len(part)) for column in target.columns]
         names = [column["name"] for column in target.columns]
         groups.append((_table(names, columns, changes, part), latest))
     return _joined(groups, target.columns)
@@ -155,9 +153,7 @@ def _table(
     return pa.Table.from_arrays([*columns, *sequences], names=[*names, HI, LO])
 
 
-def _joined(
-    groups: Sequence[tuple[pa.Table, int | None]], columns: Sequence[SchemaColumn]
-) -> Rows:
+def _joined(groups: Sequence[tuple[pa.Table, int | None]], columns: Sequence[SchemaColumn]) -> Rows:
     if not groups:
         fields = [(column["name"], ColumnType.of(column).stored) for column in columns]
         return Rows(pa.schema([*fields, (HI, pa.int64()), (LO, pa.int64())]).empty_table(), None)

@@ -98,9 +98,7 @@ def _stored(
     return values
 
 
-def _converted(
-    parsed: pa.ChunkedArray, kind: ColumnType
-) -> tuple[pa.ChunkedArray, Sequence[int]]:
+def _converted(parsed: pa.ChunkedArray, kind: ColumnType) -> tuple[pa.ChunkedArray, Sequence[int]]:
     """Return the values, NULL where they do not fit, and the places of those."""
     if kind.is_base64:
         is_text = pa.types.is_binary(kind.stored)

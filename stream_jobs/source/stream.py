@@ -126,9 +126,7 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if number not in start.get(topic, {})
         ]
         first = _nested(self._connected().first_offsets(new)) if new else {}
-        return {
-            topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}
-        }
+        return {topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}}
 
 
 def limited(begun: Offsets, ends: Offsets, count: int) -> Offsets:
@@ -194,8 +192,7 @@ def _later(begun: Offsets, ends: Offsets) -> Offsets:
                 )
     return {
         topic: {
-            number: ends.get(topic, {}).get(number, offset)
-            for number, offset in offsets.items()
+            number: ends.get(topic, {}).get(number, offset) for number, offset in offsets.items()
         }
         for topic, offsets in begun.items()
     }

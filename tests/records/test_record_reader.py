@@ -77,11 +77,7 @@ def expected(records: list[Sample]) -> Columns:
         [record.value for record in records],
         [BASE + number for number in range(len(records))],
         [
-            NO_SEQUENCE
-            if each is None
-            else each
-            if len(each) == SEQUENCE_BYTES
-            else WRONG_SEQUENCE
+            NO_SEQUENCE if each is None else each if len(each) == SEQUENCE_BYTES else WRONG_SEQUENCE
             for each in sequences
         ],
         [NO_OP if op is None else max(op[0], 1) if len(op) == 1 else WRONG_OP for op in ops],

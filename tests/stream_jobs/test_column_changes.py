@@ -68,7 +68,11 @@ def test_what_has_no_trace_in_the_mirror_may_change() -> None:
         (column("c", "tinyint"), column("c", "bigint"), pa.int64()),
         (column("c", "int"), column("c", "int", unsigned=True), pa.int64()),
         (column("c", "int"), column("c", "bigint", unsigned=True), pa.decimal128(20, 0)),
-        (PRICE | {"name": "c"}, column("c", "decimal", precision=12, scale=4), pa.decimal128(12, 4)),
+        (
+            PRICE | {"name": "c"},
+            column("c", "decimal", precision=12, scale=4),
+            pa.decimal128(12, 4),
+        ),
         (column("c", "float"), column("c", "double"), pa.float64()),
     ],
 )

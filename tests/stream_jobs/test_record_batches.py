@@ -58,9 +58,7 @@ class Log:
     end: int = 0
     aborted: list[AbortedTransaction] = field(default_factory=list)
 
-    def append(
-        self, records: list[Sample], codec: str = "none", producer: int = -1
-    ) -> None:
+    def append(self, records: list[Sample], codec: str = "none", producer: int = -1) -> None:
         attributes, compress = CODECS[codec]
         if producer >= 0:
             attributes |= TRANSACTIONAL

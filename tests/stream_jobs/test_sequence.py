@@ -75,7 +75,9 @@ def test_many_are_packed_and_compared_as_each_of_them_is(
     assert many.highest(every[:0]) is None
 
 
-@pytest.mark.parametrize("text", ["9" * 38, "0" * 37 + "x", "\0" * 38, "0" * 37 + "/", "2048" + "0" * 34])
+@pytest.mark.parametrize(
+    "text", ["9" * 38, "0" * 37 + "x", "\0" * 38, "0" * 37 + "/", "2048" + "0" * 34]
+)
 def test_what_is_no_sequence_among_many_is_found(text: str) -> None:
     right = str(Sequence(1, 2, 3, 4, 5))
     assert PackedSequences((right + text + right).encode()).fits.tolist() == [True, False, True]

@@ -154,13 +154,11 @@ def test_a_mistyped_environment_variable_is_named(
     )
 
 
-def test_a_list_that_is_not_json_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_is_not_json_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS", "a=b")
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, MINIMAL))
     assert caught.value.text == (
-        'environment variable STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS: not JSON; write a list like ["first", '
-        '"second"], and a section like {"key": "value"}'
+        "environment variable STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS: not JSON; write a list like "
+        '["first", "second"], and a section like {"key": "value"}'
     )

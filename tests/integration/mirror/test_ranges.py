@@ -48,9 +48,8 @@ def consumed(kafka: Kafka, each: OffsetRange) -> list[tuple[bytes | None, bytes 
     consumer.seek(partition, each.start)
     found: list[tuple[bytes | None, bytes | None]] = []
     while consumer.position(partition) < each.end:
-        for record in consumer.poll(1000).get(partition, []):
-            if record.offset < each.end:
-                found.append((record.key, record.value))
+        records = consumer.poll(1000).get(partition, [])
+        found += [(record.key, record.value) for record in records if record.offset < each.end]
     consumer.close()
     return found
 

@@ -179,7 +179,9 @@ def test_a_column_that_moves_stands_where_it_does_at_the_source(kafka: Kafka, jo
 def test_wider_types_keep_the_rows(kafka: Kafka, job: Job) -> None:
     price = column("price", "decimal", precision=5, scale=2)
     table = SourceTable(kafka, "items", (ID, price)).create()
-    table.insert({"id": 1, "price": "1.50"}, {"id": 2, "price": "-999.99"}, {"id": 3, "price": "0.00"})
+    table.insert(
+        {"id": 1, "price": "1.50"}, {"id": 2, "price": "-999.99"}, {"id": 3, "price": "0.00"}
+    )
     table.delete({"id": 3, "price": "0.00"})
     job.apply()
     wider = table.alter(

@@ -76,9 +76,15 @@ def test_a_value_that_does_not_fit_is_a_problem_that_names_the_column_and_not_th
         (b"[]", "the value is not JSON with the types of schema id1"),
         (b'"after"', "the value is not JSON with the types of schema id1"),
         (b'{"after":{"id":1}', "the value is not JSON with the types of schema id1"),
-        (b'{"after":{"id":1}}{"after":{"id":1}}', "the value is not JSON with the types of schema id1"),
+        (
+            b'{"after":{"id":1}}{"after":{"id":1}}',
+            "the value is not JSON with the types of schema id1",
+        ),
         (b'{"after":{"id":1}} x', "the value is not JSON with the types of schema id1"),
-        (b'{"after":{"id":1}}\n{"after":{"id":1}}', "the value is not JSON with the types of schema id1"),
+        (
+            b'{"after":{"id":1}}\n{"after":{"id":1}}',
+            "the value is not JSON with the types of schema id1",
+        ),
         (b'{"after":{"id":1},"x":"\xff"}', "the value is not JSON with the types of schema id1"),
         (b"\x00\xff", "the value is not JSON with the types of schema id1"),
         (b"[" * 100_000, "the value is not JSON with the types of schema id1"),
@@ -110,8 +116,9 @@ def test_dates_that_do_not_exist_become_null_by_setting() -> None:
         assert [each is None for each in days.to_pylist()] == [
             each not in (values[0], values[5]) for each in chosen
         ]
-    assert reason(values, [day]) == (
-        1,
+    place, text = reason(values, [day])
+    assert place == 1
+    assert text == (
         "column d holds a zero, partial or impossible date, which Spark's types cannot; set "
         'mirror.zero_dates = "null" to store NULL for such values',
     )
