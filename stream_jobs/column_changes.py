@@ -124,13 +124,14 @@ def _holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
     if types.is_integer(narrow):
         if types.is_integer(wide):
             return bool(wide.bit_width >= narrow.bit_width)
-        return types.is_decimal(wide) and wide.precision - wide.scale >= _DIGITS[narrow.bit_width]
+        digits = _DIGITS[narrow.bit_width]
+        return bool(types.is_decimal(wide) and wide.precision - wide.scale >= digits)
     if types.is_decimal(narrow) and types.is_decimal(wide):
         return bool(
             wide.scale >= narrow.scale
             and wide.precision - wide.scale >= narrow.precision - narrow.scale
         )
-    return types.is_float32(narrow) and types.is_float64(wide)
+    return bool(types.is_float32(narrow) and types.is_float64(wide))
 
 
 def _described(column: SchemaColumn) -> tuple[str, pa.DataType, dict[str, object]]:

@@ -13,8 +13,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pymysql
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import TableNotFoundError
 from pymysql.converters import encoders
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import pyarrow as pa
     from pymysql.cursors import Cursor
 
     from local_stack.endpoint import Endpoint
@@ -87,7 +87,9 @@ def compare_table(source: Endpoint, database: str, table: str, mirror: Path) -> 
         columns = _columns(cursor, database, table)
         source_rows = _source_rows(cursor, database, table, columns)
     try:
-        arrow = DeltaTable(mirror).to_pyarrow_table()
+        # The other reader of delta-rs does not know deletion vectors.
+        query = QueryBuilder().register("mirror", DeltaTable(mirror))
+        arrow = pa.table(query.execute("SELECT * FROM mirror"))
     except TableNotFoundError:
         missing = ("there is no mirror",) if source_rows else ()
         return TableComparison(name, len(source_rows), 0, missing, 0, ())

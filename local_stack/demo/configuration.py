@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from local_stack.demo.shop import DATABASE, READER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from local_stack.endpoint import Endpoint
@@ -56,9 +55,6 @@ checkpoint = {checkpoint}
 [trigger]
 kind = "processingTime"
 interval_seconds = 1.0
-
-[spark]
-jars = {jars}
 
 [spark.settings]
 "spark.driver.memory" = "700m"
@@ -139,7 +135,7 @@ class DemoDirectory:
         )
         self.connector_config.write_text(text, encoding="utf-8")
 
-    def write_stream_job_config(self, bootstrap: str, jars: Sequence[Path]) -> None:
+    def write_stream_job_config(self, bootstrap: str) -> None:
         """Write the Spark job's configuration."""
         text = STREAM_JOB.format(
             path=self.stream_job_config,
@@ -148,7 +144,6 @@ class DemoDirectory:
             prefix=_toml(TOPIC_PREFIX),
             mirror=_toml(str(self.mirror)),
             checkpoint=_toml(str(self.path / "checkpoint")),
-            jars=json.dumps([str(jar) for jar in jars], indent=2, ensure_ascii=False),
             java_options=_toml(" ".join(JAVA_OPTIONS)),
             scratch=_toml(str(self.path / "spark")),
             warehouse=_toml(str(self.path / "warehouse")),

@@ -82,7 +82,7 @@ class Stage:
 
     def start_stream_job(self) -> None:
         """Start the Spark job; it takes some seconds."""
-        self.directory.write_stream_job_config(self.broker.endpoint.bootstrap, self.jars)
+        self.directory.write_stream_job_config(self.broker.endpoint.bootstrap)
         self.stream_job = StreamJob(self.directory, self.java)
         self._stack.callback(self.stream_job.stop)
         self.stream_job.start()

@@ -77,7 +77,7 @@ class Lookup:
             are_new[change[~newer]] = False
             positions = index.positions[row[newer]]
             if floor is not None:
-                below = is_above(np.int64(floor.hi), np.int64(floor.lo), index.hi, index.lo)
+                below = ~is_above(index.hi, index.lo, floor.hi, floor.lo - 1)
                 positions = np.concatenate([positions, index.positions[below]])
             if len(positions):
                 self._add_dead(file, positions, dead)

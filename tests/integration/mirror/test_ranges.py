@@ -9,7 +9,8 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from connector.errors import MirrorError, mirror_records
-from stream_jobs.source.client import KafkaClient, KafkaFacts
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.facts import KafkaFacts
 from stream_jobs.source.ranges import OffsetRange, read_ranges
 from tests.stream_jobs.source import PARTITIONS
 

@@ -120,5 +120,5 @@ def test_dates_that_do_not_exist_become_null_by_setting() -> None:
     assert place == 1
     assert text == (
         "column d holds a zero, partial or impossible date, which Spark's types cannot; set "
-        'mirror.zero_dates = "null" to store NULL for such values',
+        'mirror.zero_dates = "null" to store NULL for such values'
     )
