@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# Two images: `connector` (Python alone) and `stream_job` (with Java, Spark and its jars).
+# Two images: `connector` (Python alone) and `stream_job` (with Java and Spark).
 #
 #   docker build --target connector --tag binlog-connector .
 #   docker run binlog-connector --help
@@ -26,11 +26,6 @@ RUN uv sync --frozen --no-dev --no-editable
 
 FROM build AS build_spark
 RUN uv sync --frozen --no-dev --no-editable --extra spark
-# Among Spark's own jars they need no setting, and no network when the job starts.
-RUN BINLOG_CONNECTOR_CACHE=/tmp/cache python -c "\
-import shutil, pathlib, pyspark, local_stack; \
-jars = pathlib.Path(pyspark.__file__).parent / 'jars'; \
-[shutil.copy(jar, jars) for jar in local_stack.spark_jars()]"
 
 FROM base AS connector
 COPY --from=build /opt/venv /opt/venv

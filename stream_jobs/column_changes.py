@@ -11,6 +11,7 @@ and the mirror is empty when the new list comes: it then takes any list.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -63,7 +64,7 @@ def changed_columns(
     target = lists[-1]
     kept = {column.name: column for column in columns}
     widened: set[str] = set()
-    for older, newer in zip(lists, lists[1:], strict=False):
+    for older, newer in pairwise(lists):
         _refuse_other_key(older, newer, path)
         for name in older.by_name.keys() - newer.by_name.keys():
             kept.pop(name, None)
@@ -123,13 +124,14 @@ def _holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
     if types.is_integer(narrow):
         if types.is_integer(wide):
             return bool(wide.bit_width >= narrow.bit_width)
-        return types.is_decimal(wide) and wide.precision - wide.scale >= _DIGITS[narrow.bit_width]
+        digits = _DIGITS[narrow.bit_width]
+        return bool(types.is_decimal(wide) and wide.precision - wide.scale >= digits)
     if types.is_decimal(narrow) and types.is_decimal(wide):
         return bool(
             wide.scale >= narrow.scale
             and wide.precision - wide.scale >= narrow.precision - narrow.scale
         )
-    return types.is_float32(narrow) and types.is_float64(wide)
+    return bool(types.is_float32(narrow) and types.is_float64(wide))
 
 
 def _described(column: SchemaColumn) -> tuple[str, pa.DataType, dict[str, object]]:

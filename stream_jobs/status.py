@@ -1,7 +1,7 @@
 """The status of the job as JSON lines on standard output: a stable contract for its caller.
 
     {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger"}
-    {"event": "batch_applied", "batch_id", "seconds", "records", "end_offsets", "tables", "phases"}
+    {"event": "batch_applied", "batch_id", "seconds", "phases", "records", "end_offsets", "tables"}
     {"event": "idle", "end_offsets"}
     {"event": "no_mirror", "topic", "reason", "code"}
     {"event": "stopped", "end_offsets"}
@@ -11,8 +11,9 @@
 They count Kafka's transaction markers and aborted records too, so they reach a topic's
 read_committed end. A line `idle` says that there is nothing new, at most about once a second.
 `tables` is by `database.table`, see `reports.TableReport`. `seconds` is the time from the batch's
-first step to its last, and `phases` has its parts. `code` is an error code, which `binlog-connector explain` explains. Fields
-may be added, but none is removed or changes its meaning.
+first step to its last, and `phases` has its parts. `code` is an error code, which
+`binlog-connector explain` explains. Fields may be added, but none is removed or changes its
+meaning.
 """
 
 from __future__ import annotations

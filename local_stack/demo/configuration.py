@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from local_stack.demo.shop import DATABASE, READER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from local_stack.endpoint import Endpoint
@@ -55,9 +54,6 @@ checkpoint = {checkpoint}
 [trigger]
 kind = "processingTime"
 interval_seconds = 1.0
-
-[spark]
-jars = {jars}
 
 [spark.settings]
 "spark.driver.memory" = "700m"
@@ -136,9 +132,7 @@ class DemoDirectory:
         )
         self.connector_config.write_text(text, encoding="utf-8")
 
-    def write_stream_job_config(
-        self, bootstrap: str, jars: Sequence[Path], java_options: str
-    ) -> None:
+    def write_stream_job_config(self, bootstrap: str, java_options: str) -> None:
         """Write the Spark job's configuration; `java_options` are for its driver."""
         text = STREAM_JOB.format(
             path=self.stream_job_config,
@@ -147,7 +141,6 @@ class DemoDirectory:
             prefix=_toml(TOPIC_PREFIX),
             mirror=_toml(str(self.mirror)),
             checkpoint=_toml(str(self.path / "checkpoint")),
-            jars=json.dumps([str(jar) for jar in jars], indent=2, ensure_ascii=False),
             java_options=_toml(java_options),
             scratch=_toml(str(self.path / "spark")),
             warehouse=_toml(str(self.path / "warehouse")),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MirrorRows:
-    """Counts the rows of growing mirrors; reads only new entries of their Delta logs."""
+    """Counts the rows of growing mirrors."""
 
     def __init__(self, directory: DemoDirectory) -> None:
         """Count the mirrors of `directory`."""

@@ -84,7 +84,6 @@ class Stage:
         """Start the Spark job; it takes some seconds."""
         self.directory.write_stream_job_config(
             self.broker.endpoint.bootstrap,
-            self.jars,
             # The demo ends with all its processes.
             spark_java_options(self.java, writes_classes=False),
         )

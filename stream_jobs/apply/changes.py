@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from connector.records.record_reader import RecordColumns
     from connector.errors import MirrorError
+    from connector.records.record_reader import RecordColumns
     from stream_jobs.source.ranges import OffsetRange
 
 DELETE: Final = ord(OP_DELETE)

@@ -4,8 +4,8 @@ An index is a file in a folder of the local disk, which all Python workers share
 memory. It can be lost at any time: it is made again from the key columns of the data file. The
 folder has a limit; the files that were used longest ago are removed first.
 
-    header: magic, rows, 1 if the keys are hashes      3 × 8 bytes
-    keys, sorted │ second halves of hashes, or nothing │ hi │ lo │ positions: rows × 8 bytes each
+    header: magic, rows, 1 if the keys are hashes      3 times 8 bytes
+    keys, sorted │ second halves of hashes, or nothing │ hi │ lo │ positions: 8 bytes a row each
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class IndexFolder:
         file: DataFile,
         columns: Sequence[Column],
     ) -> KeyIndex:
-        """Return the index of a data file; `columns` are the key, in key order, and the sequence."""
+        """Return the index of a file; `columns` are the key, in key order, and the sequence."""
         path = self._path_of(table, file.path, columns)
         found = _mapped(path)
         if found is None:

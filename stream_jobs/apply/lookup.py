@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyroaring import BitMap
 
-from stream_jobs.apply.keys import Keys
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.sequence import is_above
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream_jobs.apply.key_index import IndexFolder, KeyIndex
+    from stream_jobs.apply.keys import Keys
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.data_file import DataFile
     from stream_jobs.delta.storage import Storage
@@ -77,7 +77,7 @@ class Lookup:
             are_new[change[~newer]] = False
             positions = index.positions[row[newer]]
             if floor is not None:
-                below = is_above(np.int64(floor.hi), np.int64(floor.lo), index.hi, index.lo)
+                below = ~is_above(index.hi, index.lo, floor.hi, floor.lo - 1)
                 positions = np.concatenate([positions, index.positions[below]])
             if len(positions):
                 self._add_dead(file, positions, dead)

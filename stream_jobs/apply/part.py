@@ -21,7 +21,7 @@ from stream_jobs.apply.lookup import Lookup
 from stream_jobs.apply.problems import WrongRecordError
 from stream_jobs.apply.rows import deleted_keys, split, upserted_rows
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.sequence import HI, LO, is_above
+from stream_jobs.sequence import HI, LO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from connector.records.record_reader import RecordColumns
-    from stream_jobs.apply.facts import MirrorFacts, Task, TablePart
+    from stream_jobs.apply.facts import MirrorFacts, TablePart, Task
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.data_file import DataFile
     from stream_jobs.source.ranges import OffsetRange

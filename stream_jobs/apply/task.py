@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connector.errors import ConnectorError
+from connector.errors import MirrorError
 from stream_jobs.apply.facts import PartResult
 from stream_jobs.apply.part import apply_part
 from stream_jobs.apply.rewrite import compacted_file, rewritten_file
@@ -44,7 +44,7 @@ def _applied(task: Task) -> list[PartResult]:
             missing[each.topic] -= 1
             if not missing[each.topic]:
                 results[each.topic] = apply_part(task, parts[each.topic], pieces.pop(each.topic))
-    except ConnectorError as error:
+    except MirrorError as error:
         # The connection may be in any state.
         _forget(task.kafka)
         for topic in pieces:

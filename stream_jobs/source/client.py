@@ -112,7 +112,6 @@ class KafkaClient:
         A broker returns what fits into an answer, beginning with the first partition. Raises
         MirrorError if records that are wanted do not exist any more.
         """
-
         gone: list[Partition] = []
 
         async def ask() -> list[FetchedBytes]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from local_stack import java_runtime, spark_jars, spark_java_options
+from local_stack import java_runtime, spark_java_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +78,6 @@ class Command:
 
 def write_config(folder: Path, bootstrap: str, prefix: str, trigger: str) -> Path:
     config = folder / "job.toml"
-    jars = json.dumps([str(jar) for jar in spark_jars()])
     settings = "\n".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in spark_settings().items())
     config.write_text(
         f"""
@@ -91,8 +90,6 @@ path = "{folder}/mirror"
 checkpoint = "{folder}/checkpoint"
 [trigger]
 {trigger}
-[spark]
-jars = {jars}
 [spark.settings]
 {settings}
 """,

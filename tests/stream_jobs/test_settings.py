@@ -159,6 +159,6 @@ def test_a_list_that_is_not_json_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, MINIMAL))
     assert caught.value.text == (
-        'environment variable STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS: not JSON; write a list like ["first", '
-        '"second"], and a section like {"key": "value"}'
+        "environment variable STREAM_JOB_KAFKA__BOOTSTRAP_SERVERS: not JSON; write a list like "
+        '["first", "second"], and a section like {"key": "value"}'
     )

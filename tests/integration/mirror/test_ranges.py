@@ -9,7 +9,8 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from connector.errors import MirrorError, mirror_records
-from stream_jobs.source.client import KafkaClient, KafkaFacts
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.facts import KafkaFacts
 from stream_jobs.source.ranges import OffsetRange, read_ranges
 from tests.stream_jobs.source import PARTITIONS
 
@@ -48,9 +49,8 @@ def consumed(kafka: Kafka, each: OffsetRange) -> list[tuple[bytes | None, bytes 
     consumer.seek(partition, each.start)
     found: list[tuple[bytes | None, bytes | None]] = []
     while consumer.position(partition) < each.end:
-        for record in consumer.poll(1000).get(partition, []):
-            if record.offset < each.end:
-                found.append((record.key, record.value))
+        records = consumer.poll(1000).get(partition, [])
+        found += [(record.key, record.value) for record in records if record.offset < each.end]
     consumer.close()
     return found
 

@@ -19,9 +19,7 @@ def written(path: Path) -> DemoDirectory:
     directory = DemoDirectory(path)
     source = Endpoint("127.0.0.1", 3307, "root", "not this one")
     directory.write_connector_config(source, PASSWORD, "127.0.0.1:9093")
-    directory.write_stream_job_config(
-        "127.0.0.1:9093", [Path("/a b/one.jar"), Path("/two.jar")], "-Xmx1g"
-    )
+    directory.write_stream_job_config("127.0.0.1:9093", "-Xmx1g")
     return directory
 
 
@@ -50,5 +48,4 @@ def test_the_spark_job_mirrors_what_the_connector_writes(tmp_path: Path) -> None
     )
     assert job.kafka.topic_prefix == connector.kafka.topic_prefix
     assert job.kafka.bootstrap_servers == connector.kafka.bootstrap_servers
-    assert job.spark.jars == ["/a b/one.jar", "/two.jar"]
     assert Path(job.mirror.path) / "shop" / "orders" == directory.mirror_of("orders")

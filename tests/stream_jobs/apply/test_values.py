@@ -116,8 +116,9 @@ def test_dates_that_do_not_exist_become_null_by_setting() -> None:
         assert [each is None for each in days.to_pylist()] == [
             each not in (values[0], values[5]) for each in chosen
         ]
-    assert reason(values, [day]) == (
-        1,
+    place, text = reason(values, [day])
+    assert place == 1
+    assert text == (
         "column d holds a zero, partial or impossible date, which Spark's types cannot; set "
-        'mirror.zero_dates = "null" to store NULL for such values',
+        'mirror.zero_dates = "null" to store NULL for such values'
     )
