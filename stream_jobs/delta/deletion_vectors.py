@@ -66,7 +66,10 @@ class DeletionVector(NamedTuple):
 
     @property
     def path(self) -> str | None:
-        """The path of the file, relative to the table; None if there is none."""
+        """The path of the file, relative to the table; None if there is none.
+
+        Raises ValueError if the descriptor is not one.
+        """
         if self.kind != "u":
             return None
         prefix, name = self.text[:-_UUID_CHARACTERS], self.text[-_UUID_CHARACTERS:]
@@ -146,5 +149,10 @@ def _stored(storage: Storage, table: str, vector: DeletionVector) -> bytes:
 
 
 def _damaged(table: str, vector: DeletionVector) -> MirrorError:
-    file = f"{table}/{vector.path or 'deletion vector'}"
-    return MirrorError(mirror_tables.VECTOR_DAMAGED, file=file, offset=vector.offset or 0)
+    try:
+        name = vector.path or vector.text
+    except ValueError:
+        name = vector.text
+    return MirrorError(
+        mirror_tables.VECTOR_DAMAGED, file=f"{table}/{name}", offset=vector.offset or 0
+    )

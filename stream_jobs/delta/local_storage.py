@@ -65,7 +65,12 @@ class LocalStorage:
         """See Storage."""
         full = self._full(path)
         try:
-            os.replace(self._temporary(full, content), full)  # noqa: PTH105
+            temporary = self._temporary(full, content)
+            try:
+                os.replace(temporary, full)  # noqa: PTH105
+            except OSError:
+                os.unlink(temporary)  # noqa: PTH108
+                raise
             _sync_folder(full)
         except OSError as error:
             raise self._failed(path, error) from error
