@@ -106,9 +106,10 @@ def test_readers_agree_after_every_change_of_columns(sample: Sample, agree: Agre
 
 
 def _added(metadata: Metadata) -> Metadata:
-    column = [("new", pa.struct([("a", pa.int32())]), {"comment": "é`'"})]
+    kind = pa.struct([("a", pa.int32())])
+    column = new_columns([("new", kind, {"comment": "é`'"})], metadata.last_id)
     first, *others = metadata.columns
-    return metadata.with_columns([first, *new_columns(column, metadata.last_id), *others])
+    return metadata.with_columns([first, *column, *others])
 
 
 def _renamed(metadata: Metadata) -> Metadata:
@@ -129,8 +130,8 @@ def _moved(metadata: Metadata) -> Metadata:
 
 def _added_again(metadata: Metadata) -> Metadata:
     """A column has the name of one that was dropped, and none of its values."""
-    column = [("money", pa.decimal128(10, 2), {})]
-    return metadata.with_columns([*metadata.columns, *new_columns(column, metadata.last_id)])
+    column = new_columns([("money", pa.decimal128(10, 2), {})], metadata.last_id)
+    return metadata.with_columns([*metadata.columns, *column])
 
 
 def test_readers_agree_after_types_were_widened(sample: Sample, agree: Agree) -> None:

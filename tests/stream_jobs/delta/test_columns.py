@@ -79,6 +79,4 @@ def test_the_id_of_a_dropped_column_is_never_used_again() -> None:
 def test_a_column_that_a_mirror_cannot_have_is_named(field: dict[str, object], said: str) -> None:
     with pytest.raises(MirrorError) as error:
         read_schema("shop/t", json.dumps({"type": "struct", "fields": [field]}))
-    assert str(error.value) == (
-        f"[M508] shop/t: column v cannot be read: {said}; drop the column"
-    )
+    assert str(error.value) == (f"[M508] shop/t: column v cannot be read: {said}; drop the column")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -78,7 +77,7 @@ def test_a_written_file_is_read_and_replaced(storage: LocalStorage, tmp_path: Pa
     storage.write("a/b/c", memoryview(b"new"))
     assert file.read() == b"0123456789"
     assert pickle.loads(pickle.dumps(storage)).read("a/b/c") == b"new"
-    assert os.listdir(tmp_path / "a/b") == ["c"]
+    assert [path.name for path in (tmp_path / "a/b").iterdir()] == ["c"]
     storage.delete("a/b/c")
     assert storage.read("a/b/c") is None
 
@@ -118,4 +117,4 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(MirrorError, match="M502"):
         LocalStorage(str(tmp_path)).write("taken", b"x")
-    assert os.listdir(tmp_path) == ["taken"]
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
