@@ -49,8 +49,9 @@ def test_a_file_of_vectors_has_the_bytes_of_sparks() -> None:
     content = (GOLDEN / str(DeletionVector.of_json(cases[0]["descriptor"]).path)).read_bytes()
     file = VectorFile()
     for case in sorted(cases, key=lambda case: case["descriptor"]["offset"]):
-        assert file.add(positions(case)).offset == case["descriptor"]["offset"]
-    assert bytes(file._content) == content
+        vector = deletion_vectors.encode(positions(case))
+        assert file.add(vector, 1).offset == case["descriptor"]["offset"]
+    assert bytes(file.content) == content
 
 
 @given(st.sets(st.integers(0, 2**32 - 1)))
@@ -58,14 +59,23 @@ def test_positions_survive(found: set[int]) -> None:
     assert deletion_vectors.decode(deletion_vectors.encode(BitMap(found))) == BitMap(found)
 
 
-def test_a_vector_within_its_descriptor_is_read(tmp_path: Path) -> None:
-    content = deletion_vectors.encode(BitMap([1, 2, 70_000]))
-    padded = content + b"\0" * (-len(content) % 4)
-    vector = DeletionVector("i", base85.encode(padded), None, len(content), 3)
-    assert vector.path is None
-    assert "offset" not in vector.to_json()
+def test_small_vectors_are_within_their_descriptors(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
-    assert deletion_vectors.load(storage, "t", vector) == BitMap([1, 2, 70_000])
+    for dead in (BitMap([1]), BitMap([1, 2, 70_000]), BitMap(range(5, 9000))):
+        (vector,) = deletion_vectors.store(storage, "t", [dead])
+        assert (vector.kind, vector.path, vector.cardinality) == ("i", None, len(dead))
+        assert "offset" not in vector.to_json()
+        assert deletion_vectors.load(storage, "t", vector) == dead
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_vectors_that_are_large_together_are_in_one_file(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    dead = [BitMap([1]), BitMap(range(0, 3000, 3))]
+    vectors = deletion_vectors.store(storage, "t", dead)
+    assert [deletion_vectors.load(storage, "t", vector) for vector in vectors] == dead
+    assert {vector.path for vector in vectors} == {p.name for p in (tmp_path / "t").iterdir()}
+    assert deletion_vectors.store(storage, "t", []) == []
 
 
 def test_a_vector_without_positions_is_read() -> None:
@@ -81,7 +91,7 @@ def test_a_prefix_is_the_folder_of_a_file() -> None:
 def test_a_damaged_file_is_an_error_at_every_byte(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     file = VectorFile()
-    vector = file.add(BitMap([1, 5, 9]))
+    vector = file.add(deletion_vectors.encode(BitMap([1, 5, 9])), 3)
     file.write(storage, "t")
     path = tmp_path / "t" / str(vector.path)
     content = path.read_bytes()

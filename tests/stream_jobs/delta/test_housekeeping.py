@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from connector.errors import MirrorError
+from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.housekeeping import (
     Vacuumed,
     clean_log,
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
+
+
+@pytest.fixture(autouse=True)
+def vectors_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even the smallest vector is within the log."""
+    monkeypatch.setattr(deletion_vectors, "WITHIN_MAX", 0)
 
 
 @pytest.fixture
@@ -80,12 +87,29 @@ def test_a_checkpoint_has_the_removed_files_of_the_retention(
     sample.kill(**{first.path: [0, 1, 2]})
     write_checkpoint(sample.table)
     assert tombstones(tmp_path, 3) == [first.path]
-    sample.kill(**{second.path: [0]})
+    sample.kill(**{second.path: [0, 1, 2]})
     write_checkpoint(sample.table)
     assert tombstones(tmp_path, 4) == [first.path, second.path]
     sample.append([9])
     write_checkpoint(sample.table, now() + 3 * DAY)
     assert tombstones(tmp_path, 5) == []
+
+
+def test_a_checkpoint_has_one_removed_file_for_each_file_that_vacuum_finds(
+    sample: Sample, tmp_path: Path
+) -> None:
+    first, second = sample.append(range(9)), sample.append(range(9))
+    for position in range(8):
+        sample.kill(**{first.path: [position], second.path: [position]})
+    # Each commit has removed both files; seven `.bin` files of theirs are not used any more.
+    write_checkpoint(sample.table)
+    assert len(tombstones(tmp_path, 10)) == 7
+    sample.kill(**{first.path: [8]})
+    write_checkpoint(sample.table)
+    assert sorted(tombstones(tmp_path, 11)).count(first.path) == 1
+    assert vacuum(sample.table, 99, now() + DAY) == Vacuumed(0, 0)
+    assert vacuum(sample.table, 99, now() + 3 * DAY).files == 8
+    assert sample.ids() == [8]
 
 
 def test_a_file_that_is_restored_is_not_removed_in_the_checkpoint(
@@ -97,8 +121,7 @@ def test_a_file_that_is_restored_is_not_removed_in_the_checkpoint(
     sample.table.commit(Change(removed=[dead]), "DELETE")
     sample.table.commit(Change(new=[dead]), "RESTORE")
     write_checkpoint(sample.table)
-    # The file was removed without dead rows, too, and that still holds.
-    assert tombstones(tmp_path, 4) == [file.path]
+    assert tombstones(tmp_path, 4) == []
     assert sample.ids() == [1, 2]
     assert vacuum(sample.table, 9, now() + 9 * DAY) == Vacuumed(0, 0)
 

@@ -10,6 +10,7 @@ import pytest
 from pyroaring import BitMap
 
 from connector.errors import CommitConflict, MirrorError
+from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.metadata import Metadata
@@ -27,6 +28,12 @@ WRITERS, COMMITS = 4, 8
 @pytest.fixture
 def storage(tmp_path: Path) -> LocalStorage:
     return LocalStorage(str(tmp_path))
+
+
+@pytest.fixture
+def vectors_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even the smallest vector is within the log."""
+    monkeypatch.setattr(deletion_vectors, "WITHIN_MAX", 0)
 
 
 @pytest.fixture
@@ -59,6 +66,7 @@ def test_dead_rows_are_united_with_those_that_are_dead(sample: Sample) -> None:
     assert json.loads(found.statistics)["tightBounds"] is False
 
 
+@pytest.mark.usefixtures("vectors_in_files")
 def test_rows_that_are_dead_already_need_no_new_vector(sample: Sample, tmp_path: Path) -> None:
     file = sample.append(range(3))
     sample.kill(**{file.path: [1]})
@@ -75,6 +83,7 @@ def test_a_file_without_live_rows_is_removed(sample: Sample, tmp_path: Path) -> 
     assert list(tmp_path.glob("shop/t/*.bin")) == []
 
 
+@pytest.mark.usefixtures("vectors_in_files")
 def test_a_commit_has_one_file_of_vectors(sample: Sample, tmp_path: Path) -> None:
     first, second = sample.append(range(3)), sample.append(range(3, 6))
     sample.kill(**{first.path: [0], second.path: [1]})
@@ -127,6 +136,7 @@ def test_files_that_the_version_does_not_have_are_refused(sample: Sample, tmp_pa
     assert len(list(tmp_path.glob("shop/t/_delta_log/*.json"))) == 3
 
 
+@pytest.mark.usefixtures("vectors_in_files")
 def test_a_crash_before_the_commit_changes_nothing(sample: Sample, tmp_path: Path) -> None:
     file = sample.append(range(3))
     before = sample.live()
