@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from stream_jobs.source.client import KafkaClient
 
 
-def assemble(settings: Settings, session: SparkSession, client: KafkaClient) -> BatchApplier:
-    """Return the applier of the job's batches.
+def assemble(settings: Settings, client: KafkaClient, run: Runner, cores: int) -> BatchApplier:
+    """Return the applier of the job's batches, whose tasks `run` runs on `cores`.
 
     Raises ConfigError for a path of a storage that the job does not know.
     """
@@ -53,9 +53,7 @@ def assemble(settings: Settings, session: SparkSession, client: KafkaClient) -> 
         accept_partitions=kafka.added_partitions == "accept",
     )
     template = Task(kafka.facts(), storage, index_folder(own), own.zero_dates)
-    run = spark_runner(session)
-    cores, threads = session.sparkContext.defaultParallelism, own.commits_in_parallel
-    target = own.target_file_bytes
+    threads, target = own.commits_in_parallel, own.target_file_bytes
     return BatchApplier(
         services,
         TopicStates(storage, own.path, registry),

@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 
 from connector.errors import ConnectorError, mirror
 from connector.errors.message import Message
-from stream_jobs.assembly import assemble
+from stream_jobs.assembly import assemble, spark_runner
 from stream_jobs.session import start_session
 from stream_jobs.source.carried import carried_by
 from stream_jobs.source.client import KafkaClient
@@ -104,7 +104,8 @@ class StreamJob:
 
     def _start(self, session: SparkSession, client: KafkaClient) -> StreamingQuery:
         settings = self._settings
-        applier = assemble(settings, session, client)
+        cores = session.sparkContext.defaultParallelism
+        applier = assemble(settings, client, spark_runner(session), cores)
         no_mirror = Message(mirror.NO_MIRROR, {})
 
         def apply(batch: DataFrame, batch_id: int) -> None:

@@ -5,30 +5,40 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
 import sys
 import uuid
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from connector.errors import ConnectorError
 from local_stack import java_runtime, spark_jars
-from stream_jobs.job import StreamJob
+from stream_jobs.apply.task import run_task
+from stream_jobs.assembly import assemble
+from stream_jobs.job import EXIT_FAILED, EXIT_OK, StreamJob
 from stream_jobs.session import start_session
 from stream_jobs.settings import Settings
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.ranges import OffsetRange
+from stream_jobs.source.stream import RangeReader
 from stream_jobs.status import StatusLines
 from tests.integration.mirror.readers import kernel_jars
 from tests.stream_jobs.command import spark_settings
 from tests.stream_jobs.source import Kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from local_stack import KafkaBroker
+    from stream_jobs.apply.facts import PartResult, Task
+    from stream_jobs.source.stream import Offsets
 
 
 # For the writers and readers that the job is compared with.
@@ -81,22 +91,61 @@ def kafka(kafka_broker: KafkaBroker) -> Iterator[Kafka]:
 
 
 class Job:
-    """The job of one test, run again and again over the same topics."""
+    """The job of one test, run again and again over the same topics.
 
-    def __init__(self, session: SparkSession, kafka: Kafka, folder: Path) -> None:
-        self.session = session
+    Batches are cut, applied and repeated as Spark does it, but in this process: a query takes
+    seconds to start. `SparkJob` is the whole job.
+    """
+
+    def __init__(self, kafka: Kafka, folder: Path) -> None:
         self.kafka = kafka
         self.folder = folder
         self.exit_code = -1
-        self.running: StreamJob | None = None
+        self._offsets: Offsets = {}
+        self._batch_id = 0
+
+    def settings(self, **sections: dict[str, Any]) -> Settings:
+        return make_settings(self.kafka.bootstrap, self.kafka.prefix, self.folder, **sections)
 
     def run(self, **sections: dict[str, Any]) -> list[dict[str, Any]]:
         """Apply what is there now, and return the status lines."""
-        settings = make_settings(self.kafka.bootstrap, self.kafka.prefix, self.folder, **sections)
+        settings = self.settings(**sections)
         out = io.StringIO()
-        self.running = StreamJob(settings, StatusLines(out))
-        self.exit_code = self.running.run(self.session)
+        lines = StatusLines(out)
+        client = KafkaClient(settings.kafka.facts())
+        try:
+            self._apply_all(settings, client, lines)
+            self.exit_code = EXIT_OK
+        except ConnectorError as error:
+            lines.fail(error.message)
+            self.exit_code = EXIT_FAILED
+        finally:
+            client.close()
         return [json.loads(line) for line in out.getvalue().splitlines()]
+
+    def _apply_all(self, settings: Settings, client: KafkaClient, lines: StatusLines) -> None:
+        kafka = settings.kafka
+        applier = assemble(settings, client, run_in_process, 2)
+        reader = RangeReader(
+            kafka.facts(), kafka.topic_prefix, kafka.max_offsets_per_trigger, "no secret"
+        )
+        reader.prepareForTriggerAvailableNow()
+        while True:
+            start, limit = self._offsets, reader.getDefaultReadLimit()
+            end = reader.latestOffset(start, limit)
+            parts = reader.partitions(start, end)
+            if not parts:
+                return
+            report = applier.apply([OffsetRange(*row) for part in parts for row in part.ranges])
+            self._offsets = end
+            lines.write(
+                "batch_applied",
+                batch_id=self._batch_id,
+                records=report.records,
+                end_offsets=end,
+                tables={name: asdict(table) for name, table in report.tables.items()},
+            )
+            self._batch_id += 1
 
     def apply(self, **sections: dict[str, Any]) -> dict[str, Any]:
         """Apply what is there now, which must be at most one batch, and return its line."""
@@ -128,10 +177,44 @@ class Job:
         return sorted(tuple(row[name] for name in names) for row in data.to_pylist())
 
     def delete_checkpoint(self) -> None:
+        self._offsets = {}
+
+
+class SparkJob(Job):
+    """The whole job, with Structured Streaming and its checkpoint."""
+
+    def __init__(self, session: SparkSession, kafka: Kafka, folder: Path) -> None:
+        super().__init__(kafka, folder)
+        self.session = session
+        self.running: StreamJob | None = None
+
+    def run(self, **sections: dict[str, Any]) -> list[dict[str, Any]]:
+        """Apply what is there now, and return the status lines."""
+        out = io.StringIO()
+        self.running = StreamJob(self.settings(**sections), StatusLines(out))
+        self.exit_code = self.running.run(self.session)
+        return [json.loads(line) for line in out.getvalue().splitlines()]
+
+    def delete_checkpoint(self) -> None:
         (self.folder / "checkpoint").rename(self.folder / f"checkpoint-{uuid.uuid4().hex}")
 
 
+def run_in_process(tasks: Sequence[Task]) -> list[PartResult]:
+    """Run tasks here; they and their results can be sent between processes."""
+    results = []
+    for task in tasks:
+        sent: Task = pickle.loads(pickle.dumps(task))
+        results += pickle.loads(pickle.dumps(run_task(sent)))
+    return results
+
+
 @pytest.fixture
-def job(spark: SparkSession, kafka: Kafka, tmp_path: Path) -> Job:
+def job(kafka: Kafka, tmp_path: Path) -> Job:
+    """A job with an empty mirror, without Spark."""
+    return Job(kafka, tmp_path)
+
+
+@pytest.fixture
+def spark_job(spark: SparkSession, kafka: Kafka, tmp_path: Path) -> SparkJob:
     """A job with an empty mirror."""
-    return Job(spark, kafka, tmp_path)
+    return SparkJob(spark, kafka, tmp_path)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from local_stack import KafkaBroker
     from stream_jobs.apply.facts import PartResult
     from stream_jobs.progress import Progress
-    from tests.integration.mirror.conftest import Job
+    from tests.integration.mirror.conftest import Job, SparkJob
     from tests.stream_jobs.source import Kafka
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = pytest.mark.kafka
 
 ID = column("id", "int", key=1)
 NAME = column("name", "varchar", length=80)
@@ -36,13 +36,14 @@ def items(kafka: Kafka, name: str = "items") -> SourceTable:
     return SourceTable(kafka, name, (ID, NAME)).create()
 
 
+@pytest.mark.spark
 def test_inserts_updates_and_deletes_reach_the_mirror_and_are_counted(
-    kafka: Kafka, job: Job
+    kafka: Kafka, spark_job: SparkJob
 ) -> None:
     table = items(kafka)
     table.insert(ONE, TWO, THREE)
-    line = job.apply()
-    assert job.rows("items") == [(1, "item 1"), (2, "item 2"), (3, "item 3")]
+    line = spark_job.apply()
+    assert spark_job.rows("items") == [(1, "item 1"), (2, "item 2"), (3, "item 3")]
     assert line["records"] == 3
     assert line["end_offsets"] == {table.topic: kafka.end_offsets(table.topic)}
     assert line["tables"] == {
@@ -57,8 +58,8 @@ def test_inserts_updates_and_deletes_reach_the_mirror_and_are_counted(
 
     table.update(ONE, {"id": 1, "name": "changed"})
     table.delete(TWO)
-    line = job.apply()
-    assert job.rows("items") == [(1, "changed"), (3, "item 3")]
+    line = spark_job.apply()
+    assert spark_job.rows("items") == [(1, "changed"), (3, "item 3")]
     assert line["records"] == 3  # with the tombstone
     counts = line["tables"]["shop.items"]
     assert (counts["changes"], counts["upserts"], counts["deletes"]) == (2, 1, 1)
@@ -169,14 +170,15 @@ def test_topics_of_a_longer_prefix_and_control_topics_are_not_read(
 
 
 @pytest.mark.parametrize("checkpoint", ["kept", "lost"])
+@pytest.mark.spark
 def test_a_batch_that_died_between_two_tables_is_applied_again_with_the_same_result(
-    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch, checkpoint: str
+    kafka: Kafka, spark_job: SparkJob, monkeypatch: pytest.MonkeyPatch, checkpoint: str
 ) -> None:
     """What is injected is the death of the process; everything else is real."""
     first, second = items(kafka, "first"), items(kafka, "second")
     first.insert(ONE, TWO)
     second.insert(ONE, TWO)
-    job.apply()
+    spark_job.apply()
     for table in (first, second):
         table.insert(THREE)
         table.delete(ONE)
@@ -193,14 +195,14 @@ def test_a_batch_that_died_between_two_tables_is_applied_again_with_the_same_res
 
     with monkeypatch.context() as patched:
         patched.setattr(MirrorTable, "commit_rows", die_at_second)
-        assert job.error() == "Died: ; Spark's output on standard error has more"
-    assert job.rows("first") == [(2, "changed"), (3, "item 3")]
-    assert job.rows("second") == [(1, "item 1"), (2, "item 2")]
+        assert spark_job.error() == "Died: ; Spark's output on standard error has more"
+    assert spark_job.rows("first") == [(2, "changed"), (3, "item 3")]
+    assert spark_job.rows("second") == [(1, "item 1"), (2, "item 2")]
 
     if checkpoint == "lost":
-        job.delete_checkpoint()
-    job.apply()
-    assert job.rows("first") == job.rows("second") == [(2, "changed"), (3, "item 3")]
+        spark_job.delete_checkpoint()
+    spark_job.apply()
+    assert spark_job.rows("first") == spark_job.rows("second") == [(2, "changed"), (3, "item 3")]
 
 
 def test_a_composite_key_is_matched_as_a_whole_in_key_order(kafka: Kafka, job: Job) -> None:
@@ -239,12 +241,13 @@ def test_a_mirror_that_was_taken_away_is_missed_and_comes_back_with_all_its_rows
     assert job.rows("items") == [(1, "item 1"), (2, "item 2")]
 
 
+@pytest.mark.spark
 def test_a_table_without_a_primary_key_has_no_mirror_which_is_said_once(
-    kafka: Kafka, job: Job
+    kafka: Kafka, spark_job: SparkJob
 ) -> None:
     table = SourceTable(kafka, "log", (column("id", "int"), NAME)).create()
     table.insert(ONE)
-    lines = job.run()
+    lines = spark_job.run()
     said = [line for line in lines if line["event"] == "no_mirror"]
     assert said == [
         {
@@ -257,4 +260,4 @@ def test_a_table_without_a_primary_key_has_no_mirror_which_is_said_once(
     batch = next(line for line in lines if line["event"] == "batch_applied")
     counts = batch["tables"]["shop.log"]
     assert (counts["changes"], counts["upserts"], counts["skipped"]) == (1, 0, 1)
-    assert not (job.folder / "mirror" / "shop" / "log").exists()
+    assert not (spark_job.folder / "mirror" / "shop" / "log").exists()

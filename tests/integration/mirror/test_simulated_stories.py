@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.source import Kafka
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = pytest.mark.kafka
 
 COLUMNS = (column("id", "int", key=1), column("version", "int"))
 KEYS = 12

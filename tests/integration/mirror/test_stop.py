@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from stream_jobs.apply.facts import PartResult
     from stream_jobs.progress import Progress
-    from tests.integration.mirror.conftest import Job
+    from tests.integration.mirror.conftest import SparkJob
     from tests.stream_jobs.source import Kafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -23,7 +23,7 @@ COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
 
 
 def test_the_batch_at_hand_is_applied_and_committed_and_no_other_begins(
-    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+    kafka: Kafka, spark_job: SparkJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = SourceTable(kafka, "items", COLUMNS).create()
     table.insert({"id": 1, "name": "one"})
@@ -32,19 +32,19 @@ def test_the_batch_at_hand_is_applied_and_committed_and_no_other_begins(
     def stop_in_the_middle(
         mirror: MirrorTable, results: Sequence[PartResult], progress: Progress
     ) -> None:
-        assert job.running is not None
-        job.running.stop()
+        assert spark_job.running is not None
+        spark_job.running.stop()
         table.insert({"id": 2, "name": "two"})
         commit(mirror, results, progress)
 
     with monkeypatch.context() as patched:
         patched.setattr(MirrorTable, "commit_rows", stop_in_the_middle)
-        lines = job.run(trigger={"kind": "processingTime", "interval_seconds": 3600})
-    assert job.exit_code == 0
+        lines = spark_job.run(trigger={"kind": "processingTime", "interval_seconds": 3600})
+    assert spark_job.exit_code == 0
     assert [line["event"] for line in lines] == ["started", "batch_applied", "stopped"]
-    assert job.rows("items") == [(1, "one")]
+    assert spark_job.rows("items") == [(1, "one")]
     assert lines[-1]["end_offsets"] == lines[1]["end_offsets"]
 
-    line = job.apply()
+    line = spark_job.apply()
     assert line["batch_id"] == 1
-    assert job.rows("items") == [(1, "one"), (2, "two")]
+    assert spark_job.rows("items") == [(1, "one"), (2, "two")]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.source import Kafka
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = pytest.mark.kafka
 
 ID = column("id", "int", key=1)
 NAME = column("name", "varchar", length=80)
