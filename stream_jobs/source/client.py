@@ -134,6 +134,20 @@ class KafkaClient:
             )
         return found
 
+    def wait(self, positions: Mapping[Partition, int], seconds: float) -> None:
+        """Wait until one of the partitions has a record at its position, at most `seconds`."""
+
+        async def ask() -> None:
+            wait_ms = round(seconds * 1000)
+            sent = [
+                self._manager.send(_fetch_request(own, positions, wait_ms, 1), node_id=node)
+                for node, own in self._by_leader(positions).items()
+            ]
+            for future in sent:
+                await future
+
+        self._until_answered(ask)
+
     def _offsets(self, partitions: Iterable[Partition], which: int) -> dict[Partition, int]:
         left = set(partitions)
 
@@ -206,11 +220,16 @@ class KafkaClient:
         )
 
 
-def _fetch_request(partitions: Sequence[Partition], wanted: Mapping[Partition, int]) -> object:
+def _fetch_request(
+    partitions: Sequence[Partition],
+    wanted: Mapping[Partition, int],
+    wait_ms: int = _FETCH_WAIT_MS,
+    bytes_max: int = _FETCH_BYTES,
+) -> object:
     return FetchRequest(
-        max_wait_ms=_FETCH_WAIT_MS,
+        max_wait_ms=wait_ms,
         min_bytes=1,
-        max_bytes=_FETCH_BYTES,
+        max_bytes=bytes_max,
         isolation_level=IsolationLevel.READ_COMMITTED,
         topics=[
             FetchRequest.FetchTopic(
@@ -219,7 +238,7 @@ def _fetch_request(partitions: Sequence[Partition], wanted: Mapping[Partition, i
                     FetchRequest.FetchTopic.FetchPartition(
                         partition=number,
                         fetch_offset=wanted[topic, number],
-                        partition_max_bytes=_FETCH_BYTES,
+                        partition_max_bytes=bytes_max,
                     )
                     for number in numbers
                 ],

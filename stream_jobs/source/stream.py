@@ -9,6 +9,8 @@ https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.
 
 from __future__ import annotations
 
+import math
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,6 +42,12 @@ RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
 
 Offsets = dict[str, dict[str, int]]
 
+# While there is nothing new, Spark asks again at once. The brokers answer when there is something,
+# or after this time, in which a new topic is not noticed.
+_WAIT_SECONDS: Final = 0.5
+# Topics are looked for this often; a batch of known ones does not wait for that.
+_DISCOVERY_SECONDS: Final = 0.5
+
 
 class Ranges(InputPartition):
     """All ranges of a batch: one task of Spark returns them."""
@@ -63,6 +71,8 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._max_offsets = max_offsets
         self._secret = secret
         self._client: KafkaClient | None = None
+        self._topics: dict[str, int] = {}
+        self._looked_at = -math.inf
         # With Trigger.AvailableNow, where the query ends.
         self._target: Offsets | None = None
 
@@ -87,6 +97,9 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the end of the next batch."""
         with _carrying(self._secret):
             ends = self._ends() if self._target is None else self._target
+            if ends == start and self._target is None:
+                self._wait(ends)
+                ends = self._ends()
             begun = self._with_first(start or {}, ends)
             if isinstance(limit, ReadAllAvailable):
                 return _later(begun, ends)
@@ -116,10 +129,26 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ends(self) -> Offsets:
         client = self._connected()
-        topics = row_topics(self._prefix, client.partition_counts())
+        if time.monotonic() - self._looked_at >= _DISCOVERY_SECONDS:
+            self._topics = row_topics(self._prefix, client.partition_counts())
+            self._looked_at = time.monotonic()
         return _nested(
-            client.end_offsets((topic, n) for topic, count in topics.items() for n in range(count))
+            client.end_offsets(
+                (topic, n) for topic, count in self._topics.items() for n in range(count)
+            )
         )
+
+    def _wait(self, ends: Offsets) -> None:
+        """Wait until there is something after `ends`."""
+        positions = {
+            (topic, int(number)): offset
+            for topic, offsets in ends.items()
+            for number, offset in offsets.items()
+        }
+        if positions:
+            self._connected().wait(positions, _WAIT_SECONDS)
+        else:
+            time.sleep(_WAIT_SECONDS)
 
     def _with_first(self, start: Offsets, ends: Offsets) -> Offsets:
         """Return `start` with the first offsets of the partitions that it does not have."""
