@@ -140,7 +140,7 @@ def test_files_that_the_version_does_not_have_are_refused(sample: Sample, tmp_pa
 def test_a_crash_before_the_commit_changes_nothing(sample: Sample, tmp_path: Path) -> None:
     file = sample.append(range(3))
     before = sample.live()
-    table = DeltaTable.open(LostPut(sample.storage.root), sample.path)
+    table = DeltaTable.open(LostPut(str(tmp_path)), sample.path)
     assert table is not None
     with pytest.raises(ConnectionError):
         table.commit(Change(new=[sample.write([9])], dead={file.path: BitMap([0]).serialize()}), "")
@@ -150,8 +150,8 @@ def test_a_crash_before_the_commit_changes_nothing(sample: Sample, tmp_path: Pat
     assert sample.ids() == [0, 2]
 
 
-def test_a_commit_whose_answer_was_lost_is_not_a_conflict(sample: Sample) -> None:
-    table = DeltaTable.open(RepeatedPut(sample.storage.root), sample.path)
+def test_a_commit_whose_answer_was_lost_is_not_a_conflict(sample: Sample, tmp_path: Path) -> None:
+    table = DeltaTable.open(RepeatedPut(str(tmp_path)), sample.path)
     assert table is not None
     table.commit(Change(new=[sample.write([1])]), "WRITE")
     assert sample.ids() == [1]
