@@ -132,3 +132,11 @@ OVERWRITES = ErrorCode(
     cause="Without this header, two jobs could overwrite commits of each other.",
     example={"bucket": "lake"},
 )
+NO_PARTITION = ErrorCode(
+    "M516",
+    "{path}: column {column} cannot partition the table",
+    "choose a column of integers, dates or decimals, or one of texts that are never empty",
+    end=End.FAILED,
+    cause="Delta stores values of partitions as texts, and an empty text there means NULL.",
+    example={"path": _TABLE, "column": "status"},
+)
