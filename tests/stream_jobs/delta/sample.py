@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from stream_jobs.delta.columns import Column
     from stream_jobs.delta.data_file import DataFile
-    from stream_jobs.delta.local_storage import LocalStorage
+    from stream_jobs.delta.storage import Storage
 
 GEOMETRY = pa.struct([("wkb", pa.binary()), ("srid", pa.int64())])
 HOSTILE = "a.b `c` ,;{}()=\n\t'\"%2F/../é😀"
@@ -70,7 +70,7 @@ class Sample:
     """A table, and the rows that it must have."""
 
     def __init__(
-        self, storage: LocalStorage, path: str, properties: Mapping[str, str] | None = None
+        self, storage: Storage, path: str, properties: Mapping[str, str] | None = None
     ) -> None:
         metadata = Metadata(all_columns(), properties or {}, description="a sample")
         self.table = DeltaTable.create(storage, path, metadata)

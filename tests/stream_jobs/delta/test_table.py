@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import random
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from pyroaring import BitMap
 from connector.errors import CommitConflict, MirrorError
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.columns import new_columns
+from stream_jobs.delta.housekeeping import write_checkpoint
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import live_rows, write_file
@@ -140,7 +143,7 @@ def test_files_that_the_version_does_not_have_are_refused(sample: Sample, tmp_pa
 def test_a_crash_before_the_commit_changes_nothing(sample: Sample, tmp_path: Path) -> None:
     file = sample.append(range(3))
     before = sample.live()
-    table = DeltaTable.open(LostPut(sample.storage.root), sample.path)
+    table = DeltaTable.open(LostPut(str(tmp_path)), sample.path)
     assert table is not None
     with pytest.raises(ConnectionError):
         table.commit(Change(new=[sample.write([9])], dead={file.path: BitMap([0]).serialize()}), "")
@@ -150,8 +153,8 @@ def test_a_crash_before_the_commit_changes_nothing(sample: Sample, tmp_path: Pat
     assert sample.ids() == [0, 2]
 
 
-def test_a_commit_whose_answer_was_lost_is_not_a_conflict(sample: Sample) -> None:
-    table = DeltaTable.open(RepeatedPut(sample.storage.root), sample.path)
+def test_a_commit_whose_answer_was_lost_is_not_a_conflict(sample: Sample, tmp_path: Path) -> None:
+    table = DeltaTable.open(RepeatedPut(str(tmp_path)), sample.path)
     assert table is not None
     table.commit(Change(new=[sample.write([1])]), "WRITE")
     assert sample.ids() == [1]
@@ -212,6 +215,40 @@ def test_no_commit_of_several_writers_is_lost(sample: Sample, pool: type[Executo
     total = WRITERS * COMMITS
     assert sample.ids() == [*range(total), *range(1000 + total, 1100)]
     assert sample.table.refresh().version == 1 + total
+
+
+def commit_until_killed(storage: LocalStorage, started: Any) -> None:
+    """Append row n and let row n - 1 die, again and again; a checkpoint every third time."""
+    table = DeltaTable.open(storage, "shop/t")
+    assert table is not None
+    started.set()
+    while True:
+        number = int(table.snapshot.domains["last"]) + 1
+        columns = table.snapshot.metadata.file_columns
+        file = write_file(storage, table.path, columns, rows([number]))
+        dead = {path: BitMap([0]).serialize() for path in table.snapshot.files}
+        table.commit(Change(new=[file], dead=dead, domains={"last": str(number)}), "WRITE")
+        if number % 3 == 0:
+            write_checkpoint(table)
+
+
+def test_a_writer_that_is_killed_leaves_a_whole_version(sample: Sample) -> None:
+    sample.append([0], domains={"last": "0"})
+    context = get_context("spawn")
+    dice = random.Random(1)
+    for _ in range(4):
+        started = context.Event()
+        writer = context.Process(target=commit_until_killed, args=(sample.storage, started))
+        writer.start()
+        assert started.wait(60)
+        before = int(sample.table.refresh().domains["last"])
+        while int(sample.table.refresh().domains["last"]) < before + 5:
+            time.sleep(dice.random() / 50)
+        writer.kill()
+        writer.join()
+        last = int(sample.table.refresh().domains["last"])
+        assert sample.ids() == [last]
+        assert sample.table.snapshot.version == last + 1
 
 
 @pytest.mark.parametrize(
