@@ -6,7 +6,7 @@ import getpass
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from connector.errors import ConfigError, mirror
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from stream_jobs.delta.storage import Storage
     from stream_jobs.settings import MirrorSettings, Settings
     from stream_jobs.source.client import KafkaClient
+
+
+# Hadoop's name and everybody else's.
+_S3: Final = frozenset({"s3", "s3a"})
 
 
 def assemble(settings: Settings, client: KafkaClient, run: Runner, cores: int) -> BatchApplier:
@@ -66,13 +70,29 @@ def assemble(settings: Settings, client: KafkaClient, run: Runner, cores: int) -
 
 
 def storage_of(path: str) -> Storage:
-    """Return the storage whose root is `path`; raises ConfigError for an unknown scheme."""
+    """Return the storage whose root is `path`.
+
+    Raises ConfigError for an unknown scheme or a missing package, and MirrorError if a bucket
+    cannot be used.
+    """
     parts = urlsplit(path)
     if not parts.scheme:
         return LocalStorage(str(Path(path).absolute()))
     if parts.scheme == "file" and not parts.netloc:
         return LocalStorage(unquote(parts.path))
+    if parts.scheme in _S3 and parts.netloc:
+        return _bucket(path, parts.netloc, unquote(parts.path).strip("/"))
     raise ConfigError(mirror.PATH_SCHEME, path=path)
+
+
+def _bucket(path: str, bucket: str, prefix: str) -> Storage:
+    try:
+        from stream_jobs.delta.s3_storage import S3Storage  # noqa: PLC0415  # of an extra
+    except ModuleNotFoundError as error:
+        raise ConfigError(mirror.S3_EXTRA, path=path, said=error) from error
+    storage = S3Storage(bucket, prefix)
+    storage.verify()
+    return storage
 
 
 def properties_of(settings: MirrorSettings) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.settings.sections import Settings
+from stream_jobs.settings import Settings as JobSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +48,9 @@ ODD_WORDS_OF_CODE = ODD_WORDS | {
 }
 ROOMS = sorted(path.parent.name for path in ROOT.glob("connector/*/__init__.py"))
 SECTIONS = {
-    name: field.annotation
-    for name, field in Settings.model_fields.items()
+    name
+    for settings in (Settings, JobSettings)
+    for name, field in settings.model_fields.items()
     if hasattr(field.annotation, "model_fields")
 }
 
@@ -72,7 +74,7 @@ def test_every_target_of_make_exists(page: Path) -> None:
 
 
 def test_every_setting_that_is_named_exists(page: Path) -> None:
-    """A name such as `kafka.partitions`, of a section of configs/connector.toml."""
+    """A name such as `kafka.partitions`, of a section of the connector or of the Spark job."""
     names = re.findall(r"`([a-z_]+)((?:\.[a-z_]+)+)(?= = |`)", page.read_text("utf-8"))
     for section, keys in names:
         if section in SECTIONS:
@@ -160,7 +162,11 @@ def _code(page: Path) -> str:
 
 
 def _exists(name: str) -> bool:
-    section: object = Settings
+    return any(_is_key(settings, name) for settings in (Settings, JobSettings))
+
+
+def _is_key(settings: object, name: str) -> bool:
+    section = settings
     for key in name.split("."):
         fields = getattr(section, "model_fields", {})
         if key not in fields:

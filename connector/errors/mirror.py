@@ -183,9 +183,17 @@ MIRROR_GONE = ErrorCode(
 )
 PATH_SCHEME = ErrorCode(
     "M404",
-    "mirror.path {path}: the job writes to local disks and mounted file systems alone",
-    "give the path of a folder",
+    "mirror.path {path}: the job writes to local disks, mounted file systems and S3 alone",
+    "give the path of a folder, or s3://BUCKET/FOLDER",
     end=End.CONFIGURATION,
     cause="The path begins with the scheme of another storage.",
-    example={"path": "s3a://bucket/mirror"},
+    example={"path": "gs://bucket/mirror"},
+)
+S3_EXTRA = ErrorCode(
+    "M405",
+    "mirror.path {path}: the job needs more packages ({said})",
+    "pip install 'binlog-connector[spark,s3]'",
+    end=End.CONFIGURATION,
+    cause="The library that speaks to S3 is an extra, because most mirrors do not need it.",
+    example={"path": "s3://bucket/mirror", "said": "No module named 'boto3'"},
 )

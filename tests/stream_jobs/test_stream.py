@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,8 +74,16 @@ def test_a_folder_is_a_path_or_a_file_uri() -> None:
     assert storage_of("/data/mirror") == LocalStorage("/data/mirror")
     assert storage_of("file:///data/a%20b") == LocalStorage("/data/a b")
     with pytest.raises(ConfigError) as caught:
-        storage_of("s3a://bucket/mirror")
+        storage_of("gs://bucket/mirror")
     assert caught.value.text == (
-        "mirror.path s3a://bucket/mirror: the job writes to local disks and mounted file systems "
-        "alone; give the path of a folder"
+        "mirror.path gs://bucket/mirror: the job writes to local disks, mounted file systems and "
+        "S3 alone; give the path of a folder, or s3://BUCKET/FOLDER"
     )
+
+
+def test_a_bucket_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stream_jobs.delta.s3_storage", None)
+    with pytest.raises(ConfigError) as caught:
+        storage_of("s3a://bucket/mirror")
+    assert caught.value.code is mirror.S3_EXTRA
+    assert caught.value.text.endswith("; pip install 'binlog-connector[spark,s3]'")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.errors import mirror
 from stream_jobs.mirror_table import MirrorTable
+from tests.errors.texts import text_of
 from tests.stream_jobs.source import SOURCE_TS_MS, SourceTable, column
 from tests.stream_jobs.source import Kafka as OtherKafka
 
@@ -186,16 +188,14 @@ def test_a_batch_that_died_between_two_tables_is_applied_again_with_the_same_res
 
     commit = MirrorTable.commit_rows
 
-    def die_at_second(
-        mirror: MirrorTable, results: Sequence[PartResult], progress: Progress
-    ) -> None:
-        if mirror.delta.path == "shop/second":
+    def die_at_second(own: MirrorTable, results: Sequence[PartResult], progress: Progress) -> None:
+        if own.delta.path == "shop/second":
             raise Died
-        commit(mirror, results, progress)
+        commit(own, results, progress)
 
     with monkeypatch.context() as patched:
         patched.setattr(MirrorTable, "commit_rows", die_at_second)
-        assert spark_job.error() == "Died: ; Spark's output on standard error has more"
+        assert spark_job.error() == text_of(mirror.SPARK_FAILED, kind="Died", said="")
     assert spark_job.rows("first") == [(2, "changed"), (3, "item 3")]
     assert spark_job.rows("second") == [(1, "item 1"), (2, "item 2")]
 
