@@ -124,3 +124,19 @@ PROPERTY_WRONG = ErrorCode(
     cause="A property of a table has a form that neither the job nor Delta reads.",
     example={"path": _TABLE, "name": "delta.logRetentionDuration", "value": "a week"},
 )
+OVERWRITES = ErrorCode(
+    "M515",
+    "the bucket {bucket} overwrites objects that a put with If-None-Match must not replace",
+    "use a server that knows conditional writes, such as S3",
+    end=End.FAILED,
+    cause="Without this header, two jobs could overwrite commits of each other.",
+    example={"bucket": "lake"},
+)
+NO_PARTITION = ErrorCode(
+    "M516",
+    "{path}: column {column} cannot partition the table",
+    "choose a column of integers, dates or decimals, or one of texts that are never empty",
+    end=End.FAILED,
+    cause="Delta stores values of partitions as texts, and an empty text there means NULL.",
+    example={"path": _TABLE, "column": "status"},
+)

@@ -20,7 +20,7 @@ from connector.errors import MirrorError, mirror_tables
 from stream_jobs.delta.checkpoint_schema import ACTIONS, conform, decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from stream_jobs.delta.snapshot import Snapshot, State
     from stream_jobs.delta.storage import Storage, StoredFile
@@ -106,7 +106,7 @@ def read_removed(storage: Storage, table: str, parts: Parts) -> Iterator[pa.Arra
             yield conform(chunk.drop_null(), ACTIONS["remove"])
 
 
-def write(storage: Storage, table: str, snapshot: Snapshot, removed: Iterable[pa.Array]) -> None:
+def write(storage: Storage, table: str, snapshot: Snapshot, removed: pa.Array) -> None:
     """Write a checkpoint of `snapshot`; `removed` are the actions `remove` that readers may need.
 
     Raises MirrorError if the storage fails.
@@ -122,7 +122,7 @@ def write(storage: Storage, table: str, snapshot: Snapshot, removed: Iterable[pa
         "add": [file.added(data_change=False)["add"] for file in snapshot.files.values()],
     }
     groups = [(name, _rows(name, actions)) for name, actions in live.items()]
-    groups += [("remove", rows) for rows in removed]
+    groups.append(("remove", removed))
     sink = pa.BufferOutputStream()
     pq.write_table(_one_table(groups), sink, compression="zstd", store_schema=False)
     content = sink.getvalue()

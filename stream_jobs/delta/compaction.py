@@ -87,13 +87,11 @@ def _groups(files: Iterable[DataFile], target: int) -> Iterator[list[DataFile]]:
         place = (tuple(sorted(file.partition_values.items())), tuple(sorted(file.tags.items())))
         if live < target / 2:
             sizes.setdefault((place, _size_class(live)), []).append(file)
-        elif file.deleted >= DEAD_SHARE * file.rows > 0:
+        elif _is_worn(file):
             yield [file]
     for alike in sizes.values():
-        if len(alike) >= GROUP_FILES:
-            yield from _cut(alike, target)
-        else:
-            yield from ([f] for f in alike if f.deleted >= DEAD_SHARE * f.rows > 0)
+        groups = _cut(alike, target) if len(alike) >= GROUP_FILES else [[f] for f in alike]
+        yield from (group for group in groups if len(group) > 1 or _is_worn(group[0]))
 
 
 def _cut(files: list[DataFile], target: int) -> Iterator[list[DataFile]]:
@@ -113,6 +111,10 @@ def _gain(group: list[DataFile]) -> float:
     """Return how many files and dead rows go away for each byte that is read."""
     dead = sum(file.deleted / max(file.rows, 1) for file in group)
     return (len(group) - 1 + dead) / max(sum(file.size for file in group), 1)
+
+
+def _is_worn(file: DataFile) -> bool:
+    return file.deleted >= DEAD_SHARE * file.rows > 0
 
 
 def _live_size(file: DataFile) -> float:

@@ -1,4 +1,6 @@
-"""Positions of dead rows: a Roaring bitmap for each data file, several of them in one `.bin` file.
+"""Positions of dead rows: a Roaring bitmap for each data file.
+
+Small ones are within the log; the others of a commit are together in one `.bin` file.
 
 ```
 file    version 1 (1 byte), then for each vector:
@@ -24,11 +26,16 @@ from connector.errors import MirrorError, mirror_tables
 from stream_jobs.delta import base85
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stream_jobs.delta.storage import Storage
 
 _MAGIC = 1681511377
 _HEAD = struct.Struct("<iqI")  # with the upper bits of the only bitmap
 _UUID_CHARACTERS = 20
+# Bytes of all vectors of a commit that their descriptors can hold, instead of a file. A small batch
+# writes half as many files then, and leaves half as many for vacuum.
+WITHIN_MAX = 2048
 
 
 class DeletionVector(NamedTuple):
@@ -66,7 +73,10 @@ class DeletionVector(NamedTuple):
 
     @property
     def path(self) -> str | None:
-        """The path of the file, relative to the table; None if there is none."""
+        """The path of the file, relative to the table; None if there is none.
+
+        Raises ValueError if the descriptor is not one.
+        """
         if self.kind != "u":
             return None
         prefix, name = self.text[:-_UUID_CHARACTERS], self.text[-_UUID_CHARACTERS:]
@@ -75,28 +85,39 @@ class DeletionVector(NamedTuple):
 
 
 class VectorFile:
-    """A `.bin` file that is not written yet, for the vectors of one commit."""
+    """A `.bin` file that is not written yet."""
 
     def __init__(self) -> None:
         self._id = uuid.uuid4()
-        self._content = bytearray(b"\x01")
+        self.content = bytearray(b"\x01")
 
-    @property
-    def empty(self) -> bool:
-        """Whether no vector was added."""
-        return len(self._content) == 1
-
-    def add(self, positions: BitMap) -> DeletionVector:
+    def add(self, vector: bytes, cardinality: int) -> DeletionVector:
         """Append a vector."""
-        vector, offset = encode(positions), len(self._content)
-        self._content += struct.pack(">I", len(vector)) + vector
-        self._content += struct.pack(">I", crc32(vector))
+        offset = len(self.content)
+        self.content += struct.pack(">I", len(vector)) + vector
+        self.content += struct.pack(">I", crc32(vector))
         name = base85.encode(self._id.bytes)
-        return DeletionVector("u", name, offset, len(vector), len(positions))
+        return DeletionVector("u", name, offset, len(vector), cardinality)
 
     def write(self, storage: Storage, table: str) -> None:
         """Write the file into the folder of the table."""
-        storage.write(f"{table}/deletion_vector_{self._id}.bin", memoryview(self._content))
+        storage.write(f"{table}/deletion_vector_{self._id}.bin", memoryview(self.content))
+
+
+def store(storage: Storage, table: str, dead: Sequence[BitMap]) -> list[DeletionVector]:
+    """Return descriptors of vectors for one commit, and write their file if they need one."""
+    vectors = [(encode(positions), len(positions)) for positions in dead]
+    if sum(len(vector) for vector, _ in vectors) <= WITHIN_MAX:
+        return [_within(vector, cardinality) for vector, cardinality in vectors]
+    file = VectorFile()
+    stored = [file.add(vector, cardinality) for vector, cardinality in vectors]
+    file.write(storage, table)
+    return stored
+
+
+def _within(vector: bytes, cardinality: int) -> DeletionVector:
+    padded = vector + bytes(-len(vector) % 4)
+    return DeletionVector("i", base85.encode(padded), None, len(vector), cardinality)
 
 
 def encode(positions: BitMap) -> bytes:
@@ -146,5 +167,10 @@ def _stored(storage: Storage, table: str, vector: DeletionVector) -> bytes:
 
 
 def _damaged(table: str, vector: DeletionVector) -> MirrorError:
-    file = f"{table}/{vector.path or 'deletion vector'}"
-    return MirrorError(mirror_tables.VECTOR_DAMAGED, file=file, offset=vector.offset or 0)
+    try:
+        name = vector.path or vector.text
+    except ValueError:
+        name = vector.text
+    return MirrorError(
+        mirror_tables.VECTOR_DAMAGED, file=f"{table}/{name}", offset=vector.offset or 0
+    )

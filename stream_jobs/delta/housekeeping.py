@@ -62,8 +62,8 @@ def write_checkpoint(table: DeltaTable, at: int | None = None) -> None:
         return  # another writer was faster
     since = (now() if at is None else at) - retention.files
     removed = [_unexpired(rows, since) for rows in _removed(log, listing, snapshot)]
-    removed = [_without_live(rows, snapshot) for rows in removed]
-    checkpoint.write(table.storage, table.path, snapshot, removed)
+    kept = _needed_by_vacuum(pa.concat_arrays(removed), snapshot)
+    checkpoint.write(table.storage, table.path, snapshot, kept)
     table.snapshot = replace(snapshot, checkpoint=snapshot.version)
 
 
@@ -133,18 +133,27 @@ def _unexpired(removed: pa.Array, since: int) -> pa.Array:
     return removed.filter(pc.greater_equal(at, since))
 
 
-def _without_live(removed: pa.Array, snapshot: Snapshot) -> pa.Array:
-    """Leave out files that are part of the table again, as after RESTORE."""
-    keep = [
-        (file := snapshot.files.get(path)) is None
-        or file.identity != (path, _vector(vector).unique_id if vector else "")
-        for path, vector in zip(
-            pc.struct_field(removed, "path").to_pylist(),
-            pc.struct_field(removed, "deletionVector").to_pylist(),
-            strict=True,
-        )
-    ]
-    return removed.filter(pa.array(keep, pa.bool_()))
+def _needed_by_vacuum(removed: pa.Array, snapshot: Snapshot) -> pa.Array:
+    """Return the last action `remove` of each file that is not part of the table.
+
+    Each batch removes the same files, to add them with more dead rows. Nothing but their `.bin`
+    files have to be known, one for each batch.
+    """
+    removed = removed.take(pc.sort_indices(pc.struct_field(removed, "deletionTimestamp")))
+    live = (file.deletion_vector for file in snapshot.files.values())
+    known = {*snapshot.files, *(vector.text for vector in live if vector)}
+    keep = []
+    paths = pc.struct_field(removed, "path").to_pylist()
+    vectors = pc.struct_field(removed, "deletionVector").to_pylist()
+    for path, vector in zip(reversed(paths), reversed(vectors), strict=True):
+        names = {path, vector["pathOrInlineDv"]} if _has_file(vector) else {path}
+        keep.append(not names <= known)
+        known |= names
+    return removed.filter(pa.array(keep[::-1], pa.bool_()))
+
+
+def _has_file(vector: dict[str, Any] | None) -> bool:
+    return vector is not None and vector["storageType"] != "i"
 
 
 def _live_paths(snapshot: Snapshot) -> set[str]:

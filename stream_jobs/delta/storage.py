@@ -42,10 +42,13 @@ class Storage(Protocol):
         """Return a file for reads at any position; None if it does not exist."""
 
     def write(self, path: str, content: bytes | memoryview) -> None:
-        """Write a file as a whole, and durably; an existing one is replaced."""
+        """Write a file as a whole; an existing one is replaced.
+
+        After a crash, a file that was written later is there only if this one is.
+        """
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """Write a file as a whole, and durably; return False if it exists."""
+        """Write a file as a whole, as `write` does; return False if it exists."""
 
     def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
         """Yield the files of a folder and of its subfolders with names above `start_after`.

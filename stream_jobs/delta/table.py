@@ -14,7 +14,6 @@ from pyroaring import BitMap
 
 from connector.errors import MirrorError, mirror_tables
 from stream_jobs.delta import deletion_vectors
-from stream_jobs.delta.deletion_vectors import VectorFile
 from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.metadata import Features
 from stream_jobs.delta.snapshot import State
@@ -132,7 +131,7 @@ class DeltaTable:
 
     def _dead(self, change: Change, at: int) -> Iterator[dict[str, Any]]:
         """Yield the actions of dead rows, and write their vectors."""
-        vectors = VectorFile()
+        changed: list[tuple[DataFile, BitMap]] = []
         for path, serialised in change.dead.items():
             file = self.snapshot.files[path]
             dead = BitMap.deserialize(serialised)
@@ -142,9 +141,10 @@ class DeltaTable:
                 continue
             yield file.removed(at, data_change=change.data_change)
             if len(dead) != file.rows:
-                yield file.with_vector(vectors.add(dead)).added(data_change=change.data_change)
-        if not vectors.empty:
-            vectors.write(self.storage, self.path)
+                changed.append((file, dead))
+        vectors = deletion_vectors.store(self.storage, self.path, [dead for _, dead in changed])
+        for (file, _), vector in zip(changed, vectors, strict=True):
+            yield file.with_vector(vector).added(data_change=change.data_change)
 
 
 def _domains(domains: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ from stream_jobs.job import StreamJob
 from stream_jobs.session import start_session
 from stream_jobs.settings import Settings
 from stream_jobs.status import StatusLines
+from tests.integration.mirror.readers import kernel_jars
 from tests.stream_jobs.command import SPARK_SETTINGS
 from tests.stream_jobs.source import Kafka
 
@@ -63,7 +64,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The only Spark session: a JVM takes seconds to start."""
     os.environ["JAVA_HOME"] = str(java_runtime().parents[1])
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = start_session(make_settings("unused:1", "unused", tmp_path_factory.mktemp("spark")))
+    # Delta Kernel is a reader of its own, for the tests of data files and logs.
+    jars = [str(jar) for jar in (*spark_jars(), *kernel_jars())]
+    folder = tmp_path_factory.mktemp("spark")
+    session = start_session(make_settings("unused:1", "unused", folder, spark={"jars": jars}))
     yield session
     session.stop()
 

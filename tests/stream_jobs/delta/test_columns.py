@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from connector.errors import MirrorError
+from stream_jobs.delta.columns import (
+    highest_id,
+    new_columns,
+    physical_schema,
+    read_schema,
+    write_schema,
+)
+from stream_jobs.delta.metadata import Metadata
+from tests.stream_jobs.delta.sample import GEOMETRY, HOSTILE, all_columns
+
+
+def test_columns_of_every_type_survive_the_schema_string() -> None:
+    columns = all_columns()
+    found = read_schema("t", write_schema(columns))
+    assert found == columns
+    assert physical_schema(found).equals(physical_schema(columns), check_metadata=True)
+
+
+def test_a_schema_string_has_ids_physical_names_and_comments() -> None:
+    nested = pa.map_(pa.string(), pa.list_(GEOMETRY))
+    columns = new_columns([("a", pa.int64(), {"comment": "é"}), (HOSTILE, nested, {})], 6)
+    assert highest_id(columns) == 10
+    first, second = json.loads(write_schema(columns))["fields"]
+    assert first == {
+        "name": "a",
+        "type": "long",
+        "nullable": True,
+        "metadata": {
+            "comment": "é",
+            "delta.columnMapping.id": 7,
+            "delta.columnMapping.physicalName": "c7",
+        },
+    }
+    fields = second["type"]["valueType"]["elementType"]["fields"]
+    assert [(f["name"], f["metadata"]) for f in fields] == [
+        ("wkb", {"delta.columnMapping.id": 9, "delta.columnMapping.physicalName": "c9"}),
+        ("srid", {"delta.columnMapping.id": 10, "delta.columnMapping.physicalName": "c10"}),
+    ]
+    assert read_schema("t", write_schema(columns)) == columns
+
+
+def test_the_id_of_a_dropped_column_is_never_used_again() -> None:
+    metadata = Metadata(new_columns([("a", pa.int64(), {}), ("b", GEOMETRY, {})]))
+    assert metadata.last_id == 4
+    dropped = metadata.with_columns(metadata.columns[:1])
+    assert dropped.last_id == 4
+    action = dropped.action()["metaData"]
+    assert Metadata.of_json("t", action).last_id == 4
+    assert action["configuration"]["delta.columnMapping.maxColumnId"] == "4"
+    (added,) = new_columns([("b", GEOMETRY, {})], dropped.last_id)
+    assert (added.field_id, added.physical_name) == (5, "c5")
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ({"name": "v", "type": "variant", "metadata": {}}, "'delta.columnMapping.id'"),
+        (
+            {
+                "name": "v",
+                "type": "variant",
+                "metadata": {
+                    "delta.columnMapping.id": 1,
+                    "delta.columnMapping.physicalName": "c1",
+                },
+            },
+            "'variant'",
+        ),
+    ],
+)
+def test_a_column_that_a_mirror_cannot_have_is_named(field: dict[str, object], said: str) -> None:
+    with pytest.raises(MirrorError) as error:
+        read_schema("shop/t", json.dumps({"type": "struct", "fields": [field]}))
+    assert str(error.value) == (f"[M508] shop/t: column v cannot be read: {said}; drop the column")

@@ -1,0 +1,214 @@
+"""Tables in a bucket: moto, a server that speaks S3, is the oracle."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import deltalake
+import pyarrow as pa
+import pytest
+from deltalake import QueryBuilder
+
+from connector.errors import CommitConflict, MirrorError
+from stream_jobs.delta import s3_storage
+from stream_jobs.delta.compaction import rewrite
+from stream_jobs.delta.housekeeping import clean_log, vacuum, write_checkpoint
+from stream_jobs.delta.log import now
+from stream_jobs.delta.object_file import ObjectFile
+from stream_jobs.delta.parquet_file import live_rows
+from stream_jobs.delta.s3_storage import S3Storage
+from stream_jobs.delta.table import Change, DeltaTable
+from tests.stream_jobs.delta.sample import Sample, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DAY = 86_400_000
+ADVICE = (
+    "; check that the folder of the mirror exists, that the job may write there, and its free space"
+)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """The URL of a server; it tells its port on standard error."""
+    arguments = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        address = next(line for line in server.stderr if "Running on" in line).split()[-1]
+        yield address
+        server.kill()
+
+
+@pytest.fixture
+def storage(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Storage]:
+    for name, value in {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3_storage._client.cache_clear()
+    bucket = f"b{time.monotonic_ns()}"
+    client: Any = boto3.client("s3")
+    client.create_bucket(Bucket=bucket)
+    client.close()
+    yield S3Storage(bucket, "lake/é x")
+    s3_storage._client().close()
+    s3_storage._client.cache_clear()
+
+
+def test_objects_are_written_read_and_deleted(storage: S3Storage) -> None:
+    storage.write("a/b", b"0123456789")
+    assert storage.read("a/b") == b"0123456789"
+    assert storage.read_part("a/b", 3, 4) == b"3456"
+    assert storage.read_part("a/b", 20, 4) == b""
+    storage.write("a/b", memoryview(b"new"))
+    assert pickle.loads(pickle.dumps(storage)).read("a/b") == b"new"
+    storage.delete("a/b")
+    storage.delete("a/b")
+    assert storage.read("a/b") is None
+    assert storage.open("a/b") is None
+    assert storage.read_part("a/b", 0, 1) is None
+
+
+def test_an_object_is_put_only_if_it_is_absent(storage: S3Storage) -> None:
+    assert storage.put_if_absent("a/0.json", b"first")
+    assert not storage.put_if_absent("a/0.json", b"second")
+    assert storage.read("a/0.json") == b"first"
+    storage.verify()
+    assert list(S3Storage(storage.bucket, "").list("lake")) != []
+    assert [file.name for file in storage.list("a")] == ["0.json"]
+
+
+def test_objects_are_listed_by_name_from_a_name_on(storage: S3Storage) -> None:
+    for name in ("t/b", "t/a/x", "t/c", "t/a/y", "tt/no"):
+        storage.write(name, name.encode())
+    found = [(file.name, file.size) for file in storage.list("t")]
+    assert found == [("a/x", 5), ("a/y", 5), ("b", 3), ("c", 3)]
+    assert [file.name for file in storage.list("t", "a/x")] == ["a/y", "b", "c"]
+    assert list(storage.list("none")) == []
+
+
+def test_a_large_object_is_read_in_parts(storage: S3Storage) -> None:
+    content = bytes(range(256)) * 2048
+    storage.write("large", content)
+    file = storage.open("large")
+    assert file is not None
+    assert file.size() == len(content)
+    for start, size in ((0, 10), (len(content) - 10, 99), (100_000, 300_000), (5, 0)):
+        file.seek(start)
+        assert file.read(size) == content[start : start + size]
+    file.seek(0)
+    assert file.read() == content
+    storage.write("empty", b"")
+    empty = storage.open("empty")
+    assert empty is not None
+    assert empty.read() == b""
+    file.seek(0)
+    storage.delete("large")
+    with pytest.raises(FileNotFoundError):
+        file.read(10)
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../b", "/a", ""])
+def test_no_key_leaves_the_prefix(path: str) -> None:
+    with pytest.raises(MirrorError, match="M501"):
+        S3Storage("bucket", "lake").read(path)
+
+
+def test_what_the_server_says_is_shown(storage: S3Storage) -> None:
+    gone = S3Storage("no-such-bucket-here", "lake")
+    calls: list[Any] = [
+        gone.read,
+        gone.delete,
+        lambda path: gone.write(path, b""),
+        lambda path: gone.put_if_absent(path, b""),
+        lambda path: list(gone.list(path)),
+    ]
+    for call in calls:
+        with pytest.raises(MirrorError) as error:
+            call("t")
+        assert str(error.value) == (
+            "[M502] s3://no-such-bucket-here/lake/t: NoSuchBucket: The specified bucket does not "
+            f"exist{ADVICE}"
+        )
+    with pytest.raises(MirrorError) as error:
+        S3Storage("bad bucket", "lake").read("t")
+    assert str(error.value).startswith("[M502] s3://bad bucket/lake/t: ")
+    assert storage.read("t") is None
+
+
+def test_a_server_that_overwrites_commits_is_refused(storage: S3Storage) -> None:
+    with pytest.raises(MirrorError) as error:
+        Overwriting(storage.bucket, "lake").verify()
+    assert str(error.value) == (
+        f"[M515] the bucket {storage.bucket} overwrites objects that a put with If-None-Match must "
+        "not replace; use a server that knows conditional writes, such as S3"
+    )
+
+
+class Overwriting(S3Storage):
+    """A server that does not know If-None-Match."""
+
+    def put_if_absent(self, path: str, content: bytes) -> bool:
+        self.write(path, content)
+        return True
+
+
+def test_a_table_lives_in_a_bucket(storage: S3Storage) -> None:
+    sample = Sample(storage, "shop/t")
+    file = sample.append(range(100))
+    sample.kill(**{file.path: range(0, 100, 2)})
+    other = DeltaTable.open(storage, sample.path)
+    assert other is not None
+    new = sample.append([100])
+    with pytest.raises(CommitConflict):
+        other.commit(Change(domains={"a": "b"}), "WRITE")
+    assert other.refresh() == sample.table.snapshot
+    write_checkpoint(sample.table)
+    columns = sample.table.snapshot.columns
+    old = list(sample.table.snapshot.files.values())
+    one = rewrite(storage, sample.path, columns, old, ["id"])
+    assert one is not None
+    sample.table.commit(Change(new=[one], removed=old, data_change=False), "OPTIMIZE")
+    write_checkpoint(sample.table)
+    assert sample.ids() == [*range(1, 100, 2), 100]
+    assert clean_log(sample.table, now() + 31 * DAY) > 0
+    assert vacuum(sample.table, 9, now() + 8 * DAY).files == 2
+    assert storage.read(f"{sample.path}/{new.path}") is None
+    assert sample.ids() == [*range(1, 100, 2), 100]
+
+
+def test_delta_rs_reads_a_table_in_a_bucket(storage: S3Storage, endpoint: str) -> None:
+    sample = Sample(S3Storage(storage.bucket, "lake"), "shop/t")
+    file = sample.append(range(10))
+    sample.kill(**{file.path: [3]})
+    options = {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+        "AWS_ALLOW_HTTP": "true",
+    }
+    path = f"s3://{storage.bucket}/lake/shop/t"
+    found = QueryBuilder().register("t", deltalake.DeltaTable(path, storage_options=options))
+    ids = pa.table(found.execute("select id from t order by id"))["id"].to_pylist()
+    assert ids == sample.ids()
+
+
+def test_columns_of_a_large_file_are_read_from_a_bucket(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ObjectFile, "END_BYTES", 100)
+    sample = Sample(storage, "t")
+    file = sample.append(range(60_000))
+    found = live_rows(storage, "t", file, sample.table.snapshot.columns[:3])
+    assert found.equals(rows(range(60_000)).select(range(3)))
+    assert found.schema.types == [pa.int64(), pa.int8(), pa.int16()]

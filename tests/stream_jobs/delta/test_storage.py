@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.errors import MirrorError
+from stream_jobs.delta.local_storage import LocalStorage
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+    from pathlib import Path
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(str(tmp_path))
+
+
+def put(storage: LocalStorage, writer: int) -> bool:
+    return storage.put_if_absent("t/_delta_log/0.json", str(writer).encode() * 10_000)
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        lambda: ThreadPoolExecutor(8),
+        lambda: ProcessPoolExecutor(4, get_context("spawn")),
+    ],
+    ids=["threads", "processes"],
+)
+def test_one_of_many_writers_of_a_file_wins(storage: LocalStorage, pool: type[Executor]) -> None:
+    with pool() as executor:
+        won = list(executor.map(put, [storage] * 16, range(16)))
+    assert won.count(True) == 1
+    assert storage.read("t/_delta_log/0.json") == str(won.index(True)).encode() * 10_000
+    assert [file.name for file in storage.list("t")] == ["_delta_log/0.json"]
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/x", "a//b", ".", "", "a/", "a\0b"])
+def test_no_path_leaves_the_root(storage: LocalStorage, path: str) -> None:
+    for call in (storage.read, storage.open, storage.delete, lambda p: list(storage.list(p))):
+        with pytest.raises(MirrorError) as error:
+            call(path)
+        assert str(error.value) == (
+            f"[M501] the path {path!r} is not below the mirror's folder; "
+            "this is an error of the job: please report it"
+        )
+    with pytest.raises(MirrorError, match="M501"):
+        storage.write(path, b"")
+    with pytest.raises(MirrorError, match="M501"):
+        storage.put_if_absent(path, b"")
+    with pytest.raises(MirrorError, match="M501"):
+        storage.read_part(path, 0, 1)
+
+
+def test_a_file_that_is_absent_is_no_error(storage: LocalStorage) -> None:
+    assert storage.read("a/b") is None
+    assert storage.open("a/b") is None
+    assert storage.read_part("a/b", 0, 1) is None
+    assert list(storage.list("a")) == []
+    storage.delete("a/b")
+    storage.write("a", b"")
+    assert storage.read("a/b") is None  # below a file
+    assert list(storage.list("a/b")) == []
+
+
+def test_a_written_file_is_read_and_replaced(storage: LocalStorage, tmp_path: Path) -> None:
+    storage.write("a/b/c", b"0123456789")
+    assert storage.read("a/b/c") == b"0123456789"
+    assert storage.read_part("a/b/c", 3, 4) == b"3456"
+    file = storage.open("a/b/c")
+    assert file is not None
+    storage.write("a/b/c", memoryview(b"new"))
+    assert file.read() == b"0123456789"
+    assert pickle.loads(pickle.dumps(storage)).read("a/b/c") == b"new"
+    assert [path.name for path in (tmp_path / "a/b").iterdir()] == ["c"]
+    storage.delete("a/b/c")
+    assert storage.read("a/b/c") is None
+
+
+def test_a_folder_is_listed_by_name_from_a_name_on(storage: LocalStorage, tmp_path: Path) -> None:
+    for name in ("t/b", "t/a/x", "t/c", "t/a/y"):
+        storage.write(name, name.encode())
+    (tmp_path / "t/link").symlink_to("/etc")
+    assert [(file.name, file.size) for file in storage.list("t")] == [
+        ("a/x", 5),
+        ("a/y", 5),
+        ("b", 3),
+        ("c", 3),
+    ]
+    assert [file.name for file in storage.list("t", "a/x")] == ["a/y", "b", "c"]
+
+
+def test_what_the_system_says_is_shown(storage: LocalStorage, tmp_path: Path) -> None:
+    storage.write("file", b"")
+    (tmp_path / "folder/x").mkdir(parents=True)
+    advice = (
+        "; check that the folder of the mirror exists, that the job may write there, and its free "
+        "space"
+    )
+    with pytest.raises(MirrorError) as error:
+        storage.write("file/x", b"")
+    assert str(error.value) == f"[M502] {tmp_path}/file/x: Not a directory{advice}"
+    for call in (storage.read, storage.delete, lambda p: storage.read_part(p, 0, 1)):
+        with pytest.raises(MirrorError) as error:
+            call("folder/x")
+        assert str(error.value) == f"[M502] {tmp_path}/folder/x: Is a directory{advice}"
+    with pytest.raises(MirrorError, match="M502"):
+        storage.put_if_absent("file/x", b"")
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(MirrorError, match="M502"):
+        LocalStorage(str(tmp_path)).write("taken", b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
