@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from stream_jobs.source.client import KafkaClient
 
 
+_S3 = ("s3", "s3a")
+
+
 def assemble(settings: Settings, session: SparkSession, client: KafkaClient) -> BatchApplier:
     """Return the applier of the job's batches.
 
@@ -61,6 +64,12 @@ def assemble(settings: Settings, session: SparkSession, client: KafkaClient) -> 
 def storage_of(path: str) -> Storage:
     """Return the storage whose root is `path`; raises ConfigError for an unknown scheme."""
     parts = urlsplit(path)
+    if parts.scheme in _S3:
+        from stream_jobs.delta.s3_storage import S3Storage  # noqa: PLC0415  # of an extra
+
+        bucket = S3Storage(parts.netloc, parts.path.strip("/"))
+        bucket.verify()
+        return bucket
     if not parts.scheme:
         return LocalStorage(str(Path(path).absolute()))
     if parts.scheme == "file" and not parts.netloc:

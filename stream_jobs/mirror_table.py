@@ -9,6 +9,8 @@ from pyroaring import BitMap
 
 from connector.errors import MirrorError, mirror, mirror_tables
 from stream_jobs.apply.facts import MirrorFacts
+from stream_jobs.delta import upkeep
+from stream_jobs.delta.compaction import Limits
 from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.table import Change, DeltaTable
 from stream_jobs.progress import DOMAIN, Progress
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 TABLE_PROPERTY: Final = "cdc.table"
 SCHEMA_PROPERTY: Final = "cdc.schema_id"
+# Bytes: how large files become, and what a batch reads at most for that.
+_COMPACTION: Final = Limits(target=128 * 1024 * 1024, budget=64 * 1024 * 1024)
 # What a table of another program has.
 _FOREIGN: Final = (
     mirror_tables.COLUMN_UNKNOWN,
@@ -73,8 +77,8 @@ class MirrorTable:
         progress: Progress,
     ) -> MirrorTable:
         """Create the mirror without rows. Raises CommitConflict if there is a table."""
-        properties = {TABLE_PROPERTY: schema.name, SCHEMA_PROPERTY: schema.schema_id}
-        metadata = Metadata(tuple(columns), properties)
+        own = {TABLE_PROPERTY: schema.name, SCHEMA_PROPERTY: schema.schema_id}
+        metadata = Metadata(tuple(columns), upkeep.PROPERTIES | own)
         delta = DeltaTable.create(storage, path, metadata, {DOMAIN: progress.write()})
         return cls(delta, progress)
 
@@ -125,6 +129,14 @@ class MirrorTable:
             new = [result.file for result in results if result.file is not None]
             change = replace(change, new=new, removed=tuple(snapshot.files.values()))
         self._commit(change, "CHANGE COLUMNS", progress)
+
+    def tidy(self, key: Sequence[str]) -> None:
+        """Write checkpoints, delete what nobody needs and join small files, when it is time.
+
+        Raises MirrorError if a file cannot be read, or if the storage fails.
+        """
+        upkeep.clean_up(self.delta)
+        upkeep.compact(self.delta, key, _COMPACTION)
 
     def refresh(self) -> None:
         """Read what others have committed."""

@@ -269,6 +269,8 @@ class TableWork:
         progress = replace(own.progress.after(results), floor=self._floor)
         if any(each.applied for each in results) or progress.floor != own.progress.floor:
             own.commit_rows(results, progress)
+            assert self._state.schema is not None
+            own.tidy(self._state.schema.key)
         self._done(results)
 
     def _done(self, results: Sequence[PartResult]) -> None:

@@ -183,9 +183,9 @@ MIRROR_GONE = ErrorCode(
 )
 PATH_SCHEME = ErrorCode(
     "M404",
-    "mirror.path {path}: the job writes to local disks and mounted file systems alone",
-    "give the path of a folder",
+    "mirror.path {path}: the job knows paths of folders, file: and s3: alone",
+    "give the path of a folder, or s3://bucket/prefix",
     end=End.CONFIGURATION,
     cause="The path begins with the scheme of another storage.",
-    example={"path": "s3a://bucket/mirror"},
+    example={"path": "hdfs://nn/mirror"},
 )

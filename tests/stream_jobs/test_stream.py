@@ -70,8 +70,8 @@ def test_a_folder_is_a_path_or_a_file_uri() -> None:
     assert storage_of("/data/mirror") == LocalStorage("/data/mirror")
     assert storage_of("file:///data/a%20b") == LocalStorage("/data/a b")
     with pytest.raises(ConfigError) as caught:
-        storage_of("s3a://bucket/mirror")
+        storage_of("hdfs://nn/mirror")
     assert caught.value.text == (
-        "mirror.path s3a://bucket/mirror: the job writes to local disks and mounted file systems "
-        "alone; give the path of a folder"
+        "mirror.path hdfs://nn/mirror: the job knows paths of folders, file: and s3: alone; give "
+        "the path of a folder, or s3://bucket/prefix"
     )
