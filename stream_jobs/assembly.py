@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -14,7 +13,7 @@ from stream_jobs.apply.facts import Task
 from stream_jobs.apply.key_index import IndexFolder
 from stream_jobs.apply.task import run_task
 from stream_jobs.batch import BatchApplier
-from stream_jobs.delta import retention
+from stream_jobs.delta import retention, upkeep
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.schema_registry import SchemaRegistry
 from stream_jobs.schema_step import SchemaRules
@@ -63,7 +62,7 @@ def assemble(settings: Settings, client: KafkaClient, run: Runner, cores: int) -
         TopicStates(storage, own.path, registry),
         template,
         run,
-        Upkeep(template, run, cores, threads, target, time.monotonic, {}),
+        Upkeep(template, run, cores, threads, target),
         cores=cores,
         threads=threads,
     )
@@ -98,12 +97,7 @@ def _bucket(path: str, bucket: str, prefix: str) -> Storage:
 def properties_of(settings: MirrorSettings) -> dict[str, str]:
     """Return the properties of new mirrors, by which every writer of Delta tidies up."""
     term = f"interval {settings.retention_hours} hours"
-    return {
-        retention.LOG: term,
-        retention.FILES: term,
-        # A batch a second makes a checkpoint a minute; a reader reads the commits since then.
-        retention.CHECKPOINTS: "60",
-    }
+    return upkeep.PROPERTIES | {retention.LOG: term, retention.FILES: term}
 
 
 def index_folder(settings: MirrorSettings) -> IndexFolder:

@@ -60,7 +60,7 @@ class MirrorSettings(Section):
     # Small files are compacted until they have about this size.
     target_file_bytes: Annotated[int, Field(ge=1024 * 1024)] = 64 * 1024 * 1024
     # How long old versions of a table can be read, and how long their files are kept.
-    retention_hours: Annotated[int, Field(ge=1)] = 24
+    retention_hours: Annotated[int, Field(ge=1)] = 6
     # Folder of the key indexes on the local disk of each machine; made again when it is lost.
     index_folder: str = ""
     index_bytes_max: Annotated[int, Field(ge=0)] = 4 * 1024**3

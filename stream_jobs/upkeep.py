@@ -2,7 +2,7 @@
 
     compaction   small files become one, dead rows go away: by Spark tasks, within a budget
     checkpoint   a reader opens the table without reading its whole log
-    clean-up     files and versions that are older than the retention are deleted, once an hour
+    clean-up     files and versions that are older than the retention are deleted
 
 Only tables that had records in the batch are looked at: an idle table costs nothing. Nobody has to
 call OPTIMIZE or VACUUM.
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.errors import CommitConflict
 from stream_jobs.apply.facts import CompactedFiles, PartResult, Task
-from stream_jobs.delta import housekeeping
 from stream_jobs.delta.compaction import Limits, plan
+from stream_jobs.delta.upkeep import clean_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,8 +35,6 @@ class KeptTable(NamedTuple):
 
 # Bytes that a batch compacts; what is left waits for the next one.
 _BUDGET_BYTES: Final = 64 * 1024 * 1024
-_CLEAN_SECONDS: Final = 3600.0
-_DELETED_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +46,6 @@ class Upkeep:
     cores: int
     threads: int
     target_bytes: int
-    clock: Callable[[], float]
-    # By topic, when the table was cleaned up; a new process begins with an hour's rest.
-    cleaned: dict[str, float]
 
     def after(self, tables: Sequence[KeptTable]) -> None:
         """Do what is due for the tables of a batch. Raises MirrorError if that fails."""
@@ -58,7 +53,7 @@ class Upkeep:
         if work:
             self._compact({table.topic: table.mirror for table in tables}, work)
         with ThreadPoolExecutor(self.threads) as pool:
-            list(pool.map(self._tidy, tables))
+            list(pool.map(lambda table: clean_up(table.mirror.delta), tables))
 
     def _compactions(self, tables: Sequence[KeptTable]) -> list[CompactedFiles]:
         """Return the files to compact, up to the budget; a group that exceeds it goes alone."""
@@ -95,13 +90,3 @@ class Upkeep:
             for result in results:
                 if result.file is not None:
                     own.delta.storage.delete(f"{own.delta.path}/{result.file.location}")
-
-    def _tidy(self, table: KeptTable) -> None:
-        topic, own, _ = table
-        if housekeeping.is_checkpoint_due(own.delta):
-            housekeeping.write_checkpoint(own.delta)
-        now = self.clock()
-        if now - self.cleaned.setdefault(topic, now) >= _CLEAN_SECONDS:
-            self.cleaned[topic] = now
-            housekeeping.clean_log(own.delta)
-            housekeeping.vacuum(own.delta, _DELETED_MAX)

@@ -26,7 +26,7 @@ _clients: dict[KafkaFacts, KafkaClient] = {}
 def run_task(task: Task) -> list[PartResult]:
     """Do the work of `task`. Errors are results: those of one table do not stop others."""
     return [
-        *_applied(task),
+        *(_applied(task) if task.parts else ()),
         *(rewritten_file(task, each) for each in task.rewritten),
         *(compacted_file(task, each) for each in task.compacted),
     ]

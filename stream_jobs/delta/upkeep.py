@@ -8,16 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from connector.errors import CommitConflict
-from stream_jobs.delta import compaction, retention
+from stream_jobs.delta import retention
 from stream_jobs.delta.housekeeping import clean_log, is_checkpoint_due, vacuum, write_checkpoint
 from stream_jobs.delta.retention import Retention
-from stream_jobs.delta.table import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stream_jobs.delta.compaction import Limits
     from stream_jobs.delta.table import DeltaTable
 
 # A table that changes every second has 86,400 versions a day. Delta's defaults, 30 days and one
@@ -41,14 +36,6 @@ class Cleaned(NamedTuple):
     bytes: int
 
 
-class Compacted(NamedTuple):
-    """How many files became how many, and the bytes that were read and written."""
-
-    files: int
-    new_files: int
-    bytes: int
-
-
 def clean_up(table: DeltaTable) -> Cleaned:
     """Write a checkpoint and delete what nobody needs, when it is time.
 
@@ -64,27 +51,3 @@ def clean_up(table: DeltaTable) -> Cleaned:
         return Cleaned(0, 0, 0)
     log_files = clean_log(table)
     return Cleaned(log_files, *vacuum(table, _FILES_MAX))
-
-
-def compact(table: DeltaTable, key: Sequence[str], limits: Limits) -> Compacted:
-    """Rewrite small files and files with many dead rows, in one commit within the budget.
-
-    If another writer commits at the same time, nothing is changed: a later call tries again.
-    Raises MirrorError if a file cannot be read, or if the storage fails.
-    """
-    snapshot = table.snapshot
-    groups = compaction.plan(snapshot.files.values(), limits)
-    if not groups:
-        return Compacted(0, 0, 0)
-    columns = snapshot.metadata.file_columns
-    rewritten = [
-        compaction.rewrite(table.storage, table.path, columns, group, key) for group in groups
-    ]
-    new = [file for file in rewritten if file]
-    old = [file for group in groups for file in group]
-    try:
-        table.commit(Change(new=new, removed=old, data_change=False), "OPTIMIZE")
-    except CommitConflict:
-        table.refresh()
-        return Compacted(0, 0, 0)
-    return Compacted(len(old), len(new), sum(file.size for file in (*old, *new)))

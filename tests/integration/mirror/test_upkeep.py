@@ -21,8 +21,6 @@ pytestmark = pytest.mark.kafka
 ID = column("id", "int", key=1)
 NAME = column("name", "varchar", length=80)
 ROWS = 36
-# An hour has passed each time that the job looks.
-HOUR = 3601.0
 
 
 def opened(job: Job, table: str) -> DeltaTable:
@@ -65,7 +63,8 @@ def test_files_and_dead_rows_are_bounded_and_the_rows_stay(
     assert len(old) > len(files)
     for path in Path(job.path("items")).rglob("*"):
         os.utime(path, (1, 1))
-    monkeypatch.setattr("stream_jobs.upkeep._CLEAN_SECONDS", -HOUR)
+    monkeypatch.setattr("stream_jobs.delta.upkeep.is_checkpoint_due", lambda _: True)
+    monkeypatch.setattr("stream_jobs.delta.upkeep._CHECKPOINTS", 0.01)
     monkeypatch.setattr("stream_jobs.delta.housekeeping.now", lambda: 2**53)
     table.insert({"id": ROWS, "name": "last"})
     job.apply()

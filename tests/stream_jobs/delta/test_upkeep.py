@@ -5,17 +5,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.delta.compaction import Limits
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.retention import Retention
-from stream_jobs.delta.table import Change, DeltaTable
-from stream_jobs.delta.upkeep import PROPERTIES, Cleaned, Compacted, clean_up, compact
+from stream_jobs.delta.upkeep import PROPERTIES, Cleaned, clean_up
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LIMITS = Limits(1 << 20, 1 << 20)
 HOUR = 3_600_000
 
 
@@ -49,28 +46,3 @@ def test_a_table_is_cleaned_up_after_ten_checkpoints(sample: Sample, tmp_path: P
     assert cleaned[48] == Cleaned(45 + 8, 1, 3)
     assert len(list(tmp_path.glob("t/_delta_log/*.checkpoint.parquet"))) == 4
     assert len(sample.live()) == 160
-
-
-def test_small_files_become_one_and_a_busy_table_is_left_alone(sample: Sample) -> None:
-    for number in range(7):
-        sample.append([number])
-    assert compact(sample.table, ["id"], LIMITS) == Compacted(0, 0, 0)
-    sample.append([7])
-    other = DeltaTable.open(sample.storage, sample.path)
-    assert other is not None
-    other.commit(Change(domains={"a": "b"}), "WRITE")
-    assert compact(sample.table, ["id"], LIMITS) == Compacted(0, 0, 0)
-    assert sample.table.snapshot == other.snapshot
-    size = sum(file.size for file in sample.table.snapshot.files.values())
-    found = compact(sample.table, ["id"], LIMITS)
-    (file,) = sample.table.snapshot.files.values()
-    assert found == Compacted(8, 1, size + file.size)
-    assert sample.ids() == list(range(8))
-
-
-def test_a_file_whose_rows_are_all_dead_becomes_nothing(sample: Sample) -> None:
-    for _ in range(8):
-        sample.append([])
-    assert compact(sample.table, ["id"], LIMITS).new_files == 0
-    assert sample.table.snapshot.files == {}
-    assert sample.ids() == []
