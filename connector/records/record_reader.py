@@ -62,7 +62,7 @@ class RecordColumns:
 
 @final
 class _Cursor:
-    """Reads the fields of a batch one after the other."""
+    """A position in the records of a batch."""
 
     def __init__(self, data: bytes, at: i64) -> None:
         self.data = data
