@@ -189,6 +189,14 @@ PATH_SCHEME = ErrorCode(
     cause="The path begins with the scheme of another storage.",
     example={"path": "gs://bucket/mirror"},
 )
+INDEX_FOLDER = ErrorCode(
+    "M406",
+    "mirror.index_folder {path}: other users of this machine may write into it",
+    "remove it, or set mirror.index_folder to a folder that only the user of the job may write to",
+    end=End.FAILED,
+    cause="The indexes in it decide which rows of the mirror a change replaces.",
+    example={"path": "/data/indexes"},
+)
 S3_EXTRA = ErrorCode(
     "M405",
     "mirror.path {path}: the job needs more packages ({said})",

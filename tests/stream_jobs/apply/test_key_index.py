@@ -1,0 +1,68 @@
+"""An index that is lost or damaged is made again; a folder that others write to is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.errors import MirrorError, mirror
+from stream_jobs.apply import key_index
+from stream_jobs.apply.key_index import IndexFolder
+from stream_jobs.delta.local_storage import LocalStorage
+from tests.errors.texts import text_of
+from tests.stream_jobs.delta.sample import Sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream_jobs.apply.key_index import KeyIndex
+
+IDS = [5, -3, 2**62, 7]
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Sample:
+    sample = Sample(LocalStorage(str(tmp_path / "tables")), "t", {})
+    sample.append(IDS)
+    return sample
+
+
+def index_of(sample: Sample, folder: Path) -> KeyIndex:
+    """Look the only file of a table up, in a process that has just begun."""
+    key_index._map.cache_clear()
+    key_index._make_private.cache_clear()
+    (file,) = sample.table.snapshot.files.values()
+    named = {column.name: column for column in sample.table.snapshot.columns}
+    # The table has no sequence: the key stands for it.
+    columns = [named["id"]._replace(name=name) for name in ("id", "_cdc_hi", "_cdc_lo")]
+    return IndexFolder(str(folder), 1 << 20).of_file(sample.storage, "t", file, columns)
+
+
+@pytest.mark.parametrize("damage", ["a bit", "zeros", "shorter", "empty"])
+def test_a_damaged_index_is_made_again(sample: Sample, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "indexes"
+    assert index_of(sample, folder).keys.first.tolist() == sorted(IDS)
+    (path,) = (path for path in folder.rglob("*") if path.is_file())
+    whole = path.read_bytes()
+    path.write_bytes(
+        {
+            "a bit": whole[:-1] + bytes([whole[-1] ^ 1]),
+            "zeros": whole[:40] + bytes(len(whole) - 40),
+            "shorter": whole[:-8],
+            "empty": b"",
+        }[damage]
+    )
+    assert index_of(sample, folder).keys.first.tolist() == sorted(IDS)
+    assert path.read_bytes() == whole
+
+
+def test_a_folder_that_others_write_to_is_refused(sample: Sample, tmp_path: Path) -> None:
+    folder = tmp_path / "indexes"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(MirrorError) as caught:
+        index_of(sample, folder)
+    assert caught.value.text == text_of(mirror.INDEX_FOLDER, path=str(folder))
+    folder.chmod(0o700)
+    assert len(index_of(sample, folder).positions) == len(IDS)
