@@ -17,10 +17,12 @@ from connector.envelope.transaction_records import TransactionRecords
 from connector.progress.stream_position import StreamPosition, awaited_columns
 from connector.quarantine.keeper import REPLAY
 from connector.quarantine.recovered_fences import open_quarantine
+from connector.run.cascades import open_cascades
 from connector.run.delivery_stream import DeliveryStream
 from connector.run.heartbeat import Heartbeat
 from connector.run.notices import Notices
 from connector.sink.commands import Commands
+from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.wanted_copies import WantedCopies
@@ -83,6 +85,7 @@ def assemble(
     encoder = _record_encoder(options, standing, transactions or target, recovered)
     encoder.anchored = _anchored_tables(settings, recovered, source, notices)
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
+    cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
         settings, recovered.fences, options, encoder, decoder, standing, sink, clock, notices
@@ -101,6 +104,7 @@ def assemble(
         transactions=transactions,
         listener=notices,
         on_rewrite=settings.schema.on_rewrite,
+        cascades=cascades,
     )
     copies = open_copies(
         settings,
@@ -111,6 +115,7 @@ def assemble(
         peers.copying,
         quarantine.lift,
         wanted,
+        CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
     )
     attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies)
     return PipelineParts(delivery, quarantine, copies, attendants)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from connector.errors import ConnectorError
     from connector.metrics.figures import CopyFigures
     from connector.settings.sections import SnapshotSettings
+    from connector.snapshot.cascaded_copies import CascadedCopies
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.reader_pool import ReaderPool
     from connector.snapshot.wanted_copies import WantedCopies
@@ -39,6 +40,7 @@ class Copies:
         open_readers: Callable[[], ReaderPool],
         lift_fences: Callable[[str, str], None],
         wanted: WantedCopies,
+        cascaded: CascadedCopies,
         settings: SnapshotSettings,
         states: Iterable[TableState],
         *,
@@ -47,14 +49,16 @@ class Copies:
     ) -> None:
         """Continue `states`; `lift_fences` is called with a table whose rows are all copied again.
 
-        `wanted` has the tables that the stream wants copied again. With `keeps_new_tables`, a table
-        that the stream sees created needs no copy, and its state says so. With `goes_on_without`, a
-        table whose rows have no form in the envelope fails alone.
+        `wanted` has the tables that the stream wants copied again, `cascaded` those with rows that
+        foreign keys have changed. With `keeps_new_tables`, a table that the stream sees created
+        needs no copy, and its state says so. With `goes_on_without`, a table whose rows have no
+        form in the envelope fails alone.
         """
         self._log = structlog.get_logger()
         self._output = output
         self._lift_fences = lift_fences
         self._wanted = wanted
+        self._cascaded = cascaded
         self._settings = settings
         self._keeps_new_tables = keeps_new_tables
         self._goes_on_without = goes_on_without
@@ -132,6 +136,9 @@ class Copies:
         self._take_published()
         for database, table, reason in self._wanted.take():
             self.copy(database, table, reason)
+        copying = {(copy.state.database, copy.state.table) for copy in self._copying.copies}
+        for database, table, where in self._cascaded.due(self._output.seconds, copying):
+            self.copy(database, table, "foreign keys have changed rows", where=where)
         self._copying.step()
         if self._output.seconds - self._last_report >= _REPORT_SECONDS:
             self._report()
@@ -204,6 +211,15 @@ class Copies:
             isinstance(error, UnsupportedChange) and self._goes_on_without
         )
         asked_for = state.request != NO_REQUEST
+        if state.where and not asked_for and isinstance(error, DefiniteError):
+            self._log.warning(
+                "rows cannot be copied by a condition; all rows of the table are copied",
+                table=state.name,
+                **fields(error),
+            )
+            self.forget(state)
+            self._cascaded.want_all(state.database, state.table)
+            return
         if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
             raise error
         self._log.error("a copy failed", table=state.name, **fields(error))

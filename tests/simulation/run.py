@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from connector.changes.cascades import KeySource
 from connector.envelope.schemas.anchored_tables import DefinitionSource
 from connector.errors import ConnectorError, SourceRefused, SourceUnavailable, source_stream
 from connector.errors.source_failover import NONE
@@ -206,6 +207,10 @@ class _ScriptedSource(CheckedSource):
     def definitions(self) -> DefinitionSource:
         """Nobody is asked: the log describes its tables."""
         return DefinitionSource()
+
+    def foreign_keys(self) -> KeySource:
+        """The tables have none."""
+        return KeySource()
 
     def open_stream(self, replica_name: str) -> ReplicationStream:
         del replica_name

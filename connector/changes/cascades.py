@@ -1,0 +1,237 @@
+"""Changes of parents become the rows that their foreign keys changed in other tables.
+
+The keys are read from the server: they are those of log position C, and the stream is at S, before
+it. A key that was dropped between S and C is not among them. So after a statement before C that may
+have dropped or moved a key, the tables that it names count as changed. After a statement beyond C
+that may change keys, they are read again. Keys that were added between S and C only bring copies
+that nobody needs.
+
+https://dev.mysql.com/doc/refman/8.4/en/create-table-foreign-keys.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from mypy_extensions import mypyc_attr
+
+from connector.binlog.columns.values import ABSENT, Value
+from connector.binlog.events.rows_head import (
+    DELETE,
+    INSERT,
+    NO_FOREIGN_KEY_CHECKS_F,
+    USE_SQL_FOREIGN_KEY_F,
+)
+from connector.changes.foreign_keys import NULL, UNKNOWN, WHOLE, ForeignKeys
+from connector.changes.statement import StatementKind
+from connector.errors import DecodeError
+
+if TYPE_CHECKING:
+    from connector.binlog.events.rows import RowsEvent
+    from connector.binlog.events.table_map import TableMapEvent
+    from connector.changes.cascaded_rows import CascadedRows
+    from connector.changes.statement import Statement, TableName
+    from connector.changes.table_filter import TableFilter
+
+_NOTHING_HIDDEN: Final = NO_FOREIGN_KEY_CHECKS_F | USE_SQL_FOREIGN_KEY_F
+_TEXT_CHARACTERS_MAX: Final = 64
+_VALUES_MAX: Final = 64
+# A statement without any of these changes no foreign key, and no name that one has.
+_KEY_WORDS: Final = ("FOREIGN", "REFERENCES", "CONSTRAINT", "RENAME", "CHANGE", "PRIMARY", "DROP")
+
+
+@final
+class LearnedKeys:
+    """The foreign keys that a server had when its log ended at `position` of a file."""
+
+    def __init__(self, keys: ForeignKeys, file_number: int, position: int, *, logged: bool) -> None:
+        """`logged` says that the server writes to its log what the keys cascade.
+
+        The number of a file is at the end of its name.
+        """
+        self.keys = keys
+        self.end = file_number, position
+        self.logged = logged
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class KeySource:
+    """The server that knows the foreign keys; this base class knows none."""
+
+    def learn(self) -> LearnedKeys:
+        """Return the keys of now. Raises SourceUnavailable or SourceRefused."""
+        return LearnedKeys(ForeignKeys(), 0, 0, logged=True)
+
+
+@final
+class Cascades:
+    """What the changes of one stream cascade to followed tables."""
+
+    def __init__(self, tables: TableFilter, source: KeySource, rows: CascadedRows) -> None:
+        """Learn the keys; from now on, `tables` also has their parents read.
+
+        The changed rows go to `rows`. Raises the errors of `source`.
+        """
+        self.rows = rows
+        self.outdated = False
+        self._tables = tables
+        self._source = source
+        self._learned = LearnedKeys(ForeignKeys(), 0, 0, logged=True)
+        self._after_delete: dict[TableName, dict[TableName, set[str]]] = {}
+        # The previous table map, because the next one mostly is the same.
+        self._table_map: TableMapEvent | None = None
+        self._name: TableName = ("", "")
+        self._is_followed = False
+        self._is_parent = False
+        self.learn()
+
+    @property
+    def hidden_children(self) -> list[TableName]:
+        """The followed tables whose rows the server changes without a trace in its log."""
+        keys = self._learned.keys
+        if self._learned.logged:
+            return []
+        reached = {table for parent in keys.parents for table in keys.reached(parent)}
+        return sorted(table for table in reached if self._tables.follows(*table))
+
+    def learn(self) -> None:
+        """Read the keys again. Raises the errors of the source."""
+        self._learned = learned = self._source.learn()
+        keys = learned.keys
+        parents = {
+            parent
+            for parent in keys.parents
+            if any(self._tables.follows(*table) for table in keys.reached(parent))
+        }
+        self._tables.parents = frozenset(parents)
+        self._after_delete = {parent: keys.after_delete(parent) for parent in parents}
+        self._table_map = None
+        self.outdated = False
+
+    def publishes(self, table_map: TableMapEvent) -> bool:
+        """Return whether rows of this table are published, and not only read for their keys."""
+        if table_map is not self._table_map:
+            self._table_map = table_map
+            self._name = table_map.schema, table_map.table
+            self._is_followed = self._tables.follows(table_map.schema, table_map.table)
+            self._is_parent = self._name in self._after_delete
+        return self._is_followed
+
+    def take(self, rows: RowsEvent) -> None:
+        """Note what changed rows have cascaded."""
+        self.publishes(rows.table_map)
+        if self._is_parent and rows.kind is not INSERT and not rows.flags & _NOTHING_HIDDEN:
+            if rows.kind is DELETE:
+                self._add(self._after_delete[self._name])
+            else:
+                self._update(rows)
+
+    def statement(self, statement: Statement, query: str, file_number: int, position: int) -> None:
+        """Note a statement, on any tables, whose event is at `position` of a file."""
+        if (
+            not statement.tables
+            or not statement.kind.changes_columns
+            or statement.kind is StatementKind.INDEX
+        ):
+            return
+        words = query.upper()
+        created = statement.kind in (StatementKind.CREATE_TABLE, StatementKind.DML)
+        if not any(word in words for word in (("REFERENCES",) if created else _KEY_WORDS)):
+            return
+        if (file_number, position) >= self._learned.end:
+            self.outdated = True
+        elif not created:
+            self._doubt(statement)
+
+    def _doubt(self, statement: Statement) -> None:
+        """Have the rows copied that keys may have changed which the server no longer has."""
+        keys = self._learned.keys
+        for name in statement.tables:
+            if statement.kind is StatementKind.DROP_DATABASE:
+                for parent in keys.parents:
+                    if parent[0] == name[0]:
+                        self._add(keys.after_delete(parent))
+                continue
+            self._add(keys.after_delete(name))
+            if statement.kind is StatementKind.ALTER_TABLE and self._tables.follows(*name):
+                self.rows.add(name, {WHOLE})
+
+    def _add(self, terms: dict[TableName, set[str]]) -> None:
+        for table, found in terms.items():
+            if self._tables.follows(*table):
+                self.rows.add(table, found)
+
+    def _update(self, rows: RowsEvent) -> None:
+        keys = self._learned.keys
+        columns = keys.referenced_columns(self._name)
+        if not columns:
+            return
+        names = [(column.name or "").lower() for column in rows.table_map.columns]
+        if not all(name in names for name in columns):
+            # The log does not name its columns, or the keys are of a later time.
+            self._add(keys.after_update(self._name, dict.fromkeys(columns, UNKNOWN)))
+            return
+        indexes = {names.index(name): name for name in columns}
+        try:
+            for values in _new_values(rows, indexes):
+                self._add(keys.after_update(self._name, values))
+        except DecodeError:
+            # What follows reports it, if the table is published.
+            self._add(keys.after_update(self._name, dict.fromkeys(columns, UNKNOWN)))
+
+
+def _new_values(rows: RowsEvent, indexes: dict[int, str]) -> list[dict[str, str]]:
+    """Return the new values, by name, of the columns at `indexes` in each row that changes them.
+
+    Raises DecodeError for rows that cannot be read.
+    """
+    plan = rows.plan
+    assert rows.before_columns_present is not None
+    assert rows.after_columns_present is not None
+    before_indexes = plan.indexes(rows.before_columns_present)
+    after_indexes = plan.indexes(rows.after_columns_present)
+    chosen = frozenset(indexes)
+    image = rows.images()
+    found: list[dict[str, str]] = []
+    while image.offset < image.end:
+        before = _empty(len(plan.readers), before_indexes)
+        after = _empty(len(plan.readers), after_indexes)
+        plan.read_chosen(image, before_indexes, plan.readers, chosen, before)
+        readers = plan.partial_readers(image) if rows.partial else plan.readers
+        plan.read_chosen(image, after_indexes, readers, chosen, after)
+        values: dict[str, str] = {}
+        for index, name in indexes.items():
+            value = after[index]
+            # A column that the after image leaves out has not changed.
+            if value is not ABSENT and value != before[index]:
+                values[name] = _literal(value)
+        if values and values not in found:
+            found.append(values)
+            if len(found) > _VALUES_MAX:
+                return [dict.fromkeys(indexes.values(), UNKNOWN)]
+    return found
+
+
+def _empty(count: int, indexes: list[int]) -> list[Value]:
+    """Return an image without values: NULL at `indexes`, absent elsewhere."""
+    values: list[Value] = [ABSENT] * count
+    for index in indexes:
+        values[index] = None
+    return values
+
+
+def _literal(value: Value) -> str:
+    """Return a value as SQL; UNKNOWN if that is not certain to find it."""
+    if value is None:
+        return NULL
+    if isinstance(value, int):
+        return str(value)
+    if (
+        isinstance(value, str)
+        and len(value) <= _TEXT_CHARACTERS_MAX
+        and value.isprintable()
+        and "\\" not in value
+    ):
+        quoted = value.replace("'", "''")
+        return f"'{quoted}'"
+    return UNKNOWN

@@ -1,0 +1,140 @@
+"""The foreign keys of a server that cascade, as the account sees them.
+
+MySQL and MariaDB show the columns of a key to an account that may read its table. MariaDB shows the
+actions of the key only with other rights than SELECT, so they are read from SHOW CREATE TABLE.
+
+https://dev.mysql.com/doc/refman/8.4/en/information-schema-referential-constraints-table.html
+https://mariadb.com/docs/server/reference/system-tables/information-schema/information-schema-tables/information-schema-key_column_usage-table
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from connector.changes.cascades import KeySource, LearnedKeys
+from connector.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
+from connector.changes.table_filter import SYSTEM_DATABASES
+from connector.codec.sql_text import quoted_name
+from connector.errors import SourceRefused
+from connector.progress.order import file_number
+from connector.source.server.binary_logs import status_query
+from connector.source.server.identity import another_answered
+from connector.source.server.select_session import SelectSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from connector.progress.server_identity import ServerIdentity
+    from connector.settings.sections import SourceSettings
+
+    # Returns the rows of a statement, by column name.
+    Query = Callable[[str], Sequence[dict[str, Any]]]
+
+_COLUMNS = f"""
+    SELECT k.table_schema AS db, k.table_name AS name, k.constraint_name AS key_name,
+           k.column_name AS child, k.referenced_table_schema AS parent_db,
+           k.referenced_table_name AS parent_name, k.referenced_column_name AS parent,
+           r.delete_rule AS on_delete, r.update_rule AS on_update
+    FROM information_schema.key_column_usage k
+    LEFT JOIN information_schema.referential_constraints r
+      ON r.constraint_schema = k.constraint_schema AND r.constraint_name = k.constraint_name
+         AND r.table_name = k.table_name
+    WHERE k.table_schema NOT IN ({", ".join(f"'{name}'" for name in sorted(SYSTEM_DATABASES))})
+      AND (k.referenced_table_name IS NOT NULL OR k.constraint_name = 'PRIMARY')
+    ORDER BY db, name, key_name, k.ordinal_position
+"""  # noqa: S608 - constants
+_LOGGED = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
+_RULES = re.compile(r"\)(?: ON DELETE (?P<delete>[A-Z ]+?))?(?: ON UPDATE (?P<update>[A-Z ]+?))?,?")
+# ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR, and errors of rights: the table is gone since, or hidden.
+_NOT_SHOWN = frozenset({1146, 1049, 1142, 1143, 1044})
+
+
+class ServerKeys(KeySource):
+    """Asks one server."""
+
+    def __init__(self, settings: SourceSettings, identity: ServerIdentity) -> None:
+        """Ask the server of `settings`, which must be `identity`."""
+        self._settings = settings
+        self._identity = identity
+
+    def learn(self) -> LearnedKeys:
+        """Return the keys of now, which are exact at the end of the log.
+
+        Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
+        """
+        with SelectSession(self._settings) as session:
+            if session.identity.server_uuid != self._identity.server_uuid:
+                raise another_answered(session.name)
+            keys = read_keys(session.query)
+            logged = logs_cascades(session.query)
+            # A statement is in the log before its effect can be seen.
+            (end,) = session.query(status_query(session.identity)) or ({},)
+            number = file_number(end.get("File") or "")
+            return LearnedKeys(keys, number, int(end.get("Position") or 0), logged=logged)
+
+
+def logs_cascades(query: Query) -> bool:
+    """Return whether the server writes to its log what foreign keys cascade: MySQL 9.6 does.
+
+    Raises the errors of `query`.
+    """
+    return any(str(row["Value"]).upper() == "OFF" for row in query(_LOGGED))
+
+
+def read_keys(query: Query) -> ForeignKeys:
+    """Return the keys that the account sees. Raises the errors of `query`."""
+    columns: dict[tuple[str, str], set[str]] = {}
+    keys: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in query(_COLUMNS):
+        table = str(row["db"]), str(row["name"])
+        if row["parent_name"] is None:
+            columns.setdefault(table, set()).add(str(row["child"]).lower())
+        else:
+            keys.setdefault((*table, str(row["key_name"])), []).append(row)
+    shown: dict[tuple[str, str], list[str]] = {}
+    found: list[ForeignKey] = []
+    for (database, name, key_name), rows in keys.items():
+        first, table = rows[0], (database, name)
+        on_delete, on_update = first["on_delete"], first["on_update"]
+        if on_delete is None:
+            if table not in shown:
+                shown[table] = _shown(query, database, name)
+            on_delete, on_update = _rules(shown[table], key_name)
+        pairs = [(str(row["child"]), str(row["parent"])) for row in rows]
+        # Without a primary key, a unique index may be the key of its records.
+        primary = columns.get(table)
+        found.append(
+            ForeignKey(
+                table,
+                (str(first["parent_db"]), str(first["parent_name"])),
+                pairs,
+                str(on_delete),
+                str(on_update),
+                identifies=primary is None or any(child.lower() in primary for child, _ in pairs),
+            )
+        )
+    return ForeignKeys(found)
+
+
+def _shown(query: Query, database: str, table: str) -> list[str]:
+    """Return the lines of SHOW CREATE TABLE; none if the server does not show it."""
+    try:
+        (row,) = query(f"SHOW CREATE TABLE {quoted_name(database, table)}")
+    except SourceRefused as error:
+        if error.number not in _NOT_SHOWN:
+            raise
+        return []
+    return str(row["Create Table"]).splitlines()
+
+
+def _rules(lines: list[str], key_name: str) -> tuple[str, str]:
+    """Return what a key does ON DELETE and ON UPDATE; the most that it can do if none shows it."""
+    # MariaDB does not double a backtick in this place.
+    beginning = f"  CONSTRAINT `{key_name}` FOREIGN KEY ("
+    for line in lines:
+        if line.startswith(beginning):
+            rules = _RULES.fullmatch(line, line.rfind(")"))
+            if rules is not None:
+                return rules["delete"] or "", rules["update"] or ""
+    return CASCADE, CASCADE
