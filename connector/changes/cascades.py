@@ -2,9 +2,9 @@
 
 The keys are read from the server: they are those of log position C, and the stream is at S, before
 it. A key that was dropped between S and C is not among them. So after a statement before C that may
-have dropped or moved a key, the tables that it names count as changed. After a statement beyond C
-that may change keys, they are read again. Keys that were added between S and C only bring copies
-that nobody needs.
+have dropped or moved a key, the tables that it names count as changed. Keys that were added between
+S and C only bring copies that nobody needs. After each statement that may change keys, they are
+read again.
 
 https://dev.mysql.com/doc/refman/8.4/en/create-table-foreign-keys.html
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import mypyc_attr
 
+from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.values import ABSENT, Value
 from connector.binlog.events.rows_head import (
     DELETE,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
 
 _NOTHING_HIDDEN: Final = NO_FOREIGN_KEY_CHECKS_F | USE_SQL_FOREIGN_KEY_F
+# Foreign keys compare the stored bytes of these types, which SQL does not show.
+_COMPARED_OTHERWISE: Final = (ColumnType.ENUM, ColumnType.SET, ColumnType.STRING)
 _TEXT_CHARACTERS_MAX: Final = 64
 _VALUES_MAX: Final = 64
 # A statement without any of these changes no foreign key, and no name that one has.
@@ -58,8 +61,12 @@ class LearnedKeys:
 class KeySource:
     """The server that knows the foreign keys; this base class knows none."""
 
-    def learn(self) -> LearnedKeys:
-        """Return the keys of now. Raises SourceUnavailable or SourceRefused."""
+    def learn(self, altered: list[TableName]) -> LearnedKeys:
+        """Return the keys of now, with the effect of statements on the tables `altered`.
+
+        Raises SourceUnavailable or SourceRefused.
+        """
+        del altered
         return LearnedKeys(ForeignKeys(), 0, 0, logged=True)
 
 
@@ -73,7 +80,8 @@ class Cascades:
         The changed rows go to `rows`. Raises the errors of `source`.
         """
         self.rows = rows
-        self.outdated = False
+        # Tables of statements that may have changed keys since these were read.
+        self._altered: list[TableName] = []
         self._tables = tables
         self._source = source
         self._learned = LearnedKeys(ForeignKeys(), 0, 0, logged=True)
@@ -86,6 +94,11 @@ class Cascades:
         self.learn()
 
     @property
+    def outdated(self) -> bool:
+        """Whether the keys must be read again, after the current transaction."""
+        return len(self._altered) > 0
+
+    @property
     def hidden_children(self) -> list[TableName]:
         """The followed tables whose rows the server changes without a trace in its log."""
         keys = self._learned.keys
@@ -96,7 +109,9 @@ class Cascades:
 
     def learn(self) -> None:
         """Read the keys again. Raises the errors of the source."""
-        self._learned = learned = self._source.learn()
+        # The name of a database says that all its tables are gone.
+        altered = [table for table in self._altered if table[1]]
+        self._learned = learned = self._source.learn(altered)
         keys = learned.keys
         parents = {
             parent
@@ -106,7 +121,7 @@ class Cascades:
         self._tables.parents = frozenset(parents)
         self._after_delete = {parent: keys.after_delete(parent) for parent in parents}
         self._table_map = None
-        self.outdated = False
+        self._altered = []
 
     def publishes(self, table_map: TableMapEvent) -> bool:
         """Return whether rows of this table are published, and not only read for their keys."""
@@ -138,10 +153,9 @@ class Cascades:
         created = statement.kind in (StatementKind.CREATE_TABLE, StatementKind.DML)
         if not any(word in words for word in (("REFERENCES",) if created else _KEY_WORDS)):
             return
-        if (file_number, position) >= self._learned.end:
-            self.outdated = True
-        elif not created:
+        if not created and (file_number, position) < self._learned.end:
             self._doubt(statement)
+        self._altered += statement.tables
 
     def _doubt(self, statement: Statement) -> None:
         """Have the rows copied that keys may have changed which the server no longer has."""
@@ -204,7 +218,8 @@ def _new_values(rows: RowsEvent, indexes: dict[int, str]) -> list[dict[str, str]
             value = after[index]
             # A column that the after image leaves out has not changed.
             if value is not ABSENT and value != before[index]:
-                values[name] = _literal(value)
+                exact = rows.table_map.columns[index].real_type not in _COMPARED_OTHERWISE
+                values[name] = _literal(value) if exact or value is None else UNKNOWN
         if values and values not in found:
             found.append(values)
             if len(found) > _VALUES_MAX:

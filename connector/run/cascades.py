@@ -28,6 +28,9 @@ def open_cascades(
     """
     copies = settings.schema.on_cascade == "copy"
     rows = CascadedRows.of_record(last.cascaded_rows if copies and last is not None else {})
+    for database, table in rows.tables:
+        if not tables.follows(database, table):
+            rows.forget(database, table)
     cascades = Cascades(tables, source.foreign_keys(), rows)
     hidden = cascades.hidden_children
     if hidden:

@@ -26,7 +26,8 @@ class _KeysNow(KeySource):
     def __init__(self, server: MysqlServer) -> None:
         self._server = server
 
-    def learn(self) -> LearnedKeys:
+    def learn(self, altered: list[TableName]) -> LearnedKeys:
+        del altered
         query = self._server.query
         return LearnedKeys(read_keys(query), 0, 0, logged=logs_cascades(query))
 

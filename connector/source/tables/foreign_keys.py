@@ -10,13 +10,14 @@ https://mariadb.com/docs/server/reference/system-tables/information-schema/infor
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from connector.changes.cascades import KeySource, LearnedKeys
 from connector.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
 from connector.changes.table_filter import SYSTEM_DATABASES
 from connector.codec.sql_text import quoted_name
-from connector.errors import SourceRefused
+from connector.errors import SourceRefused, SourceUnavailable
 from connector.progress.order import file_number
 from connector.source.server.binary_logs import status_query
 from connector.source.server.identity import another_answered
@@ -25,6 +26,7 @@ from connector.source.server.select_session import SelectSession
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from connector.changes.statement import TableName
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import SourceSettings
 
@@ -46,6 +48,8 @@ _COLUMNS = f"""
 """  # noqa: S608 - constants
 _LOGGED = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 _RULES = re.compile(r"\)(?: ON DELETE (?P<delete>[A-Z ]+?))?(?: ON UPDATE (?P<update>[A-Z ]+?))?,?")
+_LOCK_WAIT_TIMEOUT = 1205
+_LOCK_SECONDS = 5
 # ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR, and errors of rights: the table is gone since, or hidden.
 _NOT_SHOWN = frozenset({1146, 1049, 1142, 1143, 1044})
 
@@ -58,20 +62,37 @@ class ServerKeys(KeySource):
         self._settings = settings
         self._identity = identity
 
-    def learn(self) -> LearnedKeys:
-        """Return the keys of now, which are exact at the end of the log.
+    def learn(self, altered: list[TableName]) -> LearnedKeys:
+        """Return the keys of now, with the effect of statements on the tables `altered`.
 
         Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
         """
         with SelectSession(self._settings) as session:
             if session.identity.server_uuid != self._identity.server_uuid:
                 raise another_answered(session.name)
+            _wait_for_statements(session, altered)
             keys = read_keys(session.query)
             logged = logs_cascades(session.query)
             # A statement is in the log before its effect can be seen.
             (end,) = session.query(status_query(session.identity)) or ({},)
             number = file_number(end.get("File") or "")
             return LearnedKeys(keys, number, int(end.get("Position") or 0), logged=logged)
+
+
+def _wait_for_statements(session: SelectSession, tables: list[TableName]) -> None:
+    """Wait until statements that are in the log have their effect; they lock their tables.
+
+    A table that others have locked for long is not waited for.
+    """
+    session.query(f"SET SESSION lock_wait_timeout = {_LOCK_SECONDS}")
+    for database, table in tables:
+        try:
+            # Where this is refused, nothing has locked the table.
+            with suppress(SourceRefused):
+                session.query(f"SELECT 1 FROM {quoted_name(database, table)} LIMIT 0")  # noqa: S608 - quoted
+        except SourceUnavailable as error:
+            if error.number != _LOCK_WAIT_TIMEOUT:
+                raise
 
 
 def logs_cascades(query: Query) -> bool:

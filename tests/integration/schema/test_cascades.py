@@ -113,3 +113,128 @@ def test_a_server_that_logs_cascades_needs_no_copy(
         assert "S651" not in connector.output()
     assert {r.op for r in records if r.value} == {"c", "u", "d"}
     stream.execute(f"DROP DATABASE {stream.database}")
+
+
+ORDERS = (
+    "CREATE TABLE orders (id INT PRIMARY KEY)",
+    "CREATE TABLE items (id INT PRIMARY KEY, o INT, "
+    "CONSTRAINT fk FOREIGN KEY (o) REFERENCES orders (id) ON DELETE CASCADE)",
+    "INSERT INTO orders VALUES (1), (2), (3), (4), (5), (6), (7), (8)",
+    "INSERT INTO items VALUES (10, 1), (20, 2), (30, 3), (40, 4), (50, 5), (60, 6), (80, 8)",
+)
+ITEMS = ["orders", "items"]
+
+
+def test_copies_of_many_cascades_are_joined_and_survive_a_restart(hiding: Stream) -> None:
+    hiding.execute(*ORDERS)
+    with hiding.connector(schema__cascade_seconds=3600) as connector:
+        wait_until_equal(hiding, connector, ITEMS)
+        hiding.execute("DELETE FROM orders WHERE id = 1")
+        assert ops(wait_until_equal(hiding, connector, ITEMS), "items").count("t") == 1
+        hiding.execute(*(f"DELETE FROM orders WHERE id = {number}" for number in range(2, 7)))
+        records = wait_until_equal(hiding, connector, ["orders"])
+        assert ops(records, "items").count("t") == 1
+        # The copy is wanted since these deletes, and has not begun.
+        connector.kill()
+    with hiding.connector(schema__cascade_seconds=3600) as connector:
+        assert ops(wait_until_equal(hiding, connector, ITEMS), "items").count("t") == 2
+        assert "foreign keys change rows of these tables" in connector.output()
+
+
+def test_parents_need_not_be_followed(hiding: Stream) -> None:
+    hiding.execute(*CHAIN)
+    left_out = [f"{hiding.database}.a", f"{hiding.database}.b"]
+    followed = ["c", "n", "t"]
+    with hiding.connector(
+        schema__cascade_seconds=0, source__exclude_tables=left_out
+    ) as connector:
+        wait_until_equal(hiding, connector, followed)
+        # From a through b to c.
+        hiding.execute("UPDATE a SET code = 'w' WHERE id = 1", "DELETE FROM a WHERE id = 2")
+        wait_until_equal(hiding, connector, followed)
+        hiding.execute("DELETE FROM b WHERE id = 10")
+        hiding.execute("XA START 'k'", "DELETE FROM a WHERE id = 3", "XA END 'k'", "XA PREPARE 'k'")
+        records = wait_until_equal(hiding, connector, followed)
+        connector.kill()
+    with hiding.connector(
+        schema__cascade_seconds=0, source__exclude_tables=left_out
+    ) as connector:
+        connector.wait_for("streaming")
+        hiding.execute("XA COMMIT 'k'")
+        records = wait_until_equal(hiding, connector, followed)
+    assert {r.topic.rpartition(".")[2] for r in records} == {*followed}
+
+
+def test_keys_are_known_that_come_and_go_while_the_stream_runs(hiding: Stream) -> None:
+    hiding.execute(*ORDERS, "ALTER TABLE items DROP FOREIGN KEY fk")
+    key = "FOREIGN KEY (o) REFERENCES orders (id) ON DELETE"
+    with hiding.connector(schema__cascade_seconds=0) as connector:
+        wait_until_equal(hiding, connector, ITEMS)
+        hiding.execute(
+            f"ALTER TABLE items ADD CONSTRAINT fk {key} CASCADE", "DELETE FROM orders WHERE id = 1"
+        )
+        wait_until_equal(hiding, connector, ITEMS)
+        hiding.execute(
+            "ALTER TABLE items DROP FOREIGN KEY fk",
+            f"ALTER TABLE items ADD CONSTRAINT f2 {key} SET NULL",
+            "RENAME TABLE orders TO sales",
+            "DELETE FROM sales WHERE id = 2",
+        )
+        wait_until_equal(hiding, connector, ["sales", "items"])
+
+
+def test_a_key_that_was_dropped_while_the_pipeline_stood_still_is_not_missed(
+    hiding: Stream,
+) -> None:
+    hiding.execute(*ORDERS)
+    with hiding.connector(schema__cascade_seconds=0) as connector:
+        wait_until_equal(hiding, connector, ITEMS)
+        assert connector.terminate() == 0
+    hiding.execute("DELETE FROM orders WHERE id = 1", "ALTER TABLE items DROP FOREIGN KEY fk")
+    with hiding.connector(schema__cascade_seconds=0) as connector:
+        wait_until_equal(hiding, connector, ITEMS)
+
+
+def test_a_table_without_a_primary_key_is_copied_as_a_whole(hiding: Stream) -> None:
+    hiding.execute(
+        "CREATE TABLE p (id INT PRIMARY KEY)",
+        "CREATE TABLE c (id INT NOT NULL, p INT NOT NULL, UNIQUE (p), "
+        "FOREIGN KEY (p) REFERENCES p (id) ON UPDATE CASCADE)",
+        "INSERT INTO p VALUES (1), (2)",
+        "INSERT INTO c VALUES (1, 1), (2, 2)",
+    )
+    with hiding.connector(schema__cascade_seconds=0) as connector:
+        wait_until_equal(hiding, connector, ["p", "c"])
+        hiding.execute("UPDATE p SET id = 3 WHERE id = 1")
+        assert "t" in ops(wait_until_equal(hiding, connector, ["p", "c"]), "c")
+
+
+def test_a_condition_that_fails_becomes_a_copy_of_all_rows(hiding: Stream) -> None:
+    hiding.execute(*CHAIN)
+    with hiding.connector(schema__cascade_seconds=1) as connector:
+        wait_until_equal(hiding, connector, TABLES[:5])
+        # A column that the condition names is gone when the copy begins.
+        hiding.execute("UPDATE a SET code = 'w1' WHERE id = 1")
+        wait_until_equal(hiding, connector, TABLES[:5])
+        hiding.execute("UPDATE a SET code = 'w2' WHERE id = 1")
+        hiding.execute("ALTER TABLE t RENAME COLUMN code TO kode")
+        wait_until_equal(hiding, connector, TABLES[:5])
+
+
+def test_cascades_can_be_left_out(hiding: Stream) -> None:
+    hiding.execute(*ORDERS)
+    with hiding.connector(schema__on_cascade="warn") as connector:
+        wait_until_equal(hiding, connector, ITEMS)
+        hiding.execute("DELETE FROM orders WHERE id = 1", "INSERT INTO items VALUES (9, 8)")
+
+        def has_row() -> bool:
+            return any(record.key == {"id": 9} for record in hiding.changes())
+
+        wait_until(has_row, connector.output)
+        name = f"{hiding.database}.items"
+        assert (
+            f"foreign keys change rows of these tables without a trace in the log of this server: "
+            f"{name}; consumers keep rows that the source does not have; set schema.on_cascade to "
+            "copy" in connector.output()
+        )
+    assert {record.op for record in hiding.changes()} == {"c", "d"}
