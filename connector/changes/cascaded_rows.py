@@ -26,6 +26,10 @@ class CascadedRows:
         """Begin without any."""
         self._terms: dict[TableName, set[str]] = {}
 
+    def count(self) -> int:
+        """Return how many tables have such rows; any thread may ask."""
+        return len(self._terms)
+
     @property
     def tables(self) -> list[TableName]:
         """The tables that have such rows."""

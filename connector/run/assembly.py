@@ -29,6 +29,7 @@ from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
+    from connector.changes.cascaded_rows import CascadedRows
     from connector.quarantine.keeper import QuarantineKeeper
     from connector.records.record import RecordTarget
     from connector.run.attendant import Attendant
@@ -47,6 +48,7 @@ class PipelineParts:
     delivery: DeliveryStream
     quarantine: QuarantineKeeper
     copies: Copies
+    cascaded: CascadedRows
     # Quarantine, copies and the others, in the order of their turns.
     attendants: tuple[Attendant, ...]
 
@@ -118,7 +120,7 @@ def assemble(
         CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
     )
     attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies)
-    return PipelineParts(delivery, quarantine, copies, attendants)
+    return PipelineParts(delivery, quarantine, copies, cascaded, attendants)
 
 
 def _attendants(
