@@ -5,7 +5,8 @@ next one waits for `schema.cascade_seconds`, and for nine times as long as the c
 take a tenth of the time at most, however often rows of a parent are deleted.
 
 A copy begins only when no other copy of the table is under way. A chunk of the other one may have
-been read before the cascade, and its rows must not follow those of this copy.
+been read before the cascade, and its rows must not follow those of this copy. If a copy of all rows
+waits and has not read any, it brings the changed rows too.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ class CascadedCopies:
             self._begun[table] = seconds
             found.append((*table, where))
         return found
+
+    def met(self, table: TableName) -> bool:
+        """Drop the rows of a table that is to be read as a whole from now on.
+
+        Returns whether rows of it are gone, or have other keys.
+        """
+        return table in self._rows.tables and self._rows.take(table) == WHOLE
 
     def want_all(self, database: str, table: str) -> None:
         """Have all rows of a table copied, because a condition did not find the changed ones."""

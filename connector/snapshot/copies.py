@@ -64,7 +64,7 @@ class Copies:
         self._goes_on_without = goes_on_without
         self._states = {state.key_part: state for state in states}
         self._copying = CopyScheduler(
-            output, open_readers, settings, self._take_back, self._complete, self._fail
+            output, open_readers, settings, self._take_back, self._begin, self._complete, self._fail
         )
         self._copying.copies += [
             self._copy(state) for state in self._states.values() if state.under_way
@@ -136,7 +136,7 @@ class Copies:
         self._take_published()
         for database, table, reason in self._wanted.take():
             self.copy(database, table, reason)
-        copying = {(copy.state.database, copy.state.table) for copy in self._copying.copies}
+        copying = _tables(self._copying.copies)
         for database, table, where in self._cascaded.due(self._output.seconds, copying):
             self.copy(database, table, "foreign keys have changed rows", where=where)
         self._copying.step()
@@ -151,6 +151,16 @@ class Copies:
         """Write that all earlier rows of a table are gone, because all of it is copied again."""
         self._output.put_rows_gone(state.database, state.table)
         self._lift_fences(state.database, state.table)
+
+    def _begin(self, state: TableState) -> None:
+        """Drop the wish for rows that foreign keys changed before the copy of all rows began."""
+        table = state.database, state.table
+        others = [copy for copy in self._copying.copies if copy.state is not state]
+        if state.where or table in _tables(others):
+            return
+        if self._cascaded.met(table):
+            # Consumers have got rows from the stream that are gone since.
+            self._output.put_rows_gone(state.database, state.table)
 
     def _copy(self, state: TableState) -> TableCopy:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)
@@ -254,3 +264,8 @@ class Copies:
                     rows_per_second=round(figures.rows_per_second),
                     eta_seconds=None if figures.eta_seconds is None else round(figures.eta_seconds),
                 )
+
+
+def _tables(copies: Iterable[TableCopy]) -> set[tuple[str, str]]:
+    """Return the tables that are being copied."""
+    return {(copy.state.database, copy.state.table) for copy in copies}

@@ -44,9 +44,7 @@ def selected(stream: Stream, tables: list[str]) -> dict[str, Rows]:
         return found
 
 
-def wait_until_equal(
-    stream: Stream, connector: ConnectorProcess, tables: list[str]
-) -> list[Seen]:
+def wait_until_equal(stream: Stream, connector: ConnectorProcess, tables: list[str]) -> list[Seen]:
     """Return the records once a consumer has the rows that the server has."""
     records: list[Seen] = []
     wanted = selected(stream, tables)
@@ -58,9 +56,7 @@ def wait_until_equal(
             for table in tables
         }
 
-    wait_until(
-        lambda: found() == wanted, lambda: f"{found()}\n!= {wanted}\n{connector.output()}"
-    )
+    wait_until(lambda: found() == wanted, lambda: f"{found()}\n!= {wanted}\n{connector.output()}")
     return records
 
 

@@ -38,14 +38,22 @@ def hiding(
 
 CHAIN = (
     "CREATE TABLE a (id INT PRIMARY KEY, code VARCHAR(9) UNIQUE)",
-    "CREATE TABLE b (id INT PRIMARY KEY, a INT, "
-    "FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE)",
-    "CREATE TABLE c (id INT PRIMARY KEY, b INT, "
-    "FOREIGN KEY (b) REFERENCES b (id) ON DELETE CASCADE ON UPDATE CASCADE)",
-    "CREATE TABLE n (id INT PRIMARY KEY, v INT, b INT, "
-    "FOREIGN KEY (b) REFERENCES b (id) ON DELETE SET NULL ON UPDATE SET NULL)",
-    "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(9), "
-    "FOREIGN KEY (code) REFERENCES a (code) ON DELETE SET NULL ON UPDATE CASCADE)",
+    (
+        "CREATE TABLE b (id INT PRIMARY KEY, a INT, "
+        "FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE)"
+    ),
+    (
+        "CREATE TABLE c (id INT PRIMARY KEY, b INT, "
+        "FOREIGN KEY (b) REFERENCES b (id) ON DELETE CASCADE ON UPDATE CASCADE)"
+    ),
+    (
+        "CREATE TABLE n (id INT PRIMARY KEY, v INT, b INT, "
+        "FOREIGN KEY (b) REFERENCES b (id) ON DELETE SET NULL ON UPDATE SET NULL)"
+    ),
+    (
+        "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(9), "
+        "FOREIGN KEY (code) REFERENCES a (code) ON DELETE SET NULL ON UPDATE CASCADE)"
+    ),
     "INSERT INTO a VALUES (1, 'x'), (2, 'y'), (3, 'it''s'), (4, NULL), (5, 'z')",
     "INSERT INTO b VALUES (10, 1), (11, 1), (20, 2), (30, 3), (40, 4), (50, NULL)",
     "INSERT INTO c VALUES (100, 10), (101, 10), (110, 11), (200, 20), (300, 30)",
@@ -55,14 +63,22 @@ CHAIN = (
 OTHERS = (
     # The columns of a key in another order, and as a part of the child's own key.
     "CREATE TABLE p2 (x INT, y INT, PRIMARY KEY (x, y))",
-    "CREATE TABLE k2 (id INT PRIMARY KEY, py INT, px INT, "
-    "FOREIGN KEY (px, py) REFERENCES p2 (x, y) ON DELETE SET NULL ON UPDATE CASCADE)",
-    "CREATE TABLE l2 (px INT, py INT, line INT, PRIMARY KEY (px, py, line), "
-    "FOREIGN KEY (px, py) REFERENCES p2 (x, y) ON DELETE CASCADE ON UPDATE CASCADE)",
-    "CREATE TABLE s (id INT PRIMARY KEY, up INT, "
-    "FOREIGN KEY (up) REFERENCES s (id) ON DELETE CASCADE)",
-    "CREATE TABLE f (id INT PRIMARY KEY, up INT, "
-    "FOREIGN KEY (up) REFERENCES f (id) ON DELETE SET NULL)",
+    (
+        "CREATE TABLE k2 (id INT PRIMARY KEY, py INT, px INT, "
+        "FOREIGN KEY (px, py) REFERENCES p2 (x, y) ON DELETE SET NULL ON UPDATE CASCADE)"
+    ),
+    (
+        "CREATE TABLE l2 (px INT, py INT, line INT, PRIMARY KEY (px, py, line), "
+        "FOREIGN KEY (px, py) REFERENCES p2 (x, y) ON DELETE CASCADE ON UPDATE CASCADE)"
+    ),
+    (
+        "CREATE TABLE s (id INT PRIMARY KEY, up INT, "
+        "FOREIGN KEY (up) REFERENCES s (id) ON DELETE CASCADE)"
+    ),
+    (
+        "CREATE TABLE f (id INT PRIMARY KEY, up INT, "
+        "FOREIGN KEY (up) REFERENCES f (id) ON DELETE SET NULL)"
+    ),
     "INSERT INTO p2 VALUES (1, 1), (1, 2), (2, 1)",
     "INSERT INTO k2 VALUES (1, 1, 1), (2, 2, 1), (3, 1, 2), (4, NULL, 2)",
     "INSERT INTO l2 VALUES (1, 1, 1), (1, 1, 2), (1, 2, 1), (2, 1, 1)",
@@ -83,7 +99,13 @@ STORIES: list[tuple[str, ...]] = [
     ("DELETE FROM p2",),
     ("DELETE FROM s WHERE id = 1",),
     ("DELETE FROM f WHERE id IN (1, 4)",),
-    ("XA START 'k'", "DELETE FROM a WHERE id = 24", "XA END 'k'", "XA PREPARE 'k'", "XA COMMIT 'k'"),
+    (
+        "XA START 'k'",
+        "DELETE FROM a WHERE id = 24",
+        "XA END 'k'",
+        "XA PREPARE 'k'",
+        "XA COMMIT 'k'",
+    ),
     ("SET foreign_key_checks = 0", "DELETE FROM s WHERE id = 4"),
 ]
 
@@ -117,8 +139,10 @@ def test_a_server_that_logs_cascades_needs_no_copy(
 
 ORDERS = (
     "CREATE TABLE orders (id INT PRIMARY KEY)",
-    "CREATE TABLE items (id INT PRIMARY KEY, o INT, "
-    "CONSTRAINT fk FOREIGN KEY (o) REFERENCES orders (id) ON DELETE CASCADE)",
+    (
+        "CREATE TABLE items (id INT PRIMARY KEY, o INT, "
+        "CONSTRAINT fk FOREIGN KEY (o) REFERENCES orders (id) ON DELETE CASCADE)"
+    ),
     "INSERT INTO orders VALUES (1), (2), (3), (4), (5), (6), (7), (8)",
     "INSERT INTO items VALUES (10, 1), (20, 2), (30, 3), (40, 4), (50, 5), (60, 6), (80, 8)",
 )
@@ -145,9 +169,7 @@ def test_parents_need_not_be_followed(hiding: Stream) -> None:
     hiding.execute(*CHAIN)
     left_out = [f"{hiding.database}.a", f"{hiding.database}.b"]
     followed = ["c", "n", "t"]
-    with hiding.connector(
-        schema__cascade_seconds=0, source__exclude_tables=left_out
-    ) as connector:
+    with hiding.connector(schema__cascade_seconds=0, source__exclude_tables=left_out) as connector:
         wait_until_equal(hiding, connector, followed)
         # From a through b to c.
         hiding.execute("UPDATE a SET code = 'w' WHERE id = 1", "DELETE FROM a WHERE id = 2")
@@ -156,9 +178,7 @@ def test_parents_need_not_be_followed(hiding: Stream) -> None:
         hiding.execute("XA START 'k'", "DELETE FROM a WHERE id = 3", "XA END 'k'", "XA PREPARE 'k'")
         records = wait_until_equal(hiding, connector, followed)
         connector.kill()
-    with hiding.connector(
-        schema__cascade_seconds=0, source__exclude_tables=left_out
-    ) as connector:
+    with hiding.connector(schema__cascade_seconds=0, source__exclude_tables=left_out) as connector:
         connector.wait_for("streaming")
         hiding.execute("XA COMMIT 'k'")
         records = wait_until_equal(hiding, connector, followed)
