@@ -172,7 +172,7 @@ class SchemaSettings(Section):
     # The same for rows that foreign keys change.
     on_cascade: Literal["copy", "warn"] = "copy"
     # Between two copies of a table because of cascades; see `snapshot.cascaded_copies`.
-    cascade_seconds: Annotated[float, Field(ge=0)] = 60.0
+    cascade_seconds: Annotated[float, Field(ge=0)] = 10.0
 
 
 class MetricsSettings(Section):
