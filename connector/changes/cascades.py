@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
 
 _NOTHING_HIDDEN: Final = NO_FOREIGN_KEY_CHECKS_F | USE_SQL_FOREIGN_KEY_F
-# A statement without any of these changes no foreign key, and no name that one has.
-_KEY_WORDS: Final = ("FOREIGN", "REFERENCES", "CONSTRAINT", "RENAME", "CHANGE", "PRIMARY", "DROP")
+# ALTER TABLE without any of these changes no foreign key, and no name that one has.
+_WORDS_OF_ALTER: Final = (
+    "FOREIGN", "REFERENCES", "CONSTRAINT", "RENAME", "CHANGE", "PRIMARY",
+)  # fmt: skip
 
 
 @final
@@ -145,25 +147,30 @@ class Cascades:
         ):
             return
         words = query.upper()
-        created = statement.kind in (StatementKind.CREATE_TABLE, StatementKind.DML)
-        if not any(word in words for word in (("REFERENCES",) if created else _KEY_WORDS)):
-            return
-        if not created and (file_number, position) < self._learned.end:
-            self._doubt(statement)
+        ends_tables = statement.kind.ends_tables
+        if not ends_tables:
+            altered = statement.kind is StatementKind.ALTER_TABLE
+            of_keys = _WORDS_OF_ALTER if altered else ("REFERENCES",)
+            if not any(word in words for word in of_keys):
+                return
+        if (file_number, position) < self._learned.end:
+            drops = not ends_tables and "DROP" in words
+            if drops and ("FOREIGN" in words or "CONSTRAINT" in words):
+                for name in statement.tables:
+                    if self._tables.follows(*name):
+                        self.rows.add(name, {WHOLE})
+                self._doubt(statement.tables)
+            elif ends_tables or statement.renames:
+                self._doubt(statement.tables)
         self._altered += statement.tables
 
-    def _doubt(self, statement: Statement) -> None:
+    def _doubt(self, tables: list[TableName]) -> None:
         """Have the rows copied that keys may have changed which the server no longer has."""
         keys = self._learned.keys
-        for name in statement.tables:
-            if statement.kind is StatementKind.DROP_DATABASE:
-                for parent in keys.parents:
-                    if parent[0] == name[0]:
-                        self._add(keys.after_delete(parent))
-                continue
-            self._add(keys.after_delete(name))
-            if statement.kind is StatementKind.ALTER_TABLE and self._tables.follows(*name):
-                self.rows.add(name, {WHOLE})
+        for database, table in tables:
+            for parent in keys.parents:
+                if parent[0] == database and table in ("", parent[1]):
+                    self._add(keys.after_delete(parent))
 
     def _add(self, terms: dict[TableName, set[str]]) -> None:
         for table, found in terms.items():

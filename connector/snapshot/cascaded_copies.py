@@ -37,6 +37,11 @@ class CascadedCopies:
         self._begun: dict[TableName, float] = {}
         self._not_before: dict[TableName, float] = {}
 
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to copy, and nothing was begun."""
+        return not self._begun and not self._rows.count()
+
     def due(self, seconds: float, copying: Collection[TableName]) -> list[tuple[str, str, str]]:
         """Return database, table and condition of each copy to begin now; "" copies all rows.
 

@@ -136,9 +136,10 @@ class Copies:
         self._take_published()
         for database, table, reason in self._wanted.take():
             self.copy(database, table, reason)
-        copying = _tables(self._copying.copies)
-        for database, table, where in self._cascaded.due(self._output.seconds, copying):
-            self.copy(database, table, "foreign keys have changed rows", where=where)
+        if not self._cascaded.idle:
+            copying = _tables(self._copying.copies)
+            for database, table, where in self._cascaded.due(self._output.seconds, copying):
+                self.copy(database, table, "foreign keys have changed rows", where=where)
         self._copying.step()
         if self._output.seconds - self._last_report >= _REPORT_SECONDS:
             self._report()

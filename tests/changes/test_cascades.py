@@ -48,7 +48,9 @@ def after(query: str, position: tuple[int, int], *followed: str) -> tuple[Cascad
         "ALTER TABLE items ADD CONSTRAINT f FOREIGN KEY (p) REFERENCES orders (id)",
         "CREATE TABLE more (p INT REFERENCES orders (id))",
         "RENAME TABLE orders TO sales",
+        "ALTER TABLE items RENAME COLUMN p TO q",
         "DROP TABLE items",
+        "CREATE OR REPLACE TABLE items (id INT)",
         "DROP DATABASE shop",
     ],
 )
@@ -67,7 +69,7 @@ def test_keys_are_read_again_after_a_statement_that_may_change_them(query: str) 
     [
         "CREATE TABLE more (id INT)",
         "CREATE INDEX i ON items (p)",
-        "ALTER TABLE items ADD COLUMN v INT",
+        "ALTER TABLE items ADD COLUMN v INT, DROP COLUMN w",
         "TRUNCATE TABLE notes",
         "DELETE FROM items WHERE note = 'DROP FOREIGN KEY'",
         "GRANT DROP ON *.* TO u",
@@ -88,9 +90,12 @@ def test_other_statements_leave_the_keys(query: str) -> None:
         ("ALTER TABLE notes DROP FOREIGN KEY f", [NOTES]),
         # Before it had this name, its changes were not seen as those of a parent.
         ("RENAME TABLE sales TO orders", [ITEMS, NOTES]),
+        ("ALTER TABLE sales RENAME orders", [ITEMS, NOTES]),
         ("DROP TABLE items", [NOTES]),
         ("DROP DATABASE shop", [ITEMS, NOTES]),
         ("CREATE TABLE more (p INT REFERENCES orders (id))", []),
+        ("ALTER TABLE items ADD FOREIGN KEY (p) REFERENCES orders (id)", []),
+        ("ALTER TABLE orders CHANGE id nr INT", []),
     ],
 )
 def test_a_key_may_be_gone_when_the_keys_are_read(query: str, changed: list[TableName]) -> None:
