@@ -2,7 +2,7 @@
 
 Cascades of the same table are joined: one copy brings the rows of all of them. After a copy, the
 next one waits for `schema.cascade_seconds`, and for nine times as long as the copy took. So copies
-take a tenth of the time at most, however often rows of a parent are deleted.
+take a tenth of the time at most, however often rows of a parent are deleted. With 0, none waits.
 
 A copy begins only when no other copy of the table is under way. A chunk of the other one may have
 been read before the cascade, and its rows must not follow those of this copy. If a copy of all rows
@@ -49,8 +49,10 @@ class CascadedCopies:
         being copied.
         """
         for table in [table for table in self._begun if table not in copying]:
-            pause = max(self._pause_seconds, (seconds - self._begun.pop(table)) * _PAUSE_FACTOR)
-            self._not_before[table] = seconds + pause
+            begun = self._begun.pop(table)
+            if self._pause_seconds:
+                pause = max(self._pause_seconds, (seconds - begun) * _PAUSE_FACTOR)
+                self._not_before[table] = seconds + pause
         found: list[tuple[str, str, str]] = []
         for table in self._rows.tables:
             if table in copying or seconds < self._not_before.get(table, seconds):

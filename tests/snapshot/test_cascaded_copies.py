@@ -42,6 +42,13 @@ def test_copies_of_a_large_table_take_a_tenth_of_the_time() -> None:
     assert cascaded.due(10_000.0, ()) == [(*ITEMS, "")]
 
 
+def test_without_seconds_there_is_no_pause() -> None:
+    rows, cascaded = copies(0)
+    for seconds in (0.0, 5.0, 5.0):
+        rows.add(ITEMS, {WHERE})
+        assert cascaded.due(seconds, ()) == [(*ITEMS, f"({WHERE})")]
+
+
 def test_another_copy_of_the_table_ends_first() -> None:
     rows, cascaded = copies(0)
     rows.add(ITEMS, {WHERE})
