@@ -11,7 +11,8 @@ GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'cdc'@'%';
 -- SELECT: to copy tables (source.start = "snapshot", the default, and `binlog-connector snapshot`),
 -- and to ask for columns if the log does not name them (binlog_row_metadata other than FULL, and
 -- MySQL 5.7). LOCK TABLES: for the moment in which the copy of a table without a usable key begins
--- (not needed on MariaDB with InnoDB). Grant both for each followed database; here, shop:
+-- (not needed on MariaDB with InnoDB). A server shows foreign keys that cascade only to an account
+-- that may read the table which has them. Grant both for each followed database; here, shop:
 GRANT SELECT, LOCK TABLES ON shop.* TO 'cdc'@'%';
 
 -- XA_RECOVER_ADMIN (MySQL 8.0 and later) is optional. With it, a new pipeline warns of XA

@@ -70,7 +70,7 @@ _NO_BEGIN: Final = -1
 
 @final
 class TransactionAssembler:
-    """Groups the events of one stream; changes of tables that are not followed are only counted."""
+    """Groups the events of one stream; changes of tables that are not read are only counted."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class TransactionAssembler:
         self._other_tables: dict[tuple[str, str], None] | None = None
         # The previous rows event, because the next one mostly has the same table.
         self._table_map: TableMapEvent | None = None
-        self._table_is_followed = False
+        self._table_is_read = False
 
     @property
     def in_transaction(self) -> bool:
@@ -127,6 +127,10 @@ class TransactionAssembler:
     def transaction(self) -> SourceTransaction | None:
         """The transaction that has begun and not ended."""
         return self._transaction
+
+    def forget_table(self) -> None:
+        """Ask again whether the next table is read."""
+        self._table_map = None
 
     def close(self) -> None:
         """Close the files that hold waiting rows."""
@@ -242,16 +246,16 @@ class TransactionAssembler:
         self._state = _INSIDE
 
     def _is_followed(self, event: Event, table_map: TableMapEvent | None) -> bool:
-        """Count a rows event, and return whether it changes rows of a followed table."""
+        """Count a rows event, and return whether it changes rows of a table that is read."""
         self._require_transaction(event)
         self._event_number += 1
         if table_map is None:
             # It only ends a statement.
             return False
         if table_map is not self._table_map:
-            self._table_is_followed = self._tables.follows(table_map.schema, table_map.table)
+            self._table_is_read = self._tables.reads(table_map.schema, table_map.table)
             self._table_map = table_map
-        if self._table_is_followed:
+        if self._table_is_read:
             return not self._earlier.left_out
         if self._other_tables is not None:
             self._other_tables[table_map.schema, table_map.table] = None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.event import Event
+    from connector.changes.statement import Statement
     from connector.changes.transaction import SourceTransaction, StatementChange
     from connector.changes.xa import PreparedGroup
     from connector.errors import UnsupportedChange
@@ -53,6 +54,9 @@ class Committed:
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ChangeReceiver(RowsReceiver):
     """Takes the pieces of transactions, in their order."""
+
+    def any_statement(self, statement: Statement, query: str, event: Event) -> None:
+        """Take a statement on any tables, also on those that are not followed."""
 
     def ddl(self, changes: list[StatementChange]) -> None:
         """Take a statement as a whole; its effects follow one by one in `statement`."""

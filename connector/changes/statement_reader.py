@@ -66,6 +66,7 @@ class StatementReader:
         refusal = unsupported(statement, body, self._tables, transaction, event)
         if refusal is not None:
             self._receiver.refused(refusal, transaction, number, event)
+        self._receiver.any_statement(statement, body.query, event)
         mode = body.status_variables.sql_mode
         changes = statement_changes(
             statement,

@@ -41,6 +41,8 @@ class TableFilter:
         self._include = [_split(pattern) for pattern in include]
         self._exclude = [_split(pattern) for pattern in exclude]
         self._known: dict[tuple[str, str], bool] = {}
+        # Tables whose changes foreign keys may cascade to followed ones.
+        self.parents: frozenset[tuple[str, str]] = frozenset()
         self._listener = StreamListener() if listener is None else listener
 
     def follows(self, database: str, table: str) -> bool:
@@ -52,6 +54,10 @@ class TableFilter:
                 self._known.clear()
             followed = self._known[name] = self._decide(database, table)
         return followed
+
+    def reads(self, database: str, table: str) -> bool:
+        """Return whether changes of `database.table` are read, published or not."""
+        return self.follows(database, table) or (database, table) in self.parents
 
     def may_follow_database(self, database: str) -> bool:
         """Return whether some table of `database` could be followed."""

@@ -19,6 +19,7 @@ from connector.quarantine.core.fences import recovered_fences
 from connector.sink.inspection import inspect
 from connector.sink.limits import check_limits
 from connector.snapshot.recovered_copies import copy_states
+from connector.source.checks.cascades import check_cascades
 from connector.source.checks.finding import Finding, Severity
 from connector.source.checks.preflight import check_source, require
 from connector.source.choice import check_server, choose_source
@@ -147,7 +148,9 @@ class _Check:
 
     def _show(self, server: MysqlServer, settings: SourceSettings, found: list[Finding]) -> None:
         """Show the findings of one server."""
-        findings = [*found, *_check_tables(server, settings)]
+        copies = self._settings.schema.on_cascade == "copy"
+        cascades = check_cascades(server, settings, copies=copies)
+        findings = [*found, *_check_tables(server, settings), cascades]
         identity = server.identity
         self._print(f"Source {address_of(settings)}: {identity.flavour} {identity.version}")
         self._console.print(_table(findings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.errors.code import ErrorCode
+from connector.errors.code import End, ErrorCode
 
 _WHAT = "{name} is {value}, wanted {wanted}"
 _ROWS = "The pipeline needs every change as rows, with all columns, in the log."
@@ -174,4 +174,28 @@ NO_TABLE_IN_LOWER_CASE = ErrorCode(
     "names in lower case",
     cause="With lower_case_table_names = 1 a server has the names of tables in lower case alone.",
     example={"value": "erp.Orders: 0 tables", "pattern": "erp.Orders"},
+)
+_CASCADES = (
+    "foreign keys change rows of these tables without a trace in the log of this server: {tables}"
+)
+_CASCADES_CAUSE = (
+    "InnoDB itself changes and deletes the rows that refer to a row (CASCADE, SET NULL). The log "
+    "has only the change of that row, except on MySQL 9.6 and later."
+)
+CASCADES_COPIED = ErrorCode(
+    "S651",
+    _CASCADES,
+    "they are copied again after such changes, all of a table after a delete with CASCADE; "
+    "{schema.cascade_seconds} says how often",
+    end=End.LOGGED,
+    cause=_CASCADES_CAUSE,
+    example={"tables": ("erp.order_lines", "erp.invoices")},
+)
+CASCADES_LOST = ErrorCode(
+    "S652",
+    _CASCADES,
+    "consumers keep rows that the source does not have; set {schema.on_cascade} to copy",
+    end=End.LOGGED,
+    cause=_CASCADES_CAUSE,
+    example={"tables": ("erp.order_lines", "erp.invoices")},
 )

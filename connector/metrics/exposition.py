@@ -59,6 +59,11 @@ class FiguresCollector(Collector):
         yield self._gauge("source_up", "1 while the source answers", float(figures.source.up))
         yield self._gauge("kafka_up", "1 while Kafka answers", float(figures.kafka.up))
         yield self._gauge("fences", "Keys and tables that are held back", figures.fences())
+        yield self._gauge(
+            "cascaded_tables",
+            "Tables with rows that foreign keys changed, until their copies begin",
+            figures.cascaded_tables(),
+        )
         yield from self._standing()
         yield from self._lag()
         yield from self._copies()

@@ -92,6 +92,8 @@ class Figures:
     # Running copies by "database.table", and the numbers of fenced keys and tables.
     copies: Callable[[], Mapping[str, CopyFigures]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
+    # Tables with rows that foreign keys have changed and whose copies have not begun.
+    cascaded_tables: Callable[[], int] = field(default=int)
     _watch: Watch | None = field(default=None, init=False, repr=False)
     _kafka_watch: Watch | None = field(default=None, init=False, repr=False)
 

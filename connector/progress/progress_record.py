@@ -37,6 +37,7 @@ class Progress:
     online_changes: dict[str, dict[str, list[list[str]]]] = field(default_factory=dict)
     changed_tables: list[str] = field(default_factory=list)
     current_schemas: dict[str, str] = field(default_factory=dict)
+    cascaded_rows: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     between: int = 0
     commands_offset: int = 0
     prepared: list[PreparedXaRecord] = field(default_factory=list)

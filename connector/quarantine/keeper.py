@@ -74,6 +74,14 @@ class QuarantineKeeper:
         """The number of fences; any thread may ask."""
         return self._fences.count
 
+    def fences(self, database: str, table: str) -> bool:
+        """Return whether a table, or a key of it, is fenced."""
+        fences = self._fences
+        return (
+            fences.of(database, table) is not None
+            or fences.of_database(database, table) is not None
+        )
+
     def request(self, number: int, arguments: Mapping[str, Any]) -> None:
         """Replay what is kept back of a `table` of a `database`, or of one `key` of it.
 

@@ -17,16 +17,19 @@ from connector.envelope.transaction_records import TransactionRecords
 from connector.progress.stream_position import StreamPosition, awaited_columns
 from connector.quarantine.keeper import REPLAY
 from connector.quarantine.recovered_fences import open_quarantine
+from connector.run.cascades import open_cascades
 from connector.run.delivery_stream import DeliveryStream
 from connector.run.heartbeat import Heartbeat
 from connector.run.notices import Notices
 from connector.sink.commands import Commands
+from connector.snapshot.cascaded_copies import CascadedCopies
 from connector.snapshot.output import CopyOutput
 from connector.snapshot.recovered_copies import open_copies, request_copy
 from connector.snapshot.wanted_copies import WantedCopies
 from connector.system.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
+    from connector.changes.cascaded_rows import CascadedRows
     from connector.quarantine.keeper import QuarantineKeeper
     from connector.records.record import RecordTarget
     from connector.run.attendant import Attendant
@@ -45,6 +48,7 @@ class PipelineParts:
     delivery: DeliveryStream
     quarantine: QuarantineKeeper
     copies: Copies
+    cascaded: CascadedRows
     # Quarantine, copies and the others, in the order of their turns.
     attendants: tuple[Attendant, ...]
 
@@ -83,6 +87,7 @@ def assemble(
     encoder = _record_encoder(options, standing, transactions or target, recovered)
     encoder.anchored = _anchored_tables(settings, recovered, source, notices)
     tables = TableFilter(settings.source.tables, settings.source.exclude_tables, notices)
+    cascaded, cascades = open_cascades(settings, source, tables, last)
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     guard, copied_rows, quarantine = open_quarantine(
         settings, recovered.fences, options, encoder, decoder, standing, sink, clock, notices
@@ -101,6 +106,7 @@ def assemble(
         transactions=transactions,
         listener=notices,
         on_rewrite=settings.schema.on_rewrite,
+        cascades=cascades,
     )
     copies = open_copies(
         settings,
@@ -111,9 +117,10 @@ def assemble(
         peers.copying,
         quarantine.lift,
         wanted,
+        CascadedCopies(cascaded, settings.schema.cascade_seconds, quarantine.fences),
     )
     attendants = _attendants(settings, peers, target, standing, tables, quarantine, copies)
-    return PipelineParts(delivery, quarantine, copies, attendants)
+    return PipelineParts(delivery, quarantine, copies, cascaded, attendants)
 
 
 def _attendants(

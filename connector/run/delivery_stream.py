@@ -23,14 +23,17 @@ from connector.changes.statement import StatementKind
 from connector.changes.stream_listener import StreamListener
 from connector.errors import UnsupportedChange, table_statements
 from connector.gtid import MariadbGtidSet
+from connector.progress.order import file_number
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from connector.binlog.decoder import EventDecoder
     from connector.binlog.event import Event
+    from connector.changes.cascades import Cascades
     from connector.changes.receiver import Committed
     from connector.changes.row_spool import SpoolFolder
+    from connector.changes.statement import Statement
     from connector.changes.table_filter import TableFilter
     from connector.changes.transaction import RowsChange, SourceTransaction, StatementChange
     from connector.envelope.record_encoder import RecordEncoder
@@ -74,19 +77,22 @@ class DeliveryStream(ChangeReceiver):
         transactions: TransactionRecords | None = None,
         listener: StreamListener | None = None,
         on_rewrite: str = COPY_REWRITTEN,
+        cascades: Cascades | None = None,
     ) -> None:
         """Deliver changes of `tables`; `encoder` writes to `target`, in the order of `standing`.
 
         Waiting rows may go to a file in `folder`. Changes that cannot be published go to `guard`;
         without one they are an error. `transactions` gets the transaction of the next records,
         `listener` all other facts. `on_rewrite` says what to do if the log does not hold the rows
-        after ALTER TABLE; a fence needs a guard. `lower_case_names`, `online` and `rolled_back` as
-        in `TransactionAssembler`.
+        after ALTER TABLE; a fence needs a guard. `cascades` gets the changes of tables that foreign
+        keys refer to; without it, what they cascade stays unknown. `lower_case_names`, `online` and
+        `rolled_back` as in `TransactionAssembler`.
         """
         self._decoder = decoder
         self._encoder = encoder
         self._guard = guard
         self._on_rewrite = on_rewrite
+        self._cascades = cascades
         self._transactions = transactions
         self._target = target
         self._standing = standing
@@ -192,17 +198,24 @@ class DeliveryStream(ChangeReceiver):
         anchored = self._encoder.anchored
         if anchored is not None:
             progress.changed_tables = sorted(anchored.changed)
+        if self._cascades is not None:
+            progress.cascaded_rows = self._cascades.rows.to_record()
         return progress
 
     def rows(self, change: RowsChange) -> None:
         """Encode changed rows; rows that cannot be published go to the guard, if there is one."""
+        cascades = self._cascades
+        publishes = cascades is None or cascades.publishes(change.rows.table_map)
+        named = not publishes or change.rows.table_map.named or self._has_names(change)
+        if cascades is not None:
+            cascades.take(change.rows)
+        if not publishes or not named:
+            return
         if self._measured is not change.transaction:
             self._measured = change.transaction
             self._began_us = self._now_us
             self._records_before = self._target.records
             self._bytes_before = self._target.bytes
-        if not change.rows.table_map.named and not self._has_names(change):
-            return
         if self._transactions is not None:
             table_map = change.rows.table_map
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
@@ -211,6 +224,12 @@ class DeliveryStream(ChangeReceiver):
             self._encoder.rows(change, self._now_us)
         else:
             guard.rows(change, self._now_us)
+
+    def any_statement(self, statement: Statement, query: str, event: Event) -> None:
+        """Note what a statement may do to foreign keys."""
+        if self._cascades is not None:
+            number = file_number(event.file)
+            self._cascades.statement(statement, query, number, event.position)
 
     def ddl(self, changes: list[StatementChange]) -> None:
         """Deliver the text of a statement."""
@@ -258,6 +277,8 @@ class DeliveryStream(ChangeReceiver):
             listener.resync_wanted(change.database, change.table, change.resync)
         elif change.kind.ends_tables:
             listener.table_ended(change.database, change.table)
+            if self._cascades is not None:
+                self._cascades.rows.forget(change.database, change.table)
 
     def _refuse_rewritten(self, change: StatementChange) -> None:
         """Fence the table of an ALTER TABLE that may have changed rows, or raise."""
@@ -294,7 +315,7 @@ class DeliveryStream(ChangeReceiver):
     def committed(self, committed: Committed) -> None:
         """Move the position after a transaction.
 
-        Raises UnsupportedChange as `statement` does.
+        Raises UnsupportedChange as `statement` does, and the errors of reading foreign keys.
         """
         transaction = committed.transaction
         if self._encoder.doubts:
@@ -308,6 +329,10 @@ class DeliveryStream(ChangeReceiver):
             self._measure(committed)
         self._standing.advance(committed)
         self.waiting += 1
+        cascades = self._cascades
+        if cascades is not None and cascades.outdated:
+            cascades.learn()
+            self._assembler.forget_table()
 
     def _measure(self, committed: Committed) -> None:
         """Report a large transaction to the listener."""

@@ -282,6 +282,7 @@ class Pipeline:
         self._attendants = parts.attendants
         self._figures.copies = parts.copies.figures
         self._figures.fences = parts.quarantine.count
+        self._figures.cascaded_tables = parts.cascaded.count
         self._figures.turn()
         # The claim: now an older instance that still runs can see who fenced it.
         self._commit()

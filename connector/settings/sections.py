@@ -133,6 +133,10 @@ class SchemaSettings(Section):
     """What happens after a change of a table whose effect on rows is not in the log."""
 
     on_rewrite: Literal["copy", "fence", "stop"] = "copy"
+    # The same for rows that foreign keys change.
+    on_cascade: Literal["copy", "warn"] = "copy"
+    # Between two copies of a table because of cascades; see `snapshot.cascaded_copies`.
+    cascade_seconds: Annotated[float, Field(ge=0)] = 10.0
 
 
 class MetricsSettings(Section):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from connector.errors import ConnectorError
     from connector.metrics.figures import CopyFigures
     from connector.settings.sections import SnapshotSettings
+    from connector.snapshot.cascaded_copies import CascadedCopies
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.reader_pool import ReaderPool
     from connector.snapshot.wanted_copies import WantedCopies
@@ -39,6 +40,7 @@ class Copies:
         open_readers: Callable[[], ReaderPool],
         lift_fences: Callable[[str, str], None],
         wanted: WantedCopies,
+        cascaded: CascadedCopies,
         settings: SnapshotSettings,
         states: Iterable[TableState],
         *,
@@ -47,20 +49,22 @@ class Copies:
     ) -> None:
         """Continue `states`; `lift_fences` is called with a table whose rows are all copied again.
 
-        `wanted` has the tables that the stream wants copied again. With `keeps_new_tables`, a table
-        that the stream sees created needs no copy, and its state says so. With `goes_on_without`, a
-        table whose rows have no form in the envelope fails alone.
+        `wanted` has the tables that the stream wants copied again, `cascaded` those with rows that
+        foreign keys have changed. With `keeps_new_tables`, a table that the stream sees created
+        needs no copy, and its state says so. With `goes_on_without`, a table whose rows have no
+        form in the envelope fails alone.
         """
         self._log = structlog.get_logger()
         self._output = output
         self._lift_fences = lift_fences
         self._wanted = wanted
+        self._cascaded = cascaded
         self._settings = settings
         self._keeps_new_tables = keeps_new_tables
         self._goes_on_without = goes_on_without
         self._states = {state.key_part: state for state in states}
         self._copying = CopyScheduler(
-            output, open_readers, settings, self._take_back, self._complete, self._fail
+            output, open_readers, settings, self._take_back, self._begin, self._complete, self._fail
         )
         self._copying.copies += [
             self._copy(state) for state in self._states.values() if state.under_way
@@ -132,6 +136,10 @@ class Copies:
         self._take_published()
         for database, table, reason in self._wanted.take():
             self.copy(database, table, reason)
+        if not self._cascaded.idle:
+            copying = _tables(self._copying.copies)
+            for database, table, where in self._cascaded.due(self._output.seconds, copying):
+                self.copy(database, table, "foreign keys have changed rows", where=where)
         self._copying.step()
         if self._output.seconds - self._last_report >= _REPORT_SECONDS:
             self._report()
@@ -144,6 +152,16 @@ class Copies:
         """Write that all earlier rows of a table are gone, because all of it is copied again."""
         self._output.put_rows_gone(state.database, state.table)
         self._lift_fences(state.database, state.table)
+
+    def _begin(self, state: TableState) -> None:
+        """Drop the wish for rows that foreign keys changed before the copy of all rows began."""
+        table = state.database, state.table
+        others = [copy for copy in self._copying.copies if copy.state is not state]
+        if state.where or table in _tables(others):
+            return
+        if self._cascaded.met(table):
+            # Consumers have got rows from the stream that are gone since.
+            self._output.put_rows_gone(state.database, state.table)
 
     def _copy(self, state: TableState) -> TableCopy:
         return TableCopy(state, self._output.watch.table(state.name), self._settings)
@@ -204,6 +222,15 @@ class Copies:
             isinstance(error, UnsupportedChange) and self._goes_on_without
         )
         asked_for = state.request != NO_REQUEST
+        if state.where and not asked_for and isinstance(error, DefiniteError):
+            self._log.warning(
+                "rows cannot be copied by a condition; all rows of the table are copied",
+                table=state.name,
+                **fields(error),
+            )
+            self.forget(state)
+            self._cascaded.want_all(state.database, state.table)
+            return
         if not isinstance(error, DefiniteError) or not (kept_back or asked_for):
             raise error
         self._log.error("a copy failed", table=state.name, **fields(error))
@@ -238,3 +265,8 @@ class Copies:
                     rows_per_second=round(figures.rows_per_second),
                     eta_seconds=None if figures.eta_seconds is None else round(figures.eta_seconds),
                 )
+
+
+def _tables(copies: Iterable[TableCopy]) -> set[tuple[str, str]]:
+    """Return the tables that are being copied."""
+    return {(copy.state.database, copy.state.table) for copy in copies}

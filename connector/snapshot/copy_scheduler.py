@@ -53,12 +53,14 @@ class CopyScheduler:
         open_readers: Callable[[], ReaderPool],
         settings: SnapshotSettings,
         take_back: Callable[[TableState], None],
+        begins: Callable[[TableState], None],
         completed: Callable[[TableCopy], None],
         failed: Callable[[TableCopy, Exception], None],
     ) -> None:
         """Write to `output`; `completed` and `failed` are called to end a copy.
 
-        `take_back` is called before the rows of a copy that replaces all earlier rows.
+        `take_back` is called before the rows of a copy that replaces all earlier rows, `begins`
+        before a copy reads the first of its rows.
         """
         self.copies: list[TableCopy] = []
         self._log = structlog.get_logger()
@@ -66,6 +68,7 @@ class CopyScheduler:
         self._open_readers = open_readers
         self._settings = settings
         self._take_back = take_back
+        self._begins = begins
         self._completed = completed
         self._failed = failed
         self._readers: ReaderPool | None = None
@@ -177,6 +180,7 @@ class CopyScheduler:
             if state.rows and not state.where:
                 # The written rows have other keys, or were read in another order of them.
                 self._output.put_rows_gone(state.database, state.table)
+            self._begins(state)
             state.phase = "copying"
             state.key = key
             state.ranges = planned.ranges

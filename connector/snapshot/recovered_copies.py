@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from connector.changes.table_filter import TableFilter
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
+    from connector.snapshot.cascaded_copies import CascadedCopies
     from connector.snapshot.output import CopyOutput
     from connector.snapshot.wanted_copies import WantedCopies
     from connector.source.choice import CheckedSource
@@ -59,11 +60,12 @@ def open_copies(
     peers: CopyPeers,
     lift_fences: Callable[[str, str], None],
     wanted: WantedCopies,
+    cascaded: CascadedCopies,
 ) -> Copies:
     """Return the copies of a pipeline, which continue after `recovered` on `source`.
 
     `lift_fences` is called with a table whose rows are all copied again; `wanted` has the tables
-    that the stream wants copied again.
+    that the stream wants copied again, `cascaded` those with rows that foreign keys have changed.
 
     With `source.start = "snapshot"`, tables without a state are copied, too. The records that this
     function writes are part of the first commit. Raises SourceUnavailable or SourceRefused,
@@ -88,6 +90,7 @@ def open_copies(
         lambda: peers.read(source.settings, settings.snapshot, source.identity),
         lift_fences,
         wanted,
+        cascaded,
         settings.snapshot,
         kept,
         keeps_new_tables=settings.source.start == _START,

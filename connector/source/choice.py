@@ -27,10 +27,12 @@ from connector.source.start.configured_start import resolve_start
 from connector.source.start.start_validation import validate_start
 from connector.source.stream.dump_request import open_stream
 from connector.source.tables.definition_source import TableDefinitions
+from connector.source.tables.foreign_keys import ServerKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from connector.changes.cascades import KeySource
     from connector.envelope.schemas.anchored_tables import DefinitionSource
     from connector.progress.progress_record import Progress
     from connector.progress.server_identity import ServerIdentity
@@ -64,6 +66,10 @@ class CheckedSource:
         return TableDefinitions(
             self.settings, self.identity, lower_case_names=self.lower_case_names
         )
+
+    def foreign_keys(self) -> KeySource:
+        """Return the source of foreign keys that cascade."""
+        return ServerKeys(self.settings, self.identity)
 
     def open_stream(self, replica_name: str) -> ReplicationStream:
         """Ask the server for everything after `point`, or after `reads_from`.

@@ -74,6 +74,7 @@ def test_what_is_not_known_is_not_served() -> None:
         "source_up",
         "kafka_up",
         "fences",
+        "cascaded_tables",
     }
 
 

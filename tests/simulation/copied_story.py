@@ -9,6 +9,7 @@ from tests.simulation.story import (
     OTHER_TABLE,
     TABLES,
     AddColumn,
+    Cascade,
     Change,
     Compressed,
     Create,
@@ -30,16 +31,20 @@ if TYPE_CHECKING:
     from tests.simulation.table_history import Rows
 
 ALL_TABLES = (*TABLES, KEYLESS)
+# Tables whose rows go, or get another text, with a row of OTHER_TABLE.
+LOSING = ("orders", KEYLESS)
+MOVING = "items"
 _IDS_MAX = 2000
 _ROWS_MAX = 14
 
 
 def copied_story(
-    random: Random, groups: int, *, rows_max: int = 3
+    random: Random, groups: int, *, rows_max: int = 3, cascades: bool = False
 ) -> tuple[dict[str, Rows], Story]:
     """Return what tables hold when the log begins, and about as many groups.
 
-    The first of them changes every table, so that all are known to the stream from then on.
+    The first of them changes every table, so that all are known to the stream from then on. With
+    `cascades`, some of them change rows without a trace.
     """
     ids = random.sample(range(1, _IDS_MAX), _IDS_MAX - 1)
     initial = {
@@ -49,7 +54,7 @@ def copied_story(
         }
         for table in (*ALL_TABLES, OTHER_TABLE)
     }
-    teller = _CopiedTeller(random, rows_max, initial, ids)
+    teller = _CopiedTeller(random, rows_max, initial, ids, cascades=cascades)
     steps: list[Step] = [teller.first()]
     while len(steps) < groups:
         steps += teller.groups()
@@ -62,9 +67,16 @@ class _CopiedTeller(Teller):
     """Invents groups; ids are taken anywhere, and again once they are free."""
 
     def __init__(
-        self, random: Random, rows_max: int, initial: dict[str, Rows], ids: list[int]
+        self,
+        random: Random,
+        rows_max: int,
+        initial: dict[str, Rows],
+        ids: list[int],
+        *,
+        cascades: bool,
     ) -> None:
         super().__init__(random, rows_max)
+        self._cascades = cascades
         self._rows = {table: dict(rows) for table, rows in initial.items()}
         self._added = dict.fromkeys(ALL_TABLES, 0)
         self._gone: dict[str, list[int]] = {table: [] for table in (*ALL_TABLES, OTHER_TABLE)}
@@ -77,6 +89,8 @@ class _CopiedTeller(Teller):
     def groups(self) -> list[Step]:
         """Return what comes next, a group or a few."""
         random = self._random
+        if self._cascades and random.random() < 0.4:
+            return [self._cascade()]
         kind = random.random()
         if kind < 0.12:
             return self._ddl()
@@ -93,6 +107,31 @@ class _CopiedTeller(Teller):
         if kind < 0.48:
             return [Transaction(self._changes((OTHER_TABLE,), 2))]
         return [Transaction(self._changes(ALL_TABLES, 2 * self._rows_max))]
+
+    def _cascade(self) -> Step:
+        random, parents = self._random, self._rows[OTHER_TABLE]
+        changes = self._changes(ALL_TABLES, 2)
+        if not parents:
+            return Transaction((*changes, self._insert(OTHER_TABLE)))
+        parent = random.choice(list(parents))
+        if random.random() < 0.5:
+            hidden = tuple(self._lose(table, row) for table in LOSING for row in self._some(table))
+            deleted = Change(OTHER_TABLE, "d", parent, parents.pop(parent))
+            return Cascade((*changes, deleted), hidden=hidden)
+        text = parents[parent] = f"parent {parent} {random.randrange(1000)}"
+        rows = self._rows[MOVING]
+        rows |= dict.fromkeys(self._some(MOVING), text)
+        hidden = tuple(Change(MOVING, "u", row, text) for row in rows if rows[row] == text)
+        return Cascade((*changes, Change(OTHER_TABLE, "u", parent, text)), hidden=hidden)
+
+    def _some(self, table: str) -> list[int]:
+        """Return ids of some rows."""
+        rows = list(self._rows[table])
+        return self._random.sample(rows, self._random.randint(0, min(3, len(rows))))
+
+    def _lose(self, table: str, row_id: int) -> Change:
+        self._gone[table].append(row_id)
+        return Change(table, "d", row_id, self._rows[table].pop(row_id))
 
     def _ddl(self) -> list[Step]:
         random = self._random

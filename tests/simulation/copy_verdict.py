@@ -4,6 +4,9 @@ Of every transaction that was committed: whoever applies the records in their or
 the source behind the progress that came with them; all of them where a copy is complete, none that
 are outdated or gone elsewhere. So a row of a copy can never come behind a newer change of its key.
 And the copies leave the records of the stream as they are, to the byte.
+
+Rows that foreign keys have changed without a trace may be outdated, or there although they are
+gone: while the progress says that they are to be copied, and until the copy is complete.
 """
 
 from __future__ import annotations
@@ -35,6 +38,10 @@ class _Folded:
 
     rows: Rows = field(default_factory=dict)
     phase: str = ""
+    # Of copies of a part, by request.
+    phases: dict[str, str] = field(default_factory=dict)
+    # Whether a foreign key has changed rows that are not copied yet.
+    cascaded: bool = False
     # Rows of copies since all rows were gone, by id; and copies of a part that began meanwhile.
     copied: Counter[int] = field(default_factory=Counter)
     parts: int = 0
@@ -107,12 +114,21 @@ class CopyVerdict:
         table, request, phase = _state(record)
         if not request:
             self._tables[table].phase = phase
+        self._tables[table].phases[request] = phase
 
     def _take_progress(self, progress: Progress) -> None:
         if progress.file:
             # After a failover, the position is unknown until the first transaction.
             writer = self._writers[progress.server_uuid]
+            before = self._groups
             self._groups = writer.groups_before[progress.file, progress.position]
+            for changed in self._history.cascaded[before + 1 : self._groups + 1]:
+                for table in changed:
+                    self._tables[table].cascaded = True
+        awaited = {*progress.cascaded_rows.get(DATABASE, {})}
+        for table, folded in self._tables.items():
+            if table not in awaited and not {"waiting", "copying"} & {*folded.phases.values()}:
+                folded.cascaded = False
 
     def _fold(self, table: str, folded: _Folded, record: Record) -> None:
         if record.value is None:
@@ -139,6 +155,8 @@ class CopyVerdict:
     def _check_tables(self) -> None:
         behind = self._history.behind[self._groups]
         for table, folded in self._tables.items():
+            if folded.cascaded:
+                continue
             content = behind.get(table, TableContent({}))
             wanted = content.rows
             outdated = {i: text for i, text in folded.rows.items() if wanted.get(i) != text}

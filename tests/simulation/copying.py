@@ -8,6 +8,8 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from connector.changes.cascades import KeySource, LearnedKeys
+from connector.changes.foreign_keys import ForeignKey, ForeignKeys
 from connector.errors import SourceUnavailable, source_stream
 from connector.progress.progress_record import Progress, progress_topic
 from connector.snapshot.jobs import PassChunk, PassReady
@@ -16,15 +18,17 @@ from connector.snapshot.recovered_copies import CopyPeers
 from connector.snapshot.table_reader import Pause, TableReader
 from connector.snapshot.table_state import snapshot_topic
 from connector.source.server.select_session import SelectSession
-from tests.simulation.faults import Call
+from tests.simulation.copied_story import LOSING, MOVING
+from tests.simulation.faults import Call, Fault
 from tests.simulation.live_server import LiveServer
 from tests.simulation.run import PREFIX, SETTINGS, Beside
 from tests.simulation.select_session import ScriptedSession
-from tests.simulation.story import DATABASE
+from tests.simulation.story import DATABASE, OTHER_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
+    from connector.changes.statement import TableName
     from connector.progress.server_identity import ServerIdentity
     from connector.settings.sections import Settings, SnapshotSettings, SourceSettings
     from connector.snapshot.jobs import Job, Result
@@ -33,8 +37,22 @@ if TYPE_CHECKING:
 CONNECTIONS = 2
 
 
+# What a row of a parent that is deleted, or gets another text, does to rows of other tables.
+_KEYS = ForeignKeys(
+    ForeignKey(
+        (DATABASE, child),
+        (DATABASE, OTHER_TABLE),
+        [("text", "text")],
+        "CASCADE" if child in LOSING else "",
+        "" if child in LOSING else "CASCADE",
+        identifies=False,
+    )
+    for child in (*LOSING, MOVING)
+)
+
+
 def copying_settings(
-    tables: Sequence[str], *, chunk_rows: int, start: str = "snapshot"
+    tables: Sequence[str], *, chunk_rows: int, start: str = "snapshot", cascade_seconds: float = 0.0
 ) -> Settings:
     """Return the settings of a pipeline that copies, chunk by chunk of so many rows."""
     source = SETTINGS.source.model_copy(
@@ -44,7 +62,8 @@ def copying_settings(
     snapshot = SETTINGS.snapshot.model_copy(
         update={"connections": CONNECTIONS, "chunk_rows": chunk_rows, "chunk_bytes_max": 400}
     )
-    return SETTINGS.model_copy(update={"source": source, "snapshot": snapshot})
+    schema = SETTINGS.schema.model_copy(update={"cascade_seconds": cascade_seconds})
+    return SETTINGS.model_copy(update={"source": source, "snapshot": snapshot, "schema": schema})
 
 
 class Request(NamedTuple):
@@ -59,9 +78,16 @@ class Copied(Beside):
     """Runs copies in one world; each process after the first one has `later` settings."""
 
     def __init__(
-        self, settings: Settings, later: Settings | None = None, requests: Sequence[Request] = ()
+        self,
+        settings: Settings,
+        later: Settings | None = None,
+        requests: Sequence[Request] = (),
+        *,
+        cascades: bool = False,
     ) -> None:
         super().__init__(settings)
+        self._cascades = cascades
+        self._cascaded = False  # rows that are to be copied
         self._later = later
         self._requests = requests
         # What the transactions that were committed say, as far as they were looked at.
@@ -89,6 +115,10 @@ class Copied(Beside):
 
         return CopyPeers(select, read)
 
+    def foreign_keys(self, process: Process) -> KeySource:
+        """Return what knows the foreign keys of the source."""
+        return _Keys(process) if self._cascades else super().foreign_keys(process)
+
     def requests(self, process: Process, offset: int) -> SimpleQueue[tuple[int, dict[str, Any]]]:
         """Return the requests from `offset` on, each once it is made."""
         return _Requests(process, self._requests, offset)
@@ -98,8 +128,10 @@ class Copied(Beside):
         self._look(world)
         if self._later is not None and len(world.processes) == 1:
             return False
-        return self._requests_taken == len(self._requests) and not any(
-            phase in ("waiting", "copying") for phase in self._phases.values()
+        return (
+            self._requests_taken == len(self._requests)
+            and not self._cascaded
+            and not any(phase in ("waiting", "copying") for phase in self._phases.values())
         )
 
     def _look(self, world: World) -> None:
@@ -113,7 +145,21 @@ class Copied(Beside):
                 elif topic == progress_topic(PREFIX) and record.value is not None:
                     progress = Progress.decode(record.value, "progress")
                     self._requests_taken = progress.commands_offset
+                    self._cascaded = bool(progress.cascaded_rows)
         self._looked_at = len(committed)
+
+
+class _Keys(KeySource):
+    """A question to the server, which may be lost."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def learn(self, altered: list[TableName]) -> LearnedKeys:
+        del altered
+        if self._process.step(Call.SELECT) in (Fault.REFUSED, Fault.LOST):
+            raise SourceUnavailable(source_stream.SERVER_CLOSED, server="source scripted")
+        return LearnedKeys(_KEYS, 0, 0, logged=False)
 
 
 def live(world: World) -> LiveServer:

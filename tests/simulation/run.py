@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from connector.changes.cascades import KeySource
 from connector.envelope.schemas.anchored_tables import DefinitionSource
 from connector.errors import ConnectorError, SourceRefused, SourceUnavailable, source_stream
 from connector.errors.source_failover import NONE
@@ -81,6 +82,11 @@ class Beside:
         """Return how a process reads tables."""
         del process
         return COPY_PEERS
+
+    def foreign_keys(self, process: Process) -> KeySource:
+        """Return what knows the foreign keys of the source: it has none."""
+        del process
+        return KeySource()
 
     def requests(self, process: Process, offset: int) -> SimpleQueue[tuple[int, dict[str, Any]]]:
         """Return where requests to a process come from, which begin at `offset`."""
@@ -202,10 +208,15 @@ class _ScriptedSource(CheckedSource):
     clock: Clock
     cut_at: int | None
     by_event: bool
+    keys: KeySource
 
     def definitions(self) -> DefinitionSource:
         """Nobody is asked: the log describes its tables."""
         return DefinitionSource()
+
+    def foreign_keys(self) -> KeySource:
+        """The keys of the tables."""
+        return self.keys
 
     def open_stream(self, replica_name: str) -> ReplicationStream:
         del replica_name
@@ -297,6 +308,7 @@ class _Simulation:
                 clock=clock,
                 cut_at=cut_at,
                 by_event=self._by_event,
+                keys=self._beside.foreign_keys(process),
             )
 
         def watch_source(settings: SourceSettings, figures: Figures) -> _NoWatch:

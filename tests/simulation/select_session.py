@@ -244,7 +244,7 @@ def _run(sql: str, table: str, added: int, rows: Rows) -> list[list[bytes | None
         list(rows.items()),
     )
     try:
-        found = connection.execute(sql).fetchall()
+        found = connection.execute(_HEX.sub(r"CAST(X'\1' AS TEXT)", sql)).fetchall()
     finally:
         connection.close()
     return [[None if cell is None else str(cell).encode() for cell in row] for row in found]

@@ -74,6 +74,13 @@ class Compressed(Transaction):
 
 
 @dataclass(frozen=True)
+class Cascade(Transaction):
+    """A transaction whose foreign keys do to other tables what the log does not say."""
+
+    hidden: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
 class OnePhase(Transaction):
     """An XA transaction that is prepared and committed at once; MariaDB logs it as any other."""
 

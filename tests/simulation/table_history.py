@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.simulation.story import (
     AddColumn,
+    Cascade,
     Create,
     Drop,
     Exchange,
@@ -45,6 +46,8 @@ class TableHistory:
         # Of each group: the tables that it changes, and those that XA PREPARE holds behind it.
         self.changed: list[set[str]] = [set()]
         self.held: list[set[str]] = [set()]
+        # And those that it changes without a trace in the log.
+        self.cascaded: list[set[str]] = [set()]
         # Of each number of groups: how many of them there are up to the last DDL.
         self.last_ddl = [0]
         held: dict[str, set[str]] = {}
@@ -53,6 +56,8 @@ class TableHistory:
             before = self.behind[-1]
             self.behind.append(tables)
             self.changed.append({name for name in tables if tables[name] is not before[name]})
+            hidden = step.hidden if isinstance(step, Cascade) else ()
+            self.cascaded.append({change.table for change in hidden})
             if isinstance(step, Prepared):
                 held[step.xid] = {change.table for change in step.changes}
             elif isinstance(step, Outcome):
@@ -86,6 +91,8 @@ def _changed(tables: Mapping[str, TableContent], step: Step) -> dict[str, TableC
 
 
 def _committed(step: Step) -> tuple[Change, ...]:
+    if isinstance(step, Cascade):
+        return (*step.changes, *step.hidden)
     if isinstance(step, Transaction):
         return step.changes
     if isinstance(step, Outcome):

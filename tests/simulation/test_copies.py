@@ -58,6 +58,7 @@ class Kind(NamedTuple):
     extra: tuple[Fault, ...] = ()
     standby: bool = False
     adds_table: bool = False
+    cascades: bool = False
 
 
 KINDS = (
@@ -65,6 +66,7 @@ KINDS = (
     Kind("two instances", (Fault.RIVAL, *[Fault.SWITCH] * 4)),
     Kind("two servers", (Fault.FAILOVER, Fault.FAILOVER), standby=True),
     Kind("a table is added", adds_table=True),
+    Kind("foreign keys cascade", cascades=True),
 )
 
 
@@ -174,7 +176,7 @@ def tell(
 def run(kind: Kind, seed: int, happened: Counter[str]) -> list[tuple[World, CopyVerdict]]:
     random = Random(f"copies: {kind.name} {seed}")
     flavour, gtid = random.choice(SERVERS[:2] if kind.standby else SERVERS)
-    initial, story = copied_story(random, random.randint(4, 16))
+    initial, story = copied_story(random, random.randint(4, 16), cascades=kind.cascades)
     told = tell(initial, story, flavour, gtid=gtid, standby=kind.standby)
     before = tuple(table for table in ALL_TABLES if table != ADDED or not kind.adds_table)
     runs = []
@@ -185,8 +187,10 @@ def run(kind: Kind, seed: int, happened: Counter[str]) -> list[tuple[World, Copy
         if kind.adds_table:
             plan.stop_at = random.randrange(600)
             later = copying_settings(ALL_TABLES, chunk_rows=rows)
-        settings = copying_settings(before, chunk_rows=rows)
-        beside = Copied(settings, later, requests(random, before))
+        pause = random.choice((0.0, 0.5)) if kind.cascades else 0.0
+        settings = copying_settings(before, chunk_rows=rows, cascade_seconds=pause)
+        asked = requests(random, before)
+        beside = Copied(settings, later, asked, cascades=kind.cascades)
         by_event = random.random() < 0.7
         runs.append(told.simulate(plan, random, seed=number, by_event=by_event, beside=beside))
         happened.update(plan.happened)

@@ -22,6 +22,11 @@ from connector.codec.payload import PayloadReader
 
 # The last rows event of a statement: the table maps before it are of no further use.
 STMT_END_F: Final = 0x0001
+# The session had foreign_key_checks=0, so nothing cascaded; or a cascade itself changed the rows.
+NO_FOREIGN_KEY_CHECKS_F: Final = 0x0002
+# The server cascades above the engine (MySQL 9.6 and later, unless innodb_native_foreign_keys=ON),
+# so the log has what cascades.
+USE_SQL_FOREIGN_KEY_F: Final = 0x0010
 
 # Names no table: the event only ends a statement.
 DUMMY_TABLE_ID: Final = 0xFF_FFFF

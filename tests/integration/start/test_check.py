@@ -261,6 +261,20 @@ def test_what_is_being_asked_is_told(stream: Stream, doors: Doors) -> None:
     ]
 
 
+def test_tables_whose_rows_foreign_keys_change_are_named(stream: Stream) -> None:
+    stream.execute(
+        "CREATE TABLE orders (id INT PRIMARY KEY)",
+        "CREATE TABLE items (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES orders (id) "
+        "ON DELETE CASCADE)",
+    )
+    (found,) = ended(stream.config(), "check CONFIG")
+    assert (found.code, found.shown[-1]) == (0, "ready")
+    assert (
+        "foreign keys: they are copied again after such changes, all of a table after a delete "
+        "with CASCADE; schema.cascade_seconds says how often"
+    ) in found.shown
+
+
 def test_more_replicas_than_brokers(stream: Stream) -> None:
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     expected = shown(kafka_limits.REPLICAS, servers=stream.broker.bootstrap, factor=3, brokers=1)

@@ -1,0 +1,174 @@
+"""The foreign keys of a server that cascade, as the account sees them.
+
+MySQL and MariaDB show the columns of a key to an account that may read its table. MariaDB shows the
+actions of the key only with other rights than SELECT, so they are read from SHOW CREATE TABLE.
+
+https://dev.mysql.com/doc/refman/8.4/en/information-schema-referential-constraints-table.html
+https://mariadb.com/docs/server/reference/system-tables/information-schema/information-schema-tables/information-schema-key_column_usage-table
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from connector.changes.cascades import KeySource, LearnedKeys
+from connector.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
+from connector.changes.table_filter import SYSTEM_DATABASES
+from connector.codec.sql_text import quoted_name
+from connector.errors import SourceRefused, SourceUnavailable
+from connector.progress.order import file_number
+from connector.source.server.binary_logs import status_query
+from connector.source.server.identity import another_answered
+from connector.source.server.select_session import SelectSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from connector.changes.statement import TableName
+    from connector.progress.server_identity import ServerIdentity
+    from connector.settings.sections import SourceSettings
+
+    # Returns the rows of a statement, by column name.
+    Query = Callable[[str], Sequence[dict[str, Any]]]
+
+_SYSTEM = ", ".join(f"'{name}'" for name in sorted(SYSTEM_DATABASES))
+_COLUMNS = f"""
+    SELECT table_schema AS db, table_name AS name, constraint_name AS key_name,
+           column_name AS child, referenced_table_schema AS parent_db,
+           referenced_table_name AS parent_name, referenced_column_name AS parent
+    FROM information_schema.key_column_usage
+    WHERE table_schema NOT IN ({_SYSTEM})
+      AND (referenced_table_name IS NOT NULL OR constraint_name = 'PRIMARY')
+    ORDER BY db, name, key_name, ordinal_position
+"""  # noqa: S608 - constants
+# Joined here: a join of the two views takes seconds on a server with thousands of keys.
+_ACTIONS = f"""
+    SELECT constraint_schema AS db, table_name AS name, constraint_name AS key_name,
+           delete_rule AS on_delete, update_rule AS on_update
+    FROM information_schema.referential_constraints
+    WHERE constraint_schema NOT IN ({_SYSTEM})
+"""  # noqa: S608 - constants
+_LOGGED = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
+_RULES = re.compile(r"\)(?: ON DELETE (?P<delete>[A-Z ]+?))?(?: ON UPDATE (?P<update>[A-Z ]+?))?,?")
+_LOCK_WAIT_TIMEOUT = 1205
+_LOCK_SECONDS = 5
+# ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR, and errors of rights: the table is gone since, or hidden.
+_NOT_SHOWN = frozenset({1146, 1049, 1142, 1143, 1044})
+
+
+class ServerKeys(KeySource):
+    """Asks one server."""
+
+    def __init__(self, settings: SourceSettings, identity: ServerIdentity) -> None:
+        """Ask the server of `settings`, which must be `identity`."""
+        self._settings = settings
+        self._identity = identity
+
+    def learn(self, altered: list[TableName]) -> LearnedKeys:
+        """Return the keys of now, with the effect of statements on the tables `altered`.
+
+        Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
+        """
+        with SelectSession(self._settings) as session:
+            if session.identity.server_uuid != self._identity.server_uuid:
+                raise another_answered(session.name)
+            _wait_for_statements(session, altered)
+            keys = read_keys(session.query)
+            logged = logs_cascades(session.query)
+            # A statement is in the log before its effect can be seen.
+            (end,) = session.query(status_query(session.identity)) or ({},)
+            number = file_number(end.get("File") or "")
+            return LearnedKeys(keys, number, int(end.get("Position") or 0), logged=logged)
+
+
+def _wait_for_statements(session: SelectSession, tables: list[TableName]) -> None:
+    """Wait until statements that are in the log have their effect; they lock their tables.
+
+    A table that others have locked for long is not waited for.
+    """
+    session.query(f"SET SESSION lock_wait_timeout = {_LOCK_SECONDS}")
+    for database, table in tables:
+        try:
+            # Where this is refused, nothing has locked the table.
+            with suppress(SourceRefused):
+                session.query(f"SELECT 1 FROM {quoted_name(database, table)} LIMIT 0")  # noqa: S608 - quoted
+        except SourceUnavailable as error:
+            if error.number != _LOCK_WAIT_TIMEOUT:
+                raise
+
+
+def logs_cascades(query: Query) -> bool:
+    """Return whether the server writes to its log what foreign keys cascade: MySQL 9.6 does.
+
+    Raises the errors of `query`.
+    """
+    return any(str(row["Value"]).upper() == "OFF" for row in query(_LOGGED))
+
+
+def read_keys(query: Query) -> ForeignKeys:
+    """Return the keys that the account sees. Raises the errors of `query`."""
+    actions = {
+        _name(row): (str(row["on_delete"]), str(row["on_update"])) for row in query(_ACTIONS)
+    }
+    primary: dict[TableName, set[str]] = {}
+    keys: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in query(_COLUMNS):
+        database, table, _ = name = _name(row)
+        if row["parent_name"] is None:
+            primary.setdefault((database, table), set()).add(str(row["child"]).lower())
+        else:
+            keys.setdefault(name, []).append(row)
+    shown: dict[TableName, list[str]] = {}
+    for database, table, key_name in keys.keys() - actions.keys():
+        if (database, table) not in shown:
+            shown[database, table] = _shown(query, database, table)
+        actions[database, table, key_name] = _rules(shown[database, table], key_name)
+    return ForeignKeys(
+        _foreign_key(rows, *actions[name], primary.get(name[:2])) for name, rows in keys.items()
+    )
+
+
+def _name(row: dict[str, Any]) -> tuple[str, str, str]:
+    return str(row["db"]), str(row["name"]), str(row["key_name"])
+
+
+def _foreign_key(
+    rows: list[dict[str, Any]], on_delete: str, on_update: str, primary: set[str] | None
+) -> ForeignKey:
+    """Return the key with these columns, of a table with the columns `primary` in its own key."""
+    first = rows[0]
+    pairs = [(str(row["child"]), str(row["parent"])) for row in rows]
+    return ForeignKey(
+        (str(first["db"]), str(first["name"])),
+        (str(first["parent_db"]), str(first["parent_name"])),
+        pairs,
+        on_delete,
+        on_update,
+        # Without a primary key, a unique index may be the key of the records.
+        identifies=primary is None or any(child.lower() in primary for child, _ in pairs),
+    )
+
+
+def _shown(query: Query, database: str, table: str) -> list[str]:
+    """Return the lines of SHOW CREATE TABLE; none if the server does not show it."""
+    try:
+        (row,) = query(f"SHOW CREATE TABLE {quoted_name(database, table)}")
+    except SourceRefused as error:
+        if error.number not in _NOT_SHOWN:
+            raise
+        return []
+    return str(row["Create Table"]).splitlines()
+
+
+def _rules(lines: list[str], key_name: str) -> tuple[str, str]:
+    """Return what a key does ON DELETE and ON UPDATE; the most that it can do if none shows it."""
+    # MariaDB does not double a backtick in this place.
+    beginning = f"  CONSTRAINT `{key_name}` FOREIGN KEY ("
+    for line in lines:
+        if line.startswith(beginning):
+            rules = _RULES.fullmatch(line, line.rfind(")"))
+            if rules is not None:
+                return rules["delete"] or "", rules["update"] or ""
+    return CASCADE, CASCADE
