@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from pyroaring import BitMap
 
 from connector.errors import MirrorError, mirror_tables
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.metadata import Features
-from stream_jobs.delta.snapshot import State
+from stream_jobs.delta.snapshot import CLUSTERING, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,13 +71,22 @@ class DeltaTable:
         path: str,
         metadata: Metadata,
         domains: Mapping[str, str] | None = None,
+        clustering: Sequence[str] = (),
     ) -> DeltaTable:
         """Create a table without rows.
 
-        Raises CommitConflict if there is one, MirrorError if the storage fails.
+        `clustering` are names of columns by which readers find rows; a table with partitions has
+        none. Each new file must have statistics of these columns (`key` of `write_file`). Raises
+        CommitConflict if there is a table, MirrorError if the storage fails.
         """
         log = Log(storage, path)
-        actions = [Features().action(), metadata.action(), *_domains(domains or {})]
+        features, domains = Features(), dict(domains or {})
+        if clustering:
+            physical = {column.name: column.physical_name for column in metadata.columns}
+            columns = [[physical[name]] for name in clustering]
+            features = features.with_clustering()
+            domains[CLUSTERING] = orjson.dumps({"clusteringColumns": columns}).decode()
+        actions = [features.action(), metadata.action(), *_domains(domains)]
         state = State(path)
         state.replay(0, log.commit(0, "CREATE TABLE", actions))
         return cls(log, state.snapshot())

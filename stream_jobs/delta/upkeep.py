@@ -78,7 +78,8 @@ def compact(table: DeltaTable, key: Sequence[str], limits: Limits) -> Compacted:
         return Compacted(0, 0, 0)
     columns = snapshot.metadata.file_columns
     rewritten = [
-        compaction.rewrite(table.storage, table.path, columns, group, key) for group in groups
+        compaction.rewrite(table.storage, table.path, columns, group, key, snapshot.clustering)
+        for group in groups
     ]
     new = [file for file in rewritten if file]
     old = [file for group in groups for file in group]
