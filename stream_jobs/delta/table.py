@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pyroaring import BitMap
 
-from connector.errors import MirrorError, mirror_tables
+from connector.errors import CommitConflict, MirrorError, mirror_tables
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.metadata import Features
@@ -53,6 +53,7 @@ class DeltaTable:
     def __init__(self, log: Log, snapshot: Snapshot) -> None:
         self._log = log
         self.snapshot = snapshot
+        self._last_commit: bytes | None = None
 
     @classmethod
     def open(cls, storage: Storage, path: str) -> DeltaTable | None:
@@ -103,24 +104,41 @@ class DeltaTable:
 
     def refresh(self) -> Snapshot:
         """Read what others have committed, and return the newest version."""
-        self.snapshot = self._log.refresh(self.snapshot)
+        if self._is_overwritten():
+            self.snapshot = self._log.load() or self.snapshot
+        else:
+            self.snapshot = self._log.refresh(self.snapshot)
+        self._last_commit = None
         return self.snapshot
 
     def commit(self, change: Change, operation: str) -> Snapshot:
         """Write the next version and return it.
 
         `operation` is a word for the table's history. Raises CommitConflict if another writer has
-        committed this version: then refresh, and find out whether the change still fits
-        (`Snapshot.same_rows`). Raises MirrorError if `change` names files that are not in the
-        current version, if a deletion vector is damaged, or if the storage fails.
+        committed this version, or overwritten the one before: then refresh, and find out whether
+        the change still fits (`Snapshot.same_rows`). Raises MirrorError if `change` names files
+        that are not in the current version, if a deletion vector is damaged, or if the storage
+        fails.
         """
-        actions = list(self._actions(change))
         version = self.snapshot.version + 1
+        if self._is_overwritten():
+            raise CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version - 1)
+        actions = list(self._actions(change))
         content = self._log.commit(version, operation, actions)
         state = State.after(self.path, self.snapshot)
         state.replay(version, content)
         self.snapshot = state.snapshot()
+        self._last_commit = content
         return self.snapshot
+
+    def _is_overwritten(self) -> bool:
+        """Return whether the last commit of this writer is lost.
+
+        Spark looks for a version and writes it in two steps, on a local disk and on S3. Between
+        them it can overwrite a commit; the job then has to apply those changes again.
+        """
+        last = self._last_commit
+        return last is not None and self._log.read(self.snapshot.version) != last
 
     def _actions(self, change: Change) -> Iterator[dict[str, Any]]:
         at = now()
