@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
+from connector.errors import CommitConflict
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.compaction import rewrite
@@ -188,6 +191,24 @@ def test_readers_agree_on_a_table_with_partitions(storage: LocalStorage, agree: 
     assert agree(table) == [1, 2, 10, 11, 12]
 
 
+def test_spark_knows_the_clustering_columns(
+    spark: SparkSession, storage: LocalStorage, tmp_path: Path, agree: Agree
+) -> None:
+    columns = new_columns([("id", pa.int64(), {}), (HOSTILE, pa.string(), {})])
+    table = DeltaTable.create(storage, "t", Metadata(columns), clustering=[HOSTILE])
+    for number in range(2):
+        data = pa.table({"id": [number], HOSTILE: [str(number)]})
+        new = write_file(storage, "t", columns, data, key=["id", HOSTILE])
+        table.commit(Change(new=[new]), "WRITE")
+    (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{tmp_path}/t`").collect()
+    assert detail["clusteringColumns"] == [f"`{HOSTILE.replace('`', '``')}`"]
+    spark.sql(f"OPTIMIZE delta.`{tmp_path}/t`")
+    assert len(table.refresh().files) == 1
+    spark.sql(f"ALTER TABLE delta.`{tmp_path}/t` CLUSTER BY (id)")
+    assert table.refresh().clustering == ("id",)
+    assert agree(table) == [0, 1]
+
+
 def test_what_spark_commits_is_read_and_continued(
     spark: SparkSession, sample: Sample, agree: Agree, tmp_path: Path
 ) -> None:
@@ -228,3 +249,32 @@ def test_what_spark_commits_is_read_and_continued(
 
 def _latest(table: DeltaTable) -> dict[str, Any]:
     return live(table)[-1]
+
+
+def test_no_row_is_lost_while_spark_optimizes(
+    spark: SparkSession, sample: Sample, agree: Agree, tmp_path: Path
+) -> None:
+    """Commits of both meet, and files become one while others are added."""
+    sample.append([0], domains={"last": "0"})
+    with ThreadPoolExecutor(1) as pool:
+        optimizing = pool.submit(_optimize, spark, f"delta.`{tmp_path}/{sample.path}`")
+        while not optimizing.done():
+            # The progress is part of the commit, so a lost commit is applied again.
+            number = int(sample.table.snapshot.domains["last"]) + 1
+            change = Change([sample.write([number])], domains={"last": str(number)})
+            try:
+                sample.table.commit(change, "WRITE")
+            except CommitConflict:
+                sample.table.refresh()
+            # Spark looks at each commit that was faster: one that commits all the time starves it.
+            time.sleep(0.5)
+        optimizing.result()
+    snapshot = sample.table.refresh()
+    last = int(snapshot.domains["last"])
+    assert len(snapshot.files) < last
+    assert agree(sample.table) == list(range(last + 1))
+
+
+def _optimize(spark: SparkSession, name: str) -> None:
+    for _ in range(2):
+        spark.sql(f"OPTIMIZE {name}")
