@@ -16,7 +16,7 @@ from stream_jobs.batch import BatchApplier
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.schema_registry import SchemaRegistry
 from stream_jobs.schema_step import SchemaRules
-from stream_jobs.table_work import Services
+from stream_jobs.services import Services
 from stream_jobs.topic_state import TopicStates
 
 if TYPE_CHECKING:

@@ -29,6 +29,11 @@ class TopicState:
     cursor: dict[int, int] = field(default_factory=dict)
 
 
+def path_of(schema: TableSchema) -> str:
+    """Return the path of a table's mirror."""
+    return table_path(schema.database, schema.table)
+
+
 class TopicStates:
     """The topics that had records; a mirror is looked at when its topic first has some."""
 
@@ -60,7 +65,7 @@ class TopicStates:
         state = TopicState(topic)
         if history:
             newest = history[-1]
-            path = table_path(newest.database, newest.table)
+            path = path_of(newest)
             state.mirror = MirrorTable.open(self._storage, path, newest.name, self._base)
             state.is_keyless = state.mirror is None and not newest.key
         if state.mirror is not None:

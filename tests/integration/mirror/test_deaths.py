@@ -22,10 +22,10 @@ from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.schema_registry import SchemaRegistry
 from stream_jobs.schema_step import SchemaRules
+from stream_jobs.services import Services
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.facts import KafkaFacts
 from stream_jobs.source.ranges import OffsetRange
-from stream_jobs.table_work import Services
 from stream_jobs.topic_state import TopicStates
 from tests.integration.mirror.test_simulated_stories import COLUMNS, Source
 from tests.length import length
