@@ -54,27 +54,30 @@ def rewrite(
     columns: Sequence[Column],
     files: Sequence[DataFile],
     key: Sequence[str],
+    clustering: Sequence[str] = (),
 ) -> DataFile | None:
     """Write the live rows of `files` as one new file; None if there are none.
 
     `columns` are those of the new file. A column may have another type than in `files` if all its
-    values fit: that is how a type is widened. The rows are sorted if `key` is one integer. `files`
-    have the same partition values and tags. Raises MirrorError if a file cannot be read, or if a
-    value does not fit.
+    values fit: that is how a type is widened. The rows are sorted by `clustering`, else by `key` if
+    it is one integer. `files` have the same partition values and tags. Raises MirrorError if a file
+    cannot be read, or if a value does not fit.
     """
     data = pa.concat_tables(live_rows(storage, table, file, columns) for file in files)
     if not data.num_rows:
         return None
     first = files[0]
     types = {column.name: column.type for column in columns}
-    if len(key) == 1 and pa.types.is_integer(types[key[0]]):
+    if clustering:
+        data = data.sort_by([(name, "ascending") for name in clustering])
+    elif len(key) == 1 and pa.types.is_integer(types[key[0]]):
         data = data.sort_by(key[0])
     return write_file(
         storage,
         table,
         columns,
         data,
-        key=key,
+        key=[*key, *clustering],
         partition_values=first.partition_values,
         tags=first.tags,
     )

@@ -80,6 +80,9 @@ class Log:
 
         Raises MirrorError as `load`.
         """
+        if self.has_checkpoint_after(snapshot.version):
+            # The next versions may be cleaned away.
+            return self.load() or snapshot
         state: State | None = None
         version = snapshot.version + 1
         while (content := self.read(version)) is not None:
@@ -88,6 +91,13 @@ class Log:
             version += 1
         return state.snapshot() if state else snapshot
 
+    def has_checkpoint_after(self, version: int) -> bool:
+        """Return whether another writer has gone on so far that the log may be cleaned."""
+        hint = checkpoint.read_hint(self.storage, self.path)
+        if hint is None or hint <= version:
+            return False
+        return self.list(version + 1).last_checkpoint is not None
+
     def read(self, version: int) -> bytes | None:
         """Return the content of a commit; None if it does not exist."""
         return self.storage.read(self._commit_path(version))
@@ -95,8 +105,11 @@ class Log:
     def commit(self, version: int, operation: str, actions: Iterable[dict[str, Any]]) -> bytes:
         """Write a version and return its content.
 
-        Raises CommitConflict if it exists, MirrorError if the storage fails.
+        Raises CommitConflict if it exists, or did before the log was cleaned; MirrorError if the
+        storage fails.
         """
+        if self.has_checkpoint_after(version - 1):
+            raise self._conflict(version)
         info = {
             "timestamp": now(),
             "operation": operation,
@@ -112,7 +125,7 @@ class Log:
         if not self.storage.put_if_absent(self._commit_path(version), content) and (
             self.read(version) != content
         ):
-            raise CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version)
+            raise self._conflict(version)
         return content
 
     def list_newest(self) -> Listing:
@@ -135,6 +148,9 @@ class Log:
                     part
                 )
         return listing
+
+    def _conflict(self, version: int) -> CommitConflict:
+        return CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version)
 
     def _commit_path(self, version: int) -> str:
         return f"{self.path}/_delta_log/{version:020d}.json"

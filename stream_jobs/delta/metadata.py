@@ -24,7 +24,7 @@ _PROPERTIES = {"delta.columnMapping.mode": "id", "delta.enableDeletionVectors": 
 _READER_VERSION, _WRITER_VERSION = 3, 7  # the first ones that list features by name
 _READER_FEATURES = ("columnMapping", "deletionVectors", "timestampNtz")
 _WRITER_FEATURES = (*_READER_FEATURES, "domainMetadata")
-# Statistics of all columns that can cluster a table are written; vacuum checks the protocol.
+# The feature is a duty: vacuum checks the protocol. Clustering columns have statistics.
 _READER_KNOWN = frozenset((*_READER_FEATURES, "vacuumProtocolCheck"))
 _WRITER_KNOWN = _READER_KNOWN | {"domainMetadata", "clustering"}
 
@@ -108,6 +108,10 @@ class Features:
             tuple(action.get("readerFeatures") or ()),
             tuple(action.get("writerFeatures") or ()),
         )
+
+    def with_clustering(self) -> Features:
+        """Return the features of a table that has clustering columns, too."""
+        return replace(self, writer=(*self.writer, "clustering"))
 
     def refuse_unknown(self, path: str) -> None:
         """Raise MirrorError unless this program may read and write the table at `path`."""

@@ -35,7 +35,7 @@ def divide(
     partition = np.zeros(data.num_rows, dtype=np.int64)
     for values in texts:
         codes = values.dictionary_encode().indices.fill_null(-1).to_numpy()
-        # Numbered anew after each column, so that they stay small.
+        # Numbered again after each column, so that they stay small.
         _, partition = np.unique(partition * (codes.max() + 2) + codes + 1, return_inverse=True)
     order = np.argsort(partition, kind="stable")
     starts = np.flatnonzero(np.diff(partition[order], prepend=-1))

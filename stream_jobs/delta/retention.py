@@ -27,8 +27,9 @@ _UNITS = {
     "week": 7 * 86400 * _SECOND,
 }
 _TERM = re.compile(r"([0-9]+) ([a-z]+?)s?")
-# A file that a batch has written and not committed yet is nobody's; no batch takes an hour.
-FILES_MIN = _UNITS["hour"]
+# A file that a batch has written and not committed yet is nobody's; no batch takes an hour. And a
+# writer knows the state of a table for the time of a batch, without reading the log.
+_MIN = _UNITS["hour"]
 
 
 class Retention(NamedTuple):
@@ -45,8 +46,8 @@ class Retention(NamedTuple):
         Raises MirrorError for a text that is not a time or a number.
         """
         return cls(
-            _time(path, configuration, LOG, "interval 30 days"),
-            max(_time(path, configuration, FILES, "interval 1 week"), FILES_MIN),
+            max(_time(path, configuration, LOG, "interval 30 days"), _MIN),
+            max(_time(path, configuration, FILES, "interval 1 week"), _MIN),
             _number(path, configuration, CHECKPOINTS, "10"),
         )
 

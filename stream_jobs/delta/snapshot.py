@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from stream_jobs.delta.columns import Column
 
+# https://github.com/delta-io/delta/blob/master/PROTOCOL.md#clustered-table
+CLUSTERING = "delta.clustering"
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -43,6 +46,15 @@ class Snapshot:
     def configuration(self) -> Mapping[str, str]:
         """The properties of the table."""
         return self.metadata.configuration
+
+    @property
+    def clustering(self) -> tuple[str, ...]:
+        """The columns by which rewritten files are sorted; each has statistics in every file."""
+        domain = orjson.loads(self.domains.get(CLUSTERING, '{"clusteringColumns": []}'))
+        physical = {column.physical_name: column.name for column in self.columns}
+        # The path of a field in a STRUCT has more than one name.
+        names = (physical.get(path[0]) for path in domain["clusteringColumns"] if len(path) == 1)
+        return tuple(name for name in names if name)
 
     def has(self, files: Iterable[DataFile]) -> bool:
         """Return whether `files` are part of this version, with the same dead rows."""

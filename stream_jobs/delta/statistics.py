@@ -2,7 +2,7 @@
 
 Numbers, dates and times have a minimum and a maximum; so have the texts of a key, which are cut.
 Other texts have none: each commit would repeat them in the log, and values in no order exclude no
-file.
+file. In a small file only the key has them: skipping it saves less than its statistics cost.
 
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # As Delta's own writers do.
 COLUMNS_MAX = 32
 TEXT_MAX = 32
+SMALL_ROWS = 1000
 _HIGHEST = "\U0010ffff"
 _MILLISECOND = dt.timedelta(milliseconds=1)
 
@@ -34,9 +35,10 @@ def write_statistics(data: pa.Table, columns: Sequence[Column], key: Collection[
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, int] = {}
+    count = COLUMNS_MAX if data.num_rows >= SMALL_ROWS else 0
     for place, column in enumerate(columns):
         is_key = column.name in key
-        if (place >= COLUMNS_MAX and not is_key) or not _is_ordered(column.type, is_key):
+        if (place >= count and not is_key) or not _is_ordered(column.type, is_key):
             continue
         values = data[column.name]
         nulls[column.physical_name] = values.null_count

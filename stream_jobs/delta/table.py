@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from pyroaring import BitMap
 
-from connector.errors import MirrorError, mirror_tables
+from connector.errors import CommitConflict, MirrorError, mirror_tables
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.metadata import Features
-from stream_jobs.delta.snapshot import State
+from stream_jobs.delta.snapshot import CLUSTERING, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,6 +53,7 @@ class DeltaTable:
     def __init__(self, log: Log, snapshot: Snapshot) -> None:
         self._log = log
         self.snapshot = snapshot
+        self._last_commit: bytes | None = None
 
     @classmethod
     def open(cls, storage: Storage, path: str) -> DeltaTable | None:
@@ -70,13 +72,22 @@ class DeltaTable:
         path: str,
         metadata: Metadata,
         domains: Mapping[str, str] | None = None,
+        clustering: Sequence[str] = (),
     ) -> DeltaTable:
         """Create a table without rows.
 
-        Raises CommitConflict if there is one, MirrorError if the storage fails.
+        `clustering` are names of columns by which readers find rows; a table with partitions has
+        none. Each new file must have statistics of these columns (`key` of `write_file`). Raises
+        CommitConflict if there is a table, MirrorError if the storage fails.
         """
         log = Log(storage, path)
-        actions = [Features().action(), metadata.action(), *_domains(domains or {})]
+        features, domains = Features(), dict(domains or {})
+        if clustering:
+            physical = {column.name: column.physical_name for column in metadata.columns}
+            columns = [[physical[name]] for name in clustering]
+            features = features.with_clustering()
+            domains[CLUSTERING] = orjson.dumps({"clusteringColumns": columns}).decode()
+        actions = [features.action(), metadata.action(), *_domains(domains)]
         state = State(path)
         state.replay(0, log.commit(0, "CREATE TABLE", actions))
         return cls(log, state.snapshot())
@@ -93,24 +104,41 @@ class DeltaTable:
 
     def refresh(self) -> Snapshot:
         """Read what others have committed, and return the newest version."""
-        self.snapshot = self._log.refresh(self.snapshot)
+        if self._is_overwritten():
+            self.snapshot = self._log.load() or self.snapshot
+        else:
+            self.snapshot = self._log.refresh(self.snapshot)
+        self._last_commit = None
         return self.snapshot
 
     def commit(self, change: Change, operation: str) -> Snapshot:
         """Write the next version and return it.
 
         `operation` is a word for the table's history. Raises CommitConflict if another writer has
-        committed this version: then refresh, and find out whether the change still fits
-        (`Snapshot.same_rows`). Raises MirrorError if `change` names files that are not in the
-        current version, if a deletion vector is damaged, or if the storage fails.
+        committed this version, or overwritten the one before: then refresh, and find out whether
+        the change still fits (`Snapshot.same_rows`). Raises MirrorError if `change` names files
+        that are not in the current version, if a deletion vector is damaged, or if the storage
+        fails.
         """
-        actions = list(self._actions(change))
         version = self.snapshot.version + 1
+        if self._is_overwritten():
+            raise CommitConflict(mirror_tables.COMMIT_CONFLICT, path=self.path, version=version - 1)
+        actions = list(self._actions(change))
         content = self._log.commit(version, operation, actions)
         state = State.after(self.path, self.snapshot)
         state.replay(version, content)
         self.snapshot = state.snapshot()
+        self._last_commit = content
         return self.snapshot
+
+    def _is_overwritten(self) -> bool:
+        """Return whether the last commit of this writer is lost.
+
+        Spark looks for a version and writes it in two steps, on a local disk and on S3. Between
+        them it can overwrite a commit; the job then has to apply those changes again.
+        """
+        last = self._last_commit
+        return last is not None and self._log.read(self.snapshot.version) != last
 
     def _actions(self, change: Change) -> Iterator[dict[str, Any]]:
         at = now()

@@ -69,7 +69,7 @@ def clean_up(table: DeltaTable) -> Cleaned:
 def compact(table: DeltaTable, key: Sequence[str], limits: Limits) -> Compacted:
     """Rewrite small files and files with many dead rows, in one commit within the budget.
 
-    If another writer commits at the same time, nothing is changed: a later call tries again.
+    If another writer was faster, nothing is changed, and the next commit of rows is told of it.
     Raises MirrorError if a file cannot be read, or if the storage fails.
     """
     snapshot = table.snapshot
@@ -78,13 +78,13 @@ def compact(table: DeltaTable, key: Sequence[str], limits: Limits) -> Compacted:
         return Compacted(0, 0, 0)
     columns = snapshot.metadata.file_columns
     rewritten = [
-        compaction.rewrite(table.storage, table.path, columns, group, key) for group in groups
+        compaction.rewrite(table.storage, table.path, columns, group, key, snapshot.clustering)
+        for group in groups
     ]
     new = [file for file in rewritten if file]
     old = [file for group in groups for file in group]
     try:
         table.commit(Change(new=new, removed=old, data_change=False), "OPTIMIZE")
     except CommitConflict:
-        table.refresh()
         return Compacted(0, 0, 0)
     return Compacted(len(old), len(new), sum(file.size for file in (*old, *new)))

@@ -188,6 +188,24 @@ def test_readers_agree_on_a_table_with_partitions(storage: LocalStorage, agree: 
     assert agree(table) == [1, 2, 10, 11, 12]
 
 
+def test_spark_knows_the_clustering_columns(
+    spark: SparkSession, storage: LocalStorage, tmp_path: Path, agree: Agree
+) -> None:
+    columns = new_columns([("id", pa.int64(), {}), (HOSTILE, pa.string(), {})])
+    table = DeltaTable.create(storage, "t", Metadata(columns), clustering=[HOSTILE])
+    for number in range(2):
+        data = pa.table({"id": [number], HOSTILE: [str(number)]})
+        new = write_file(storage, "t", columns, data, key=["id", HOSTILE])
+        table.commit(Change(new=[new]), "WRITE")
+    (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{tmp_path}/t`").collect()
+    assert detail["clusteringColumns"] == [f"`{HOSTILE.replace('`', '``')}`"]
+    spark.sql(f"OPTIMIZE delta.`{tmp_path}/t`")
+    assert len(table.refresh().files) == 1
+    spark.sql(f"ALTER TABLE delta.`{tmp_path}/t` CLUSTER BY (id)")
+    assert table.refresh().clustering == ("id",)
+    assert agree(table) == [0, 1]
+
+
 def test_what_spark_commits_is_read_and_continued(
     spark: SparkSession, sample: Sample, agree: Agree, tmp_path: Path
 ) -> None:

@@ -103,7 +103,7 @@ class Sample:
         self.table.commit(Change(dead=dead), "DELETE")
 
     def live(self) -> list[dict[str, Any]]:
-        """The rows of the newest version, read from the log anew, by id."""
+        """The rows of the newest version, read from the log again, by id."""
         table = DeltaTable.open(self.storage, self.path)
         assert table is not None
         return live(table)

@@ -14,8 +14,10 @@ from stream_jobs.delta.deletion_vectors import DeletionVector
 from stream_jobs.delta.housekeeping import clean_log, is_checkpoint_due, vacuum, write_checkpoint
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.log import now
+from stream_jobs.delta.metadata import Metadata
 from stream_jobs.delta.parquet_file import live_rows, write_file
-from stream_jobs.delta.table import Change
+from stream_jobs.delta.table import Change, DeltaTable
+from stream_jobs.delta.upkeep import compact
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
@@ -93,6 +95,26 @@ def test_rows_are_kept_and_sorted_and_dead_ones_go_away(tmp_path: Path) -> None:
     assert data["id"].to_pylist() == [0, 1, 2, 5]
     sample.kill(**{new.path: range(4)})
     assert sample.ids() == []
+
+
+def test_rows_are_sorted_by_the_clustering_columns(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    columns = new_columns([("a", pa.int64(), {}), ("b", pa.string(), {}), ("c", pa.int8(), {})])
+    table = DeltaTable.create(storage, "t", Metadata(columns), clustering=["b", "c"])
+    assert list(table.snapshot.clustering) == ["b", "c"]
+    data = pa.table({"a": range(4), "b": ["y", "x", "y", None], "c": [2, 0, 1, 0]})
+    for start in range(8):
+        part = data.slice(start // 2, 1) if start % 2 else data.slice(0, 0)
+        new = write_file(storage, "t", columns, part, key=["a", *table.snapshot.clustering])
+        table.commit(Change(new=[new]), "WRITE")
+    assert compact(table, ["a"], LIMITS).files == 8
+    (one,) = table.snapshot.files.values()
+    assert live_rows(storage, "t", one, columns)["a"].to_pylist() == [1, 2, 0, 3]
+    assert (one.bounds("c1"), one.bounds("c2"), one.bounds("c3")) == ((0, 3), ("x", "y"), (0, 2))
+    renamed = [columns[0], columns[1]._replace(name="d")]
+    metadata = table.snapshot.metadata.with_columns(renamed)
+    table.commit(Change(metadata=metadata), "ALTER TABLE")
+    assert list(table.snapshot.clustering) == ["d"]
 
 
 def test_files_without_live_rows_become_nothing(tmp_path: Path) -> None:

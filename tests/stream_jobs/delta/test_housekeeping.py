@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from connector.errors import MirrorError
+from connector.errors import CommitConflict, MirrorError
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.housekeeping import (
     Vacuumed,
@@ -190,6 +190,22 @@ def test_a_short_retention_does_not_delete_files_of_a_running_batch(sample: Samp
     assert sample.ids() == [1]
 
 
+def test_a_writer_that_slept_while_the_log_was_cleaned_is_told(sample: Sample) -> None:
+    sleeper = DeltaTable.open(sample.storage, sample.path)
+    assert sleeper is not None
+    for number in range(6):
+        sample.append([number])
+    write_checkpoint(sample.table)
+    assert clean_log(sample.table, now() + 4 * DAY) == 6
+    # Version 1 is free again, but it is not the next one.
+    assert sample.storage.read("t/_delta_log/00000000000000000001.json") is None
+    with pytest.raises(CommitConflict):
+        sleeper.commit(Change(new=[sample.write([9])]), "WRITE")
+    assert sleeper.refresh() == sample.table.snapshot
+    sleeper.commit(Change(new=[sample.write([6])]), "WRITE")
+    assert sample.ids() == list(range(7))
+
+
 def test_an_interrupted_clean_up_is_repeated(sample: Sample, tmp_path: Path) -> None:
     for number in range(4):
         sample.append([number])
@@ -209,6 +225,7 @@ def test_an_interrupted_clean_up_is_repeated(sample: Sample, tmp_path: Path) -> 
         ("INTERVAL 1 DAY 2 HOURS", DAY + 2 * HOUR),
         ("36 hours", 36 * HOUR),
         ("interval 100 minutes 1 second 1 millisecond", 6_001_001),
+        ("interval 5 minutes", HOUR),
     ],
 )
 def test_a_retention_is_read_like_delta_reads_it(text: str, milliseconds: int) -> None:

@@ -100,6 +100,8 @@ def test_a_wrong_hint_of_the_last_checkpoint_does_not_matter(
     # The hint is above every checkpoint that is left.
     (log / "_last_checkpoint").write_bytes(b'{"version": 99}')
     assert reopened(sample).snapshot == sample.table.snapshot
+    sample.append([5])
+    assert sample.ids() == list(range(6))
 
 
 def test_a_checkpoint_in_parts_counts_when_it_is_complete(sample: Sample, log: Path) -> None:

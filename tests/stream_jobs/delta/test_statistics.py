@@ -8,10 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from stream_jobs.delta import statistics as delta_statistics
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.data_file import DataFile
 from stream_jobs.delta.statistics import write_statistics
 from tests.stream_jobs.delta.sample import TYPES, all_columns, rows
+
+
+@pytest.fixture(autouse=True)
+def no_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta_statistics, "SMALL_ROWS", 0)
 
 
 def statistics(kind: pa.DataType, values: list[Any], *, key: bool = False) -> dict[str, Any]:
@@ -90,6 +96,15 @@ def test_only_the_first_columns_and_the_key_have_statistics() -> None:
     data = pa.table({str(n): [n] for n in range(40)})
     found = json.loads(write_statistics(data, columns, ["39"]))
     assert list(found["minValues"]) == [*(f"c{n}" for n in range(1, 33)), "c40"]
+
+
+def test_a_small_file_has_statistics_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    columns = new_columns([("a", pa.int64(), {}), ("b", pa.int64(), {})])
+    for count, names in ((999, ["c2"]), (1000, ["c1", "c2"])):
+        data = pa.table({"a": range(count), "b": range(count)})
+        found = json.loads(write_statistics(data, columns, ["b"]))
+        assert (found["numRecords"], list(found["minValues"])) == (count, names)
 
 
 def test_a_file_knows_its_bounds() -> None:

@@ -164,6 +164,26 @@ def test_a_commit_whose_answer_was_lost_is_not_a_conflict(sample: Sample, tmp_pa
         table.commit(Change(new=[sample.write([3])]), "WRITE")
 
 
+def test_a_commit_that_another_writer_has_overwritten_is_repeated(
+    sample: Sample, tmp_path: Path
+) -> None:
+    sample.append([0], domains={"last": "0"})
+    other = DeltaTable.open(sample.storage, sample.path)
+    assert other is not None
+    sample.append([1], domains={"last": "1"})
+    ours = tmp_path / "shop/t/_delta_log/00000000000000000002.json"
+    ours.unlink()
+    other.commit(Change(domains={"theirs": "x"}), "OPTIMIZE")
+    with pytest.raises(CommitConflict) as error:
+        sample.append([2], domains={"last": "2"})
+    assert error.value.version == 2
+    assert sample.table.refresh() == other.snapshot
+    # The progress is that of the rows: what was lost is applied again.
+    assert sample.table.snapshot.domains == {"last": "0", "theirs": "x"}
+    sample.append([1, 2], domains={"last": "2"})
+    assert sample.ids() == [0, 1, 2]
+
+
 class LostPut(LocalStorage):
     """A process that ends before its commit."""
 

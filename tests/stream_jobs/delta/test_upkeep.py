@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.errors import CommitConflict
 from stream_jobs.delta.compaction import Limits
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.delta.retention import Retention
@@ -60,7 +61,9 @@ def test_small_files_become_one_and_a_busy_table_is_left_alone(sample: Sample) -
     assert other is not None
     other.commit(Change(domains={"a": "b"}), "WRITE")
     assert compact(sample.table, ["id"], LIMITS) == Compacted(0, 0, 0)
-    assert sample.table.snapshot == other.snapshot
+    with pytest.raises(CommitConflict):
+        sample.append([8])
+    assert sample.table.refresh() == other.snapshot
     size = sum(file.size for file in sample.table.snapshot.files.values())
     found = compact(sample.table, ["id"], LIMITS)
     (file,) = sample.table.snapshot.files.values()
