@@ -138,8 +138,11 @@ class TableWork:
             if self._conflicts > _CONFLICTS_MAX or self._state.mirror is None:
                 raise
             self._state.mirror.refresh()
+            # A commit of this job may be gone that another writer has overwritten.
+            self._state.cursor.clear()
             self._step = None
             self._follow_mirror()
+            self._starts = start_offsets(self._services, self._state, self._batch)
             return False
 
     def _finish(self, results: Sequence[PartResult]) -> bool:
