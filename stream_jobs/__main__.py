@@ -18,7 +18,7 @@ from connector.errors import ConfigError, fields, mirror
 from connector.errors.message import Message
 
 # Packages of the extra; without the extra, one of them is missing.
-_EXTRA = frozenset({"delta", "py4j", "pyspark"})
+_EXTRA = frozenset({"numpy", "py4j", "pyarrow", "pyroaring", "pyspark", "xxhash"})
 
 EXIT_CONFIG = 2
 
