@@ -19,6 +19,7 @@ from benchmarks.home import Home
 from benchmarks.large import measure_large
 from benchmarks.live import measure_live
 from benchmarks.memory import measure_memory
+from benchmarks.mirror import measure_mirror
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
 from benchmarks.report import SUBCOMMANDS, write_report
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from benchmarks.data import DataFile
 
 QUICK_SCALE = 0.05
+# These need no server with data.
+_WITHOUT_DATA = {"mirror", "report"}
 
 
 def _arguments() -> argparse.Namespace:
@@ -74,10 +77,11 @@ def main() -> int:
         "snapshot": lambda _: measure_snapshot(home, arguments.runs, compiled),
         "memory": lambda data: measure_memory(home, data, compiled),
         "large": lambda _: measure_large(home, compiled),
+        "mirror": lambda _: measure_mirror(home, compiled),
     }
     wanted = arguments.subcommands or ["data", *SUBCOMMANDS, "report"]
     try:
-        data = {} if wanted == ["report"] else load_data(home)
+        data = {} if set(wanted) <= _WITHOUT_DATA else load_data(home)
         for name in SUBCOMMANDS:
             if name in wanted:
                 started = time.monotonic()

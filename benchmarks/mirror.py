@@ -9,6 +9,7 @@ those of batches, without the start of Spark; CPU and memory are those of all pr
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from local_stack import KafkaBroker
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Literal
 
     from benchmarks.home import Home
     from benchmarks.mirror_jobs import Run
@@ -39,7 +41,7 @@ _HOT_PARTITIONS = 3
 _MILLION = 1e6
 
 
-def measure_mirror(home: Home) -> dict[str, Any]:
+def measure_mirror(home: Home, compiled: Literal["require", "off"]) -> dict[str, Any]:
     """Return the figures of all jobs; raises RunFailed."""
     folder = home.folder("broker")
     shutil.rmtree(folder)
@@ -49,11 +51,12 @@ def measure_mirror(home: Home) -> dict[str, Any]:
     broker = KafkaBroker(folder, settings=settings, memory=BROKER_MEMORY, cache=home.cache)
     with broker:
         bootstrap = broker.endpoint.bootstrap
+        os.environ["CONNECTOR_COMPILED"] = compiled
         hot = _hot(work, bootstrap, home.scale)
         many = _many(work, bootstrap, max(2, int(MANY_TABLES * min(1.0, home.scale * 10))))
     shutil.rmtree(folder)
     shutil.rmtree(work)
-    return {"hot": hot, "many": many}
+    return {"hot": hot, "many": many, "compiled": compiled == "require"}
 
 
 def _hot(work: Path, bootstrap: str, scale: float) -> dict[str, Any]:

@@ -40,7 +40,6 @@ TUNED: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
-    "spark.databricks.delta.merge.materializeSource": "none",
     "spark.sql.codegen.cache.maxEntries": "2000",
 }
 

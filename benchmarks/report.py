@@ -9,6 +9,7 @@ from benchmarks.builds import SOURCES
 from benchmarks.decoders import LIMIT_MB
 from benchmarks.home import REPOSITORY
 from benchmarks.markdown import as_fast, table
+from benchmarks.mirror_report import mirror_hot, mirror_many
 from benchmarks.process import say
 from benchmarks.readme import summary, update_readme
 from benchmarks.targets import targets
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from benchmarks.home import Home
 
-SUBCOMMANDS = ("decode", "replay", "live", "snapshot", "memory", "large")
+SUBCOMMANDS = ("decode", "replay", "live", "snapshot", "memory", "large", "mirror")
 DOCUMENT = REPOSITORY / "BENCHMARKS.md"
 
 _OURS = "binlog-connector"
@@ -74,6 +75,8 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         parts += ["## Memory", _memory(memory)]
     if large := results["large"]:
         parts += ["## A large transaction, a large event", _large(large)]
+    if mirror := results["mirror"]:
+        parts += ["## The mirror", _MIRROR, mirror_hot(mirror), mirror_many(mirror)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -114,6 +117,13 @@ _SNAPSHOT = (
     "Each program copies an existing table of ten columns. The time is from the first record to "
     "the last. Ours reads the table in chunks while it follows the log, and delivers exactly once. "
     "Debezium, tuned, reads it at once, in one transaction."
+)
+_MIRROR = (
+    "Delta tables follow topics that hold everything already. The recipe is that of Delta's "
+    "documentation: foreachBatch, from_json, row_number and MERGE for each table; once with the "
+    "defaults of Spark and Delta, once with settings that make small merges cheap. Seconds are "
+    "those of batches, without the start of Spark; CPU and memory are those of the JVM and of all "
+    "Python processes."
 )
 
 

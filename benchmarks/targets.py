@@ -55,6 +55,8 @@ def targets(results: dict[str, dict[str, Any] | None]) -> list[Target]:
         found.append(Target(what, 1.1, ratio, at_most=True))
     if large := results.get("large"):
         found += _large(large)
+    if mirror := results.get("mirror"):
+        found += _mirror(mirror)
     return found
 
 
@@ -122,3 +124,23 @@ def _large(large: dict[str, Any]) -> Iterator[Target]:
     yield Target(what, 200, deep["peak_mb"], "MB", at_most=True)
     what = f"peak RSS of one event of {wide['event_mb']:.0f} MiB, to its size"
     yield Target(what, 2.5, wide["peak_mb"] / wide["event_mb"], at_most=True)
+
+
+def _mirror(mirror: dict[str, Any]) -> Iterator[Target]:
+    hot, many = mirror["hot"]["jobs"], mirror["many"]["jobs"]
+    for key, title, hot_wanted, many_wanted in (
+        ("recipe", "the recipe with defaults", 10, 30),
+        ("tuned", "the recipe with settings for small merges", 6, 20),
+    ):
+        if key in hot:
+            ratio = hot[key]["seconds"] / hot["ours"]["seconds"]
+            yield Target(f"mirror, hot table, to {title}", hot_wanted, ratio)
+        if key in many:
+            ratio = many[key]["batch_s"] / many["ours"]["batch_s"]
+            yield Target(
+                f"mirror, {mirror['many']['tables']} tables, to {title}", many_wanted, ratio
+            )
+    ours = hot["ours"]
+    yield Target("mirror, hot table, CPU a change", 25, ours["cpu_us"], "µs", at_most=True)
+    yield Target("mirror, hot table, peak RSS", 2048, ours["peak_mb"], "MB", at_most=True)
+    yield Target("mirror, a batch of many tables", 5, many["ours"]["batch_s"], "s", at_most=True)

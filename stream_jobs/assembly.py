@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import getpass
 import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -17,7 +19,7 @@ from stream_jobs.delta import retention, upkeep
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.schema_registry import SchemaRegistry
 from stream_jobs.schema_step import SchemaRules
-from stream_jobs.table_work import Services
+from stream_jobs.services import Services
 from stream_jobs.topic_state import TopicStates
 from stream_jobs.upkeep import Upkeep
 
@@ -104,6 +106,28 @@ def index_folder(settings: MirrorSettings) -> IndexFolder:
     """Return the folder of key indexes: the configured one, or one for this user."""
     own = f"{tempfile.gettempdir()}/binlog-connector-{getpass.getuser()}/indexes"
     return IndexFolder(settings.index_folder or own, settings.index_bytes_max)
+
+
+def start_workers(session: SparkSession) -> threading.Thread:
+    """Let Spark start the Python workers of the first batch while the stream starts.
+
+    A failure says nothing here: the first batch meets it again.
+    """
+    context = session.sparkContext
+    cores = context.defaultParallelism
+
+    def run() -> None:
+        with suppress(Exception):
+            context.parallelize(range(cores), cores).map(_import_task).collect()
+
+    thread = threading.Thread(target=run, name="start-workers", daemon=True)
+    thread.start()
+    return thread
+
+
+def _import_task(number: int) -> int:
+    """Run in a worker: to find this function, it has imported what tasks need."""
+    return number
 
 
 def spark_runner(session: SparkSession) -> Runner:

@@ -22,8 +22,8 @@ from stream_jobs.reports import BatchReport
 from stream_jobs.table_work import TableWork
 
 if TYPE_CHECKING:
+    from stream_jobs.services import Services
     from stream_jobs.source.ranges import OffsetRange
-    from stream_jobs.table_work import Services
     from stream_jobs.topic_state import TopicStates
     from stream_jobs.upkeep import Upkeep
 

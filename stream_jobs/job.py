@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 
 from connector.errors import ConnectorError, mirror
 from connector.errors.message import Message
-from stream_jobs.assembly import assemble, spark_runner
+from stream_jobs.assembly import assemble, spark_runner, start_workers
 from stream_jobs.session import start_session
 from stream_jobs.source.carried import carried_by
 from stream_jobs.source.client import KafkaClient
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.2
 # Spark calls listeners after the stream; wait so long for their last line.
 _LISTENER_SECONDS = 10.0
+# A job that ends at once waits so long for the workers that it has started.
+_WORKERS_SECONDS = 10.0
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -188,9 +190,11 @@ def run(settings: Settings, lines: StatusLines) -> int:
         return EXIT_FAILED
     # Once more: Spark installs its own handler for SIGINT.
     _stop_on_signals(job)
+    starting = start_workers(session)
     try:
         return job.run(session)
     finally:
+        starting.join(_WORKERS_SECONDS)
         session.stop()
 
 

@@ -15,16 +15,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from connector.errors import CommitConflict, MirrorError, mirror, mirror_records
-from connector.errors.message import Message
+from connector.errors import CommitConflict, MirrorError
 from stream_jobs.apply.facts import MirrorFacts, ParsedAs, RewrittenFile, TablePart
 from stream_jobs.column_changes import all_columns
 from stream_jobs.mirror_table import MirrorTable
-from stream_jobs.paths import table_path
 from stream_jobs.progress import Progress
 from stream_jobs.reports import TableReport
 from stream_jobs.schema_step import merged_uses
 from stream_jobs.source.ranges import OffsetRange
+from stream_jobs.start_offsets import start_offsets
+from stream_jobs.table_checks import refuse_gone, refuse_rows_without_key, remove_files
+from stream_jobs.topic_state import path_of
 from stream_jobs.upkeep import KeptTable
 
 if TYPE_CHECKING:
@@ -32,40 +33,14 @@ if TYPE_CHECKING:
 
     from stream_jobs.apply.facts import PartResult, SchemaUse
     from stream_jobs.delta.columns import Column
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.schema_registry import SchemaRegistry
-    from stream_jobs.schema_step import SchemaRules, SchemaStep
+    from stream_jobs.schema_step import SchemaStep
     from stream_jobs.sequence import PackedSequence
-    from stream_jobs.source.client import KafkaClient
+    from stream_jobs.services import Services
     from stream_jobs.table_schema import TableSchema
     from stream_jobs.topic_state import TopicState
 
 # So often a commit of somebody else comes in between before the job gives up.
 _CONFLICTS_MAX: Final = 20
-
-
-class Services:
-    """What the work of all tables needs."""
-
-    def __init__(
-        self,
-        storage: Storage,
-        base: str,
-        client: KafkaClient,
-        registry: SchemaRegistry,
-        rules: SchemaRules,
-        properties: Mapping[str, str],
-        *,
-        accept_partitions: bool,
-    ) -> None:
-        """Hold them; `base` is the root of `storage`, for errors. New mirrors get `properties`."""
-        self.storage = storage
-        self.base = base.rstrip("/")
-        self.client = client
-        self.registry = registry
-        self.rules = rules
-        self.properties = properties
-        self.accept_partitions = accept_partitions
 
 
 class TableWork:
@@ -90,7 +65,7 @@ class TableWork:
         self.error: MirrorError | None = None
         if state.mirror is not None:
             self._follow_mirror()
-        self._starts = self._start_offsets()
+        self._starts = start_offsets(self._services, self._state, self._batch)
         self._propose_only_schema()
 
     @property
@@ -161,27 +136,28 @@ class TableWork:
     def finish_round(self, results: Sequence[PartResult]) -> bool:
         """Decide and commit; return whether the work is done. Raises MirrorError if it cannot be.
 
-        Files of a round that is not committed are removed.
+        Files of a round that is not committed are removed, but not after an error of the storage:
+        the commit may be there.
         """
         try:
-            is_done = self._finish(results)
+            return self._finish(results)
         except CommitConflict:
             self._remove_files(results)
             self._conflicts += 1
             if self._conflicts > _CONFLICTS_MAX or self._state.mirror is None:
                 raise
             self._state.mirror.refresh()
+            # A commit of this job may be gone that another writer has overwritten.
+            self._state.cursor.clear()
             self._step = None
             self._follow_mirror()
+            self._starts = start_offsets(self._services, self._state, self._batch)
             return False
-        except MirrorError:
-            self._remove_files(results)
-            raise
-        return is_done
 
     def _finish(self, results: Sequence[PartResult]) -> bool:
         error = next((each.error for each in results if each.error is not None), None)
         if error is not None:
+            self._remove_files(results)
             raise error
         own = self._state.mirror
         if self._step is not None:
@@ -196,7 +172,7 @@ class TableWork:
         used = merged_uses([each.schemas for each in results])
         if own is None:
             return self._finish_first(results, used)
-        self._refuse_keyless(results)
+        refuse_rows_without_key(results)
         is_applied = all(each.is_applied for each in results)
         if self._floor_is_new and not is_applied:
             self._remove_files(results)
@@ -234,12 +210,12 @@ class TableWork:
         if state.is_keyless:
             # Rows from before the key may be in the topic; if a truncate took them, it is there.
             state.is_keyless = False
-            self._starts = self._start_offsets()
+            self._starts = start_offsets(self._services, self._state, self._batch)
             return False
-        path = table_path(newest.database, newest.table)
+        path = path_of(newest)
         target, since = rules.first(self.topic, used, self._floor, path)
-        self._refuse_gone(results, newest, path)
-        self._refuse_keyless(results)
+        refuse_gone(self._services.base, newest, results, self._batch)
+        refuse_rows_without_key(results)
         is_applied = all(each.is_applied for each in results)
         if self._proposed is None or self._proposed[0] != target or not is_applied:
             self._remove_files(results)
@@ -254,6 +230,7 @@ class TableWork:
         history = self._services.registry.history(self.topic)
         if self._floor is not None and history and history[-1].key:
             schema = history[-1]
+            schema.refuse_unknown()
             self._create(schema, all_columns(schema), schema.first, results)
 
     def _create(
@@ -263,7 +240,6 @@ class TableWork:
         since: PackedSequence,
         applied: Sequence[PartResult] = (),
     ) -> MirrorTable:
-        target.refuse_unknown()
         progress = Progress(
             target.schema_id,
             since,
@@ -271,10 +247,9 @@ class TableWork:
             floor=self._floor,
             offsets=dict(self._starts),
         ).after(applied)
-        path = table_path(target.database, target.table)
         services = self._services
         own = MirrorTable.create(
-            services.storage, path, target, columns, progress, services.properties
+            services.storage, path_of(target), target, columns, progress, services.properties
         )
         self._state.mirror, self._state.schema = own, target
         return own
@@ -332,64 +307,12 @@ class TableWork:
         if self._proposed is None or self._state.is_keyless:
             return None
         target, columns, _ = self._proposed
-        path = table_path(target.database, target.table)
-        return MirrorFacts(path, target, columns, (), self._parses)
-
-    def _start_offsets(self) -> dict[int, int]:
-        """Return where to begin in each partition.
-
-        A mirror knows it. Without a mirror, the whole topic is read: what earlier batches have read
-        was not applied anywhere. A table without a key is read as the stream goes on.
-        """
-        own = self._state.mirror
-        begun = {partition: each.start for partition, each in self._batch.items()}
-        if own is None and (
-            self._state.is_keyless or not self._services.registry.history(self.topic)
-        ):
-            return begun | {p: o for p, o in self._state.cursor.items() if p in begun}
-        known = {} if own is None else own.progress.offsets
-        missing = [(self.topic, partition) for partition in begun.keys() - known.keys()]
-        first = {p: o for (_, p), o in self._services.client.first_offsets(missing).items()}
-        if own is not None:
-            self._refuse_added_partitions(own, first)
-        starts = first | {partition: known[partition] for partition in begun.keys() & known.keys()}
-        return {
-            partition: max(start, self._state.cursor.get(partition, start))
-            for partition, start in starts.items()
-        }
-
-    def _refuse_added_partitions(self, own: MirrorTable, starts: Mapping[int, int]) -> None:
-        """Raise MirrorError if there are records in a partition that the topic did not have."""
-        count = own.progress.partitions
-        added = [p for p, start in starts.items() if p >= count and start < self._batch[p].end]
-        if not added:
-            return
-        if not self._services.accept_partitions:
-            raise MirrorError(mirror.PARTITIONS_ADDED, topic=self.topic, partitions=count)
-        own.progress = replace(own.progress, partitions=max(added) + 1, are_keys_moved=True)
-
-    def _refuse_gone(self, results: Sequence[PartResult], schema: TableSchema, path: str) -> None:
-        """Raise MirrorError if rows from before this batch have no mirror."""
-        for result in results:
-            for partition, offset in result.first_row.items():
-                if offset < self._batch[partition].start:
-                    raise MirrorError(
-                        mirror.MIRROR_GONE, table=schema.name, path=f"{self._services.base}/{path}"
-                    )
-
-    def _refuse_keyless(self, results: Sequence[PartResult]) -> None:
-        found = [each.keyless for each in results if each.keyless is not None]
-        if found:
-            raise min(found).corrupt(Message(mirror_records.NO_KEY, {}))
+        return MirrorFacts(path_of(target), target, columns, (), self._parses)
 
     def _remove_files(self, results: Sequence[PartResult]) -> None:
-        """Remove files that no commit names."""
         own = self._state.mirror
         history = self._services.registry.history(self.topic)
-        for result in results:
-            if result.file is None or not history:
-                continue
-            newest = history[-1]
-            path = table_path(newest.database, newest.table) if own is None else own.delta.path
-            self._services.storage.delete(f"{path}/{result.file.location}")
-            result.file = None
+        if own is not None:
+            remove_files(self._services.storage, own.delta.path, results)
+        elif history:
+            remove_files(self._services.storage, path_of(history[-1]), results)

@@ -19,6 +19,8 @@ class TopicState:
     """A topic, its table, and its mirror."""
 
     topic: str
+    # Whether a schema record of the topic was read, so that its mirror could be looked for.
+    is_known: bool = False
     # None until a schema record of the topic was read, or if the mirror does not exist.
     mirror: MirrorTable | None = None
     # The schema that the mirror follows.
@@ -27,6 +29,11 @@ class TopicState:
     is_keyless: bool = False
     # By partition, the end of what was read without a commit, because nothing was to be applied.
     cursor: dict[int, int] = field(default_factory=dict)
+
+
+def path_of(schema: TableSchema) -> str:
+    """Return the path of a table's mirror."""
+    return table_path(schema.database, schema.table)
 
 
 class TopicStates:
@@ -44,9 +51,12 @@ class TopicStates:
 
         Raises MirrorError if something else is at the place of its mirror.
         """
-        if topic not in self._states:
-            self._states[topic] = self._load(topic)
-        return self._states[topic]
+        state = self._states.get(topic)
+        if state is None or not state.is_known:
+            cursor = {} if state is None else state.cursor
+            state = self._states[topic] = self._load(topic)
+            state.cursor = cursor
+        return state
 
     def forget(self, topic: str) -> None:
         """Look at the mirror again for the next batch."""
@@ -57,10 +67,10 @@ class TopicStates:
         if not history:
             self._registry.refresh()
             history = self._registry.history(topic)
-        state = TopicState(topic)
+        state = TopicState(topic, is_known=bool(history))
         if history:
             newest = history[-1]
-            path = table_path(newest.database, newest.table)
+            path = path_of(newest)
             state.mirror = MirrorTable.open(self._storage, path, newest.name, self._base)
             state.is_keyless = state.mirror is None and not newest.key
         if state.mirror is not None:

@@ -67,7 +67,8 @@ class Upkeep:
                     continue
                 left -= size
                 columns = snapshot.metadata.file_columns
-                work.append(CompactedFiles(topic, own.delta.path, tuple(group), columns, key))
+                files, path = tuple(group), own.delta.path
+                work.append(CompactedFiles(topic, path, files, columns, key, snapshot.clustering))
         return work
 
     def _compact(self, tables: dict[str, MirrorTable], work: Sequence[CompactedFiles]) -> None:

@@ -18,7 +18,7 @@ WITHOUT = """
 import sys
 class Without:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"delta", "deltalake", "py4j", "pyarrow", "pyspark"}:
+        if name.partition(".")[0] in {"deltalake", "py4j", "pyarrow", "pyspark"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Without())
 """

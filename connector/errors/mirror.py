@@ -42,7 +42,7 @@ EXTRA = ErrorCode(
     "the job needs more packages ({said})",
     "pip install 'binlog-connector[spark]'",
     end=End.CONFIGURATION,
-    cause="The Spark job needs PySpark and Delta, which are in an extra.",
+    cause="The Spark job needs PySpark, Arrow and more, which are in an extra.",
     example={"said": "No module named 'pyspark'"},
 )
 NO_MIRROR = ErrorCode(

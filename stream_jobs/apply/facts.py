@@ -81,6 +81,7 @@ class CompactedFiles:
     files: tuple[DataFile, ...]
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    clustering: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,9 @@ def compacted_file(task: Task, each: CompactedFiles) -> PartResult:
     """Write the rows of several files into one; without live rows there is none."""
     result = PartResult(each.topic, replaced=each.files)
     try:
-        result.file = rewrite(task.storage, each.path, each.columns, each.files, each.key)
+        result.file = rewrite(
+            task.storage, each.path, each.columns, each.files, each.key, each.clustering
+        )
     except MirrorError as error:
         result.error = error
     return result

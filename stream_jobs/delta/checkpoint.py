@@ -181,7 +181,8 @@ def _read_parts(
         if source is None:
             raise MirrorError(mirror_tables.FILE_MISSING, file=f"{table}/_delta_log/{part.name}")
         try:
-            reader = pq.ParquetFile(source)
+            # Spark writes TIMESTAMP as INT96 by default, also in statistics.
+            reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
             present = [name for name in columns if name in reader.schema_arrow.names]
             rows = reader.read(columns=present)
         except (pa.ArrowException, ValueError, OSError) as error:

@@ -12,29 +12,30 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
-from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest
 from kafka.structs import TopicPartition
 
 from connector.errors import MirrorError, mirror, mirror_records
-from stream_jobs.source.record_batches import AbortedTransaction, FetchedBytes
+from stream_jobs.source.requests import (
+    EARLIEST,
+    LATEST,
+    fetch_request,
+    fetched,
+    offsets_request,
+    require,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from stream_jobs.source.facts import KafkaFacts
+    from stream_jobs.source.record_batches import FetchedBytes
+    from stream_jobs.source.requests import Answer, Partition
 
-_FETCH_BYTES: Final = 8 * 1024 * 1024
 _ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
-# Everything that is asked for is there: the broker does not wait for more.
-_FETCH_WAIT_MS: Final = 500
-# Later versions name topics by ids.
-_FETCH_VERSION_MAX: Final = 12
-_LATEST: Final = -1
-_EARLIEST: Final = -2
 _RETRY_SECONDS: Final = 0.1
 # These answers never change by themselves.
 _DEFINITE: Final = (
@@ -45,14 +46,7 @@ _DEFINITE: Final = (
     errors.UnsupportedVersionError,
 )
 
-Partition = tuple[str, int]
 _T = TypeVar("_T")
-
-
-class _Answer(Protocol):
-    """A response of the broker, whose fields kafka-python makes from the protocol's schema."""
-
-    def __getattr__(self, name: str) -> Any: ...
 
 
 class KafkaClient:
@@ -100,11 +94,11 @@ class KafkaClient:
 
     def first_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the offset of the first record that each partition still has."""
-        return self._offsets(partitions, _EARLIEST)
+        return self._offsets(partitions, EARLIEST)
 
     def end_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the offset after the last record that is committed or rolled back."""
-        return self._offsets(partitions, _LATEST)
+        return self._offsets(partitions, LATEST)
 
     def fetch(self, wanted: Mapping[Partition, int]) -> list[FetchedBytes]:
         """Return records of some of the partitions, from the wanted offsets on.
@@ -117,10 +111,10 @@ class KafkaClient:
         async def ask() -> list[FetchedBytes]:
             # All brokers work at the same time.
             sent = [
-                self._manager.send(_fetch_request(partitions, wanted), node_id=node)
+                self._manager.send(fetch_request(partitions, wanted), node_id=node)
                 for node, partitions in self._by_leader(wanted).items()
             ]
-            return [each for future in sent for each in _fetched(await future, gone)]
+            return [each for future in sent for each in fetched(await future, gone)]
 
         found = self._until_answered(ask)
         if gone:
@@ -140,7 +134,7 @@ class KafkaClient:
         async def ask() -> None:
             wait_ms = round(seconds * 1000)
             sent = [
-                self._manager.send(_fetch_request(own, positions, wait_ms, 1), node_id=node)
+                self._manager.send(fetch_request(own, positions, wait_ms, 1), node_id=node)
                 for node, own in self._by_leader(positions).items()
             ]
             for future in sent:
@@ -154,26 +148,11 @@ class KafkaClient:
         async def ask() -> dict[Partition, int]:
             found: dict[Partition, int] = {}
             for node, asked in self._by_leader(left).items():
-                request = ListOffsetsRequest(
-                    isolation_level=IsolationLevel.READ_COMMITTED,
-                    topics=[
-                        ListOffsetsRequest.ListOffsetsTopic(
-                            name=topic,
-                            partitions=[
-                                ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
-                                    partition_index=number, timestamp=which
-                                )
-                                for number in numbers
-                            ],
-                        )
-                        for topic, numbers in _by_topic(asked)
-                    ],
-                    min_version=2,
-                )
-                answer: _Answer = await self._manager.send(request, node_id=node)
+                request = offsets_request(asked, which)
+                answer: Answer = await self._manager.send(request, node_id=node)
                 for topic in answer.topics:
                     for part in topic.partitions:
-                        _require(part.error_code)
+                        require(part.error_code)
                         found[topic.name, part.partition_index] = part.offset
             return found
 
@@ -218,66 +197,3 @@ class KafkaClient:
             servers=list(self._facts.bootstrap_servers),
             said=f"{type(error).__name__}: {error}",
         )
-
-
-def _fetch_request(
-    partitions: Sequence[Partition],
-    wanted: Mapping[Partition, int],
-    wait_ms: int = _FETCH_WAIT_MS,
-    bytes_max: int = _FETCH_BYTES,
-) -> object:
-    return FetchRequest(
-        max_wait_ms=wait_ms,
-        min_bytes=1,
-        max_bytes=bytes_max,
-        isolation_level=IsolationLevel.READ_COMMITTED,
-        topics=[
-            FetchRequest.FetchTopic(
-                topic=topic,
-                partitions=[
-                    FetchRequest.FetchTopic.FetchPartition(
-                        partition=number,
-                        fetch_offset=wanted[topic, number],
-                        partition_max_bytes=bytes_max,
-                    )
-                    for number in numbers
-                ],
-            )
-            for topic, numbers in _by_topic(partitions)
-        ],
-        rack_id="",
-        min_version=4,
-        max_version=_FETCH_VERSION_MAX,
-    )
-
-
-def _fetched(answer: _Answer, gone: list[Partition]) -> list[FetchedBytes]:
-    """Return the records in an answer; partitions without the wanted ones are added to `gone`."""
-    _require(answer.error_code or 0)
-    found = []
-    for topic in answer.responses:
-        for part in topic.partitions:
-            if part.error_code == errors.OffsetOutOfRangeError.errno:
-                gone.append((topic.topic, part.partition_index))
-                continue
-            _require(part.error_code)
-            aborted = tuple(
-                AbortedTransaction(each.producer_id, each.first_offset)
-                for each in part.aborted_transactions or ()
-            )
-            data = bytes(part.records or b"")
-            found.append(FetchedBytes(topic.topic, part.partition_index, data, aborted))
-    return found
-
-
-def _by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
-    topics: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        topics.setdefault(topic, []).append(number)
-    return list(topics.items())
-
-
-def _require(code: int) -> None:
-    """Raise the error that a code of the protocol stands for."""
-    if code:
-        raise errors.for_code(code)

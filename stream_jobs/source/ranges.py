@@ -10,7 +10,8 @@ from stream_jobs.source.record_batches import read_fetched
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from stream_jobs.source.client import KafkaClient, Partition
+    from stream_jobs.source.client import KafkaClient
+    from stream_jobs.source.requests import Partition
 
 
 class OffsetRange(NamedTuple):

@@ -22,25 +22,24 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from connector.errors import ConnectorError, MirrorError, mirror_records
+from connector.errors import ConnectorError
 from stream_jobs.source.carried import CarriedError
 from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.offsets import later, limited, nested
 from stream_jobs.source.ranges import OffsetRange
 from stream_jobs.source.topics import row_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from stream_jobs.source.client import Partition
     from stream_jobs.source.facts import KafkaFacts
+    from stream_jobs.source.offsets import Offsets
 
 FORMAT: Final = "binlog_connector_ranges"
 RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
-
-Offsets = dict[str, dict[str, int]]
 
 # While there is nothing new, Spark asks again at once. The brokers answer when there is something,
 # or after this time, in which a new topic is not noticed.
@@ -102,7 +101,7 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ends = self._ends()
             begun = self._with_first(start or {}, ends)
             if isinstance(limit, ReadAllAvailable):
-                return _later(begun, ends)
+                return later(begun, ends)
             return limited(begun, ends, self._max_offsets)
 
     def partitions(self, start: Offsets, end: Offsets) -> list[Ranges]:
@@ -132,7 +131,7 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if time.monotonic() - self._looked_at >= _DISCOVERY_SECONDS:
             self._topics = row_topics(self._prefix, client.partition_counts())
             self._looked_at = time.monotonic()
-        return _nested(
+        return nested(
             client.end_offsets(
                 (topic, n) for topic, count in self._topics.items() for n in range(count)
             )
@@ -158,28 +157,8 @@ class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for number in offsets
             if number not in start.get(topic, {})
         ]
-        first = _nested(self._connected().first_offsets(new)) if new else {}
+        first = nested(self._connected().first_offsets(new)) if new else {}
         return {topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}}
-
-
-def limited(begun: Offsets, ends: Offsets, count: int) -> Offsets:
-    """Return offsets between `begun` and `ends` with at most about `count` records.
-
-    Each partition gets its share of what is there, and at least one record.
-    """
-    left = {
-        (topic, number): end - begun[topic][number]
-        for topic, offsets in ends.items()
-        for number, end in offsets.items()
-        if end > begun[topic][number]
-    }
-    total = sum(left.values())
-    if total <= count:
-        return _later(begun, ends)
-    end = {topic: dict(offsets) for topic, offsets in begun.items()}
-    for (topic, number), records in left.items():
-        end[topic][number] += max(1, records * count // total)
-    return end
 
 
 def read_ranges_stream(
@@ -205,37 +184,6 @@ def read_ranges_stream(
 
     session.dataSource.register(OffsetRanges)
     return session.readStream.format(FORMAT).load()
-
-
-def _later(begun: Offsets, ends: Offsets) -> Offsets:
-    """Return the ends of the topics; one that was deleted stays where it was.
-
-    Raises MirrorError for a partition that ends before records that were read.
-    """
-    for topic, offsets in begun.items():
-        for number, offset in offsets.items():
-            end = ends.get(topic, {}).get(number, offset)
-            if end < offset:
-                raise MirrorError(
-                    mirror_records.TOPIC_SHORTER,
-                    topic=topic,
-                    partition=number,
-                    offset=offset,
-                    end=end,
-                )
-    return {
-        topic: {
-            number: ends.get(topic, {}).get(number, offset) for number, offset in offsets.items()
-        }
-        for topic, offsets in begun.items()
-    }
-
-
-def _nested(offsets: Mapping[Partition, int]) -> Offsets:
-    nested: Offsets = {}
-    for (topic, number), offset in sorted(offsets.items()):
-        nested.setdefault(topic, {})[str(number)] = offset
-    return nested
 
 
 @contextmanager

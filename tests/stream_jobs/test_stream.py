@@ -13,11 +13,11 @@ from connector.errors import ConfigError, MirrorError, mirror, mirror_records
 from stream_jobs.assembly import storage_of
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.source.carried import CarriedError, carried_by
-from stream_jobs.source.stream import limited
+from stream_jobs.source.offsets import limited
 from stream_jobs.source.topics import row_topics
 
 if TYPE_CHECKING:
-    from stream_jobs.source.stream import Offsets
+    from stream_jobs.source.offsets import Offsets
 
 SECRET = "c" * 32
 parts = st.dictionaries(st.sampled_from("01234"), st.integers(0, 500), min_size=1)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from local_stack import KafkaBroker
     from stream_jobs.apply.facts import PartResult, Task
-    from stream_jobs.source.stream import Offsets
+    from stream_jobs.source.offsets import Offsets
 
 
 # For the writers and readers that the job is compared with.
@@ -47,6 +47,12 @@ DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Dates before 1582 in the proleptic Gregorian calendar, like in MySQL.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 

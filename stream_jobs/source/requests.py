@@ -1,0 +1,118 @@
+"""Requests to the brokers, and what their answers hold; `read_committed` all of them.
+
+https://kafka.apache.org/protocol.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kafka import errors
+from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest
+
+from stream_jobs.source.record_batches import AbortedTransaction, FetchedBytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+# For `offsets_request`.
+LATEST: Final = -1
+EARLIEST: Final = -2
+_FETCH_BYTES: Final = 8 * 1024 * 1024
+# Everything that is asked for is there: the broker does not wait for more.
+_FETCH_WAIT_MS: Final = 500
+# Later versions name topics by ids.
+_FETCH_VERSION_MAX: Final = 12
+
+Partition = tuple[str, int]
+
+
+class Answer(Protocol):
+    """A response of the broker, whose fields kafka-python makes from the protocol's schema."""
+
+    def __getattr__(self, name: str) -> Any: ...
+
+
+def offsets_request(partitions: Iterable[Partition], which: int) -> object:
+    """Return the request for the first or for the last offset of partitions."""
+    return ListOffsetsRequest(
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        topics=[
+            ListOffsetsRequest.ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
+                        partition_index=number, timestamp=which
+                    )
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic(partitions)
+        ],
+        min_version=2,
+    )
+
+
+def fetch_request(
+    partitions: Sequence[Partition],
+    wanted: Mapping[Partition, int],
+    wait_ms: int = _FETCH_WAIT_MS,
+    bytes_max: int = _FETCH_BYTES,
+) -> object:
+    """Return the request for records of partitions, from the wanted offsets on."""
+    return FetchRequest(
+        max_wait_ms=wait_ms,
+        min_bytes=1,
+        max_bytes=bytes_max,
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        topics=[
+            FetchRequest.FetchTopic(
+                topic=topic,
+                partitions=[
+                    FetchRequest.FetchTopic.FetchPartition(
+                        partition=number,
+                        fetch_offset=wanted[topic, number],
+                        partition_max_bytes=bytes_max,
+                    )
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic(partitions)
+        ],
+        rack_id="",
+        min_version=4,
+        max_version=_FETCH_VERSION_MAX,
+    )
+
+
+def fetched(answer: Answer, gone: list[Partition]) -> list[FetchedBytes]:
+    """Return the records in an answer; partitions without the wanted ones are added to `gone`."""
+    require(answer.error_code or 0)
+    found = []
+    for topic in answer.responses:
+        for part in topic.partitions:
+            if part.error_code == errors.OffsetOutOfRangeError.errno:
+                gone.append((topic.topic, part.partition_index))
+                continue
+            require(part.error_code)
+            aborted = tuple(
+                AbortedTransaction(each.producer_id, each.first_offset)
+                for each in part.aborted_transactions or ()
+            )
+            data = bytes(part.records or b"")
+            found.append(FetchedBytes(topic.topic, part.partition_index, data, aborted))
+    return found
+
+
+def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
+    """Group partitions by topic, in their order."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, []).append(number)
+    return list(topics.items())
+
+
+def require(code: int) -> None:
+    """Raise the error that a code of the protocol stands for."""
+    if code:
+        raise errors.for_code(code)

@@ -1,0 +1,35 @@
+"""Another program that compacts a table, as OPTIMIZE does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connector.errors import CommitConflict
+from stream_jobs.delta import compaction
+from stream_jobs.delta.table import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream_jobs.delta.compaction import Limits
+    from stream_jobs.delta.table import DeltaTable
+
+
+def compact(table: DeltaTable, key: Sequence[str], limits: Limits) -> int:
+    """Rewrite groups of files; return how many files were replaced, 0 if a writer was faster."""
+    snapshot = table.snapshot
+    groups = compaction.plan(snapshot.files.values(), limits)
+    columns = snapshot.metadata.file_columns
+    rewritten = [
+        compaction.rewrite(table.storage, table.path, columns, group, key, snapshot.clustering)
+        for group in groups
+    ]
+    new = [file for file in rewritten if file]
+    old = [file for group in groups for file in group]
+    if not old:
+        return 0
+    try:
+        table.commit(Change(new=new, removed=old, data_change=False), "OPTIMIZE")
+    except CommitConflict:
+        return 0
+    return len(old)
