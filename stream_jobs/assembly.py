@@ -56,7 +56,7 @@ def assemble(settings: Settings, session: SparkSession, client: KafkaClient) -> 
     return BatchApplier(
         services,
         TopicStates(storage, own.path, registry),
-        Task(kafka.facts(), storage, index_folder(own), own.zero_dates),
+        Task(kafka.facts(), storage, index_folder(own), own.zero_dates, kafka.max_bytes_per_task),
         spark_runner(session),
         cores=session.sparkContext.defaultParallelism,
         threads=own.commits_in_parallel,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from connector.errors import MirrorError
@@ -116,7 +117,7 @@ class BatchApplier:
 
     def _task(self, **work: object) -> Task:
         own = self._template
-        return Task(own.kafka, own.storage, own.index, own.zero_dates, **work)  # type: ignore[arg-type]
+        return replace(own, **work)  # type: ignore[arg-type]
 
 
 def _finished(work: TableWork, results: Sequence[PartResult]) -> bool:

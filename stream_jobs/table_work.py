@@ -59,6 +59,7 @@ class TableWork:
         self._proposed: tuple[TableSchema, tuple[Column, ...], PackedSequence] | None = None
         self._step: SchemaStep | None = None
         self._conflicts = 0
+        self._finished: list[PartResult] = []
         self.report: TableReport | None = None
         self.records = 0
         self.error: MirrorError | None = None
@@ -182,22 +183,19 @@ class TableWork:
             target, path = self._state.schema, own.delta.path
             self._parses |= self._services.rules.parses(self.topic, target, used, path)
             return False
-        self._commit(own, results)
-        return True
+        return self._commit(own, results)
 
     def _finish_first(self, results: Sequence[PartResult], used: Mapping[str, SchemaUse]) -> bool:
         """Create the mirror with its first rows, or find out what it looks like."""
         state, rules = self._state, self._services.rules
         if not used:
             self._create_truncated(results)
-            self._done(results)
-            return True
+            return self._done(results)
         schemas = self._services.registry.require(self.topic, used)
         newest = schemas[max(used, key=lambda schema_id: used[schema_id].highest)]
         if not newest.key:
             state.is_keyless = True
-            self._done(results)
-            return True
+            return self._done(results)
         if state.is_keyless:
             # Rows from before the key may be in the topic; if a truncate took them, it is there.
             state.is_keyless = False
@@ -213,8 +211,7 @@ class TableWork:
             self._parses = rules.parses(self.topic, target, used, path)
             self._proposed = target, all_columns(target), since
             return False
-        self._commit(self._create(target, self._proposed[1], since), results)
-        return True
+        return self._commit(self._create(target, self._proposed[1], since), results)
 
     def _create_truncated(self, results: Sequence[PartResult]) -> None:
         """Create an empty mirror that remembers a floor, for rows that come later."""
@@ -243,20 +240,25 @@ class TableWork:
         self._state.mirror, self._state.schema = own, target
         return own
 
-    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
+    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> bool:
         progress = replace(own.progress.after(results), floor=self._floor)
         if any(each.applied for each in results) or progress.floor != own.progress.floor:
             own.commit_rows(results, progress)
             assert self._state.schema is not None
             own.tidy(self._state.schema.key)
-        self._done(results)
+        self._floor_is_new = False
+        return self._done(results)
 
-    def _done(self, results: Sequence[PartResult]) -> None:
+    def _done(self, results: Sequence[PartResult]) -> bool:
+        """Count what was applied; return whether everything was read, or another round is due."""
         for each in results:
             self._state.cursor |= each.offsets
-        self.records = sum(each.records for each in results)
+            self._starts |= each.offsets
+        self._finished += results
+        self.records = sum(each.records for each in self._finished)
         if self.records:
-            self.report = TableReport.of(results)
+            self.report = TableReport.of(self._finished)
+        return not self.ranges()
 
     def _begin_step(self, own: MirrorTable, step: SchemaStep) -> None:
         if step.rewrite is None:
