@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
+from connector.errors import CommitConflict
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.compaction import rewrite
@@ -246,3 +249,32 @@ def test_what_spark_commits_is_read_and_continued(
 
 def _latest(table: DeltaTable) -> dict[str, Any]:
     return live(table)[-1]
+
+
+def test_no_row_is_lost_while_spark_optimizes(
+    spark: SparkSession, sample: Sample, agree: Agree, tmp_path: Path
+) -> None:
+    """Commits of both meet, and files become one while others are added."""
+    sample.append([0], domains={"last": "0"})
+    with ThreadPoolExecutor(1) as pool:
+        optimizing = pool.submit(_optimize, spark, f"delta.`{tmp_path}/{sample.path}`")
+        while not optimizing.done():
+            # The progress is part of the commit, so a lost commit is applied again.
+            number = int(sample.table.snapshot.domains["last"]) + 1
+            change = Change([sample.write([number])], domains={"last": str(number)})
+            try:
+                sample.table.commit(change, "WRITE")
+            except CommitConflict:
+                sample.table.refresh()
+            # Spark looks at each commit that was faster: one that commits all the time starves it.
+            time.sleep(0.5)
+        optimizing.result()
+    snapshot = sample.table.refresh()
+    last = int(snapshot.domains["last"])
+    assert len(snapshot.files) < last
+    assert agree(sample.table) == list(range(last + 1))
+
+
+def _optimize(spark: SparkSession, name: str) -> None:
+    for _ in range(2):
+        spark.sql(f"OPTIMIZE {name}")
