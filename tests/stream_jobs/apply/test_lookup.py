@@ -41,7 +41,9 @@ KINDS: list[tuple[list[pa.DataType], list[Any]]] = [
 
 
 def columns_of(kinds: list[pa.DataType]) -> tuple[Column, ...]:
-    named = [(f"k{place}", kind, {}) for place, kind in enumerate(kinds)]
+    named: list[tuple[str, pa.DataType, dict[str, object]]] = [
+        (f"k{place}", kind, {}) for place, kind in enumerate(kinds)
+    ]
     return new_columns([*named, (HI, pa.int64(), {}), (LO, pa.int64(), {})])
 
 
