@@ -88,7 +88,10 @@ def _many(work: Path, bootstrap: str, tables: int) -> dict[str, Any]:
     source = ManyTables(topics, tables)
     jobs = [MirrorJob(work, name, bootstrap, "many") for name in JOBS]
     found: dict[str, Any] = {"tables": tables, "jobs": {}}
-    first = {job.name: job.run(1_000_000) for job in jobs}
+    first: dict[str, Run] = {}
+    for job in jobs:
+        first[job.name] = job.run(1_000_000)
+        say(f"mirror, first copy, {job.name}: {sum(first[job.name].batch_s):.1f} s")
     for rounds, own in ((RECIPE_ROUNDS, jobs), (MANY_ROUNDS - RECIPE_ROUNDS, jobs[:1])):
         changes = sum(source.change() for _ in range(rounds))
         for job in own:

@@ -57,7 +57,9 @@ def assemble(settings: Settings, client: KafkaClient, run: Runner, cores: int) -
         properties_of(own),
         accept_partitions=kafka.added_partitions == "accept",
     )
-    template = Task(kafka.facts(), storage, index_folder(own), own.zero_dates)
+    template = Task(
+        kafka.facts(), storage, index_folder(own), own.zero_dates, kafka.max_bytes_per_task
+    )
     threads, target = own.commits_in_parallel, own.target_file_bytes
     return BatchApplier(
         services,

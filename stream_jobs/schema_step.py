@@ -12,6 +12,7 @@ from connector.errors import MirrorError, SchemaUnfollowed, mirror
 from stream_jobs.apply.facts import ParsedAs
 from stream_jobs.apply.rows import literal
 from stream_jobs.column_changes import all_columns, changed_columns, refuse_other_types
+from stream_jobs.topic_state import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -55,7 +56,7 @@ class SchemaRules:
         self._unknown_defaults = unknown_defaults
 
     def first(
-        self, topic: str, used: Mapping[str, SchemaUse], floor: PackedSequence | None, path: str
+        self, topic: str, used: Mapping[str, SchemaUse], floor: PackedSequence | None
     ) -> tuple[TableSchema, PackedSequence]:
         """Return the schema of a mirror that does not exist yet, and from where on it holds.
 
@@ -66,7 +67,7 @@ class SchemaRules:
         for schema in self._registry.history(topic):
             is_gone = floor is not None and schema.first < floor <= target.first
             if schema.first < target.first and not is_gone and schema.key != target.key:
-                refuse_other_types(schema, target, f"{self._base}/{path}")
+                refuse_other_types(schema, target, f"{self._base}/{path_of(target)}")
         target.refuse_unknown()
         others = [use.highest for schema_id, use in used.items() if schema_id != target.schema_id]
         return target, max([target.first, *others])

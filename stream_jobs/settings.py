@@ -34,6 +34,7 @@ class KafkaSettings(KafkaLogin):
     bootstrap_servers: Annotated[list[str], Field(min_length=1)]
     topic_prefix: TopicPrefix
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 100_000
+    max_bytes_per_task: Annotated[int, Field(ge=1)] = 128 * 1024 * 1024
     # If a topic got more partitions, the changes of its keys are not in order any more.
     added_partitions: Literal["error", "accept"] = "error"
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0

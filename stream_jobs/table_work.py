@@ -16,15 +16,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from connector.errors import CommitConflict, MirrorError
-from stream_jobs.apply.facts import MirrorFacts, ParsedAs, RewrittenFile, TablePart
-from stream_jobs.column_changes import all_columns
-from stream_jobs.mirror_table import MirrorTable
-from stream_jobs.progress import Progress
+from stream_jobs.apply.facts import ParsedAs, RewrittenFile, TablePart
+from stream_jobs.first_mirror import FirstMirror
 from stream_jobs.reports import TableReport
 from stream_jobs.schema_step import merged_uses
 from stream_jobs.source.ranges import OffsetRange
 from stream_jobs.start_offsets import start_offsets
-from stream_jobs.table_checks import refuse_gone, refuse_rows_without_key, remove_files
+from stream_jobs.table_checks import refuse_rows_without_key, remove_files
 from stream_jobs.topic_state import path_of
 from stream_jobs.upkeep import KeptTable
 
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stream_jobs.apply.facts import PartResult, SchemaUse
-    from stream_jobs.delta.columns import Column
+    from stream_jobs.mirror_table import MirrorTable
     from stream_jobs.schema_step import SchemaStep
     from stream_jobs.sequence import PackedSequence
     from stream_jobs.services import Services
@@ -56,17 +54,16 @@ class TableWork:
         self._floor: PackedSequence | None = None
         self._floor_is_new = False
         self._parses: dict[str, ParsedAs] = {}
-        # For a mirror that does not exist yet.
-        self._proposed: tuple[TableSchema, tuple[Column, ...], PackedSequence] | None = None
         self._step: SchemaStep | None = None
         self._conflicts = 0
+        self._finished: list[PartResult] = []
         self.report: TableReport | None = None
         self.records = 0
         self.error: MirrorError | None = None
         if state.mirror is not None:
             self._follow_mirror()
         self._starts = start_offsets(self._services, self._state, self._batch)
-        self._propose_only_schema()
+        self._first = FirstMirror(services, state, self._batch)
 
     @property
     def topic(self) -> str:
@@ -97,6 +94,12 @@ class TableWork:
         """Whether a key may have changes in two partitions."""
         own = self._state.mirror
         return own is not None and own.progress.are_keys_moved
+
+    @property
+    def _followed(self) -> TableSchema:
+        """The schema of the mirror, which exists."""
+        assert self._state.schema is not None
+        return self._state.schema
 
     def ranges(self) -> tuple[OffsetRange, ...]:
         """Return what is to be read; nothing if everything was applied before."""
@@ -129,7 +132,7 @@ class TableWork:
             {} if progress is None else progress.marks,
             self._floor,
             None if progress is None else progress.since,
-            self._mirror_facts(),
+            self._first.facts() if own is None else own.facts(self._followed, self._parses),
             self._floor_is_new,
         )
 
@@ -180,92 +183,59 @@ class TableWork:
             own.commit_floor(results, self._floor)
             self._floor_is_new = False
             return False
-        assert self._state.schema is not None
-        step = self._services.rules.next(self.topic, self._state.schema, own, used)
+        step = self._services.rules.next(self.topic, self._followed, own, used)
         if step is not None:
             self._remove_files(results)
             self._begin_step(own, step)
             return False
         if not is_applied:
             self._remove_files(results)
-            target, path = self._state.schema, own.delta.path
-            self._parses |= self._services.rules.parses(self.topic, target, used, path)
+            path = own.delta.path
+            self._parses |= self._services.rules.parses(self.topic, self._followed, used, path)
             return False
-        self._commit(own, results)
-        return True
+        return self._commit(own, results)
 
     def _finish_first(self, results: Sequence[PartResult], used: Mapping[str, SchemaUse]) -> bool:
         """Create the mirror with its first rows, or find out what it looks like."""
-        state, rules = self._state, self._services.rules
+        state = self._state
         if not used:
-            self._create_truncated(results)
-            self._done(results)
-            return True
+            self._first.create_truncated(self._floor, self._starts, results)
+            return self._done(results)
         schemas = self._services.registry.require(self.topic, used)
         newest = schemas[max(used, key=lambda schema_id: used[schema_id].highest)]
         if not newest.key:
             state.is_keyless = True
-            self._done(results)
-            return True
+            return self._done(results)
         if state.is_keyless:
             # Rows from before the key may be in the topic; if a truncate took them, it is there.
             state.is_keyless = False
             self._starts = start_offsets(self._services, self._state, self._batch)
             return False
-        path = path_of(newest)
-        target, since = rules.first(self.topic, used, self._floor, path)
-        refuse_gone(self._services.base, newest, results, self._batch)
-        refuse_rows_without_key(results)
-        is_applied = all(each.is_applied for each in results)
-        if self._proposed is None or self._proposed[0] != target or not is_applied:
+        proposal = self._first.accept(results, used, self._floor)
+        if proposal is None:
             self._remove_files(results)
-            self._parses = rules.parses(self.topic, target, used, path)
-            self._proposed = target, all_columns(target), since
             return False
-        self._commit(self._create(target, self._proposed[1], since), results)
-        return True
+        own = self._first.create(proposal, self._floor, self._starts)
+        self._parses = dict(proposal.parses)
+        return self._commit(own, results)
 
-    def _create_truncated(self, results: Sequence[PartResult]) -> None:
-        """Create an empty mirror that remembers a floor, for rows that come later."""
-        history = self._services.registry.history(self.topic)
-        if self._floor is not None and history and history[-1].key:
-            schema = history[-1]
-            schema.refuse_unknown()
-            self._create(schema, all_columns(schema), schema.first, results)
-
-    def _create(
-        self,
-        target: TableSchema,
-        columns: tuple[Column, ...],
-        since: PackedSequence,
-        applied: Sequence[PartResult] = (),
-    ) -> MirrorTable:
-        progress = Progress(
-            target.schema_id,
-            since,
-            len(self._batch),
-            floor=self._floor,
-            offsets=dict(self._starts),
-        ).after(applied)
-        services = self._services
-        own = MirrorTable.create(
-            services.storage, path_of(target), target, columns, progress, services.properties
-        )
-        self._state.mirror, self._state.schema = own, target
-        return own
-
-    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
+    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> bool:
         progress = replace(own.progress.after(results), floor=self._floor)
         if any(each.applied for each in results) or progress.floor != own.progress.floor:
             own.commit_rows(results, progress)
-        self._done(results)
+        self._floor_is_new = False
+        return self._done(results)
 
-    def _done(self, results: Sequence[PartResult]) -> None:
+    def _done(self, results: Sequence[PartResult]) -> bool:
+        """Count what was applied; return whether everything was read, or another round is due."""
         for each in results:
             self._state.cursor |= each.offsets
-        self.records = sum(each.records for each in results)
+            self._starts |= each.offsets
+        self._finished += results
+        self.records = sum(each.records for each in self._finished)
         if self.records:
-            self.report = TableReport.of(results)
+            self.report = TableReport.of(self._finished)
+        return not self.ranges()
 
     def _begin_step(self, own: MirrorTable, step: SchemaStep) -> None:
         if step.rewrite is None:
@@ -291,23 +261,6 @@ class TableWork:
         self._parses = {schema_id: ParsedAs(schema, {})}
         floors = [each for each in (self._floor, own.progress.floor) if each is not None]
         self._floor = max(floors, default=None)
-
-    def _propose_only_schema(self) -> None:
-        """If the table had one column list so far, its first mirror probably has it, too."""
-        history = self._services.registry.history(self.topic)
-        if self._state.mirror is None and len(history) == 1 and history[0].key:
-            (schema,) = history
-            self._proposed = schema, all_columns(schema), schema.first
-            self._parses = {schema.schema_id: ParsedAs(schema, {})}
-
-    def _mirror_facts(self) -> MirrorFacts | None:
-        own, schema = self._state.mirror, self._state.schema
-        if own is not None and schema is not None:
-            return own.facts(schema, self._parses)
-        if self._proposed is None or self._state.is_keyless:
-            return None
-        target, columns, _ = self._proposed
-        return MirrorFacts(path_of(target), target, columns, (), self._parses)
 
     def _remove_files(self, results: Sequence[PartResult]) -> None:
         own = self._state.mirror

@@ -92,6 +92,8 @@ class Task:
     storage: Storage
     index: IndexFolder
     zero_dates: ZeroDates
+    # Of values that are held at once; what is above waits for the next round.
+    bytes_max: int
     parts: tuple[TablePart, ...] = ()
     rewritten: tuple[RewrittenFile, ...] = ()
     compacted: tuple[CompactedFiles, ...] = ()

@@ -39,7 +39,7 @@ def _applied(task: Task) -> list[PartResult]:
     results: dict[str, PartResult] = {}
     ranges = [each for part in task.parts for each in part.ranges]
     try:
-        for each, columns in read_ranges(_client(task.kafka), ranges):
+        for each, columns in read_ranges(_client(task.kafka), ranges, task.bytes_max):
             pieces[each.topic].append((each, columns))
             missing[each.topic] -= 1
             if not missing[each.topic]:

@@ -21,6 +21,7 @@ from kafka.structs import TopicPartition
 from connector.errors import MirrorError, mirror, mirror_records
 from stream_jobs.source.requests import (
     EARLIEST,
+    FETCH_BYTES,
     LATEST,
     fetch_request,
     fetched,
@@ -100,10 +101,13 @@ class KafkaClient:
         """Return the offset after the last record that is committed or rolled back."""
         return self._offsets(partitions, LATEST)
 
-    def fetch(self, wanted: Mapping[Partition, int]) -> list[FetchedBytes]:
+    def fetch(
+        self, wanted: Mapping[Partition, int], bytes_max: int = FETCH_BYTES
+    ) -> list[FetchedBytes]:
         """Return records of some of the partitions, from the wanted offsets on.
 
-        A broker returns what fits into an answer, beginning with the first partition. Raises
+        A broker returns what fits into `bytes_max`, beginning with the first partition, and at
+        least one batch. Raises
         MirrorError if records that are wanted do not exist any more.
         """
         gone: list[Partition] = []
@@ -111,7 +115,10 @@ class KafkaClient:
         async def ask() -> list[FetchedBytes]:
             # All brokers work at the same time.
             sent = [
-                self._manager.send(fetch_request(partitions, wanted), node_id=node)
+                self._manager.send(
+                    fetch_request(partitions, wanted, bytes_max=min(bytes_max, FETCH_BYTES)),
+                    node_id=node,
+                )
                 for node, partitions in self._by_leader(wanted).items()
             ]
             return [each for future in sent for each in fetched(await future, gone)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # For `offsets_request`.
 LATEST: Final = -1
 EARLIEST: Final = -2
-_FETCH_BYTES: Final = 8 * 1024 * 1024
+FETCH_BYTES: Final = 8 * 1024 * 1024
 # Everything that is asked for is there: the broker does not wait for more.
 _FETCH_WAIT_MS: Final = 500
 # Later versions name topics by ids.
@@ -57,7 +57,7 @@ def fetch_request(
     partitions: Sequence[Partition],
     wanted: Mapping[Partition, int],
     wait_ms: int = _FETCH_WAIT_MS,
-    bytes_max: int = _FETCH_BYTES,
+    bytes_max: int = FETCH_BYTES,
 ) -> object:
     """Return the request for records of partitions, from the wanted offsets on."""
     return FetchRequest(

@@ -43,9 +43,9 @@ RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
 
 # While there is nothing new, Spark asks again at once. The brokers answer when there is something,
 # or after this time, in which a new topic is not noticed.
-_WAIT_SECONDS: Final = 0.5
+_WAIT_SECONDS: Final = 1.0
 # Topics are looked for this often; a batch of known ones does not wait for that.
-_DISCOVERY_SECONDS: Final = 0.5
+_DISCOVERY_SECONDS: Final = 1.0
 
 
 class Ranges(InputPartition):

@@ -39,7 +39,8 @@ def do_upkeep(
 ) -> DeltaTable:
     """Do what is due after a batch, and return the table."""
     own = MirrorTable(sample.table, Progress("schema", PackedSequence(0, 0), 1))
-    template = Task(KafkaFacts((), 1.0, ()), sample.storage, IndexFolder("unused", 0), "error")
+    index = IndexFolder("unused", 0)
+    template = Task(KafkaFacts((), 1.0, ()), sample.storage, index, "error", TARGET)
     Upkeep(template, run, 2, 2, TARGET).after([KeptTable("topic", own, ("id",))])
     return own.delta
 

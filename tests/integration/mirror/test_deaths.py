@@ -7,6 +7,7 @@ between the ranges of a batch and the commits.
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ class MortalStorage(LocalStorage):
 class Process:
     """One life of the job."""
 
-    def __init__(self, kafka: Kafka, folder: Path, fate: Fate) -> None:
+    def __init__(self, kafka: Kafka, folder: Path, fate: Fate, bytes_max: int = 1 << 20) -> None:
         self.kafka = kafka
         facts = KafkaFacts((kafka.bootstrap,), 20.0, ())
         self.client = KafkaClient(facts)
@@ -100,7 +101,7 @@ class Process:
         )
         self.between: Callable[[], None] = lambda: None
         index = IndexFolder(str(folder / "indexes"), 1 << 20)
-        template = Task(facts, self.storage, index, "error")
+        template = Task(facts, self.storage, index, "error", bytes_max)
         self.applier = BatchApplier(
             services,
             TopicStates(self.storage, "mirror", registry),
@@ -117,8 +118,13 @@ class Process:
         return results
 
     def ends(self, topic: str) -> dict[int, int]:
-        found = self.client.end_offsets([(topic, number) for number in range(PARTITIONS)])
-        return {number: end for (_, number), end in found.items()}
+        """The ends of the partitions, once the markers of all transactions are there."""
+        wanted = [(topic, number) for number in range(PARTITIONS)]
+        while True:
+            found = {number: end for (_, number), end in self.client.end_offsets(wanted).items()}
+            if found == {int(n): end for n, end in self.kafka.end_offsets(topic).items()}:
+                return found
+            time.sleep(0.01)
 
     def apply(self, topic: str, starts: dict[int, int], ends: dict[int, int]) -> None:
         self.applier.apply(
@@ -162,7 +168,9 @@ def story(kafka: Kafka, folder: Path, seed: int) -> tuple[int, int]:
     source = Source(table, dice)
     starts: dict[int, int] = {}
     fate = Fate()
-    process = Process(kafka, folder, fate)
+    # Sometimes a batch is more than a task may hold.
+    bytes_max = dice.choice([1, 1000, 5000, 1 << 20])
+    process = Process(kafka, folder, fate, bytes_max)
     deaths = 0
     others: list[int] = []
     for _ in range(6):
@@ -182,7 +190,7 @@ def story(kafka: Kafka, folder: Path, seed: int) -> tuple[int, int]:
             except Died:
                 deaths += 1
                 process.close()
-                process = Process(kafka, folder, fate)
+                process = Process(kafka, folder, fate, bytes_max)
         process.between = lambda: None
         fate.writes_left = 10**9
         starts = ends if dice.random() < 0.8 else {}

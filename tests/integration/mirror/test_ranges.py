@@ -103,6 +103,28 @@ def test_committed_records_of_any_range_are_those_of_the_consumer(
     }
 
 
+def test_what_is_more_than_the_limit_is_left_for_the_next_time(
+    kafka: Kafka, client: KafkaClient
+) -> None:
+    topic = f"{kafka.prefix}.shop.items"
+    kafka.add_topic(topic)
+    for number in range(8):
+        with kafka.transaction():
+            kafka.send(topic, b"k", b"%d" % number * 1000, {}, number % PARTITIONS)
+    wanted = [OffsetRange(topic, number, 0, 8) for number in range(PARTITIONS)]
+    values: list[bytes | None] = []
+    rounds = 0
+    while wanted:
+        found = dict(read_ranges(client, wanted, 1500))
+        values += [value for columns in found.values() for value in columns.values]
+        ends = {each.partition: each.end for each in found}
+        wanted = [each._replace(start=ends[each.partition]) for each in wanted]
+        wanted = [each for each in wanted if each.start < each.end]
+        rounds += 1
+    assert sorted(filter(None, values)) == [b"%d" % number * 1000 for number in range(8)]
+    assert rounds > 1
+
+
 def test_a_range_that_begins_before_the_first_record_is_an_error(
     kafka: Kafka, client: KafkaClient
 ) -> None:
