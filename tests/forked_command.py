@@ -16,6 +16,8 @@ from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol
 
+import connector
+
 if TYPE_CHECKING:
     import signal
     from collections.abc import Mapping, Sequence
@@ -158,7 +160,7 @@ def _run(
     for stream, path in ((sys.stdout, output), (sys.stderr, errors)):
         with path.open("ab") as file:
             os.dup2(file.fileno(), stream.fileno())
-    sys.argv = ["binlog-connector", *arguments]
+    sys.argv = [str(Path(connector.__file__).with_name("__main__.py")), *arguments]
     from connector.cli import main  # noqa: PLC0415 - it is there when the process is forked
 
     main()

@@ -135,7 +135,6 @@ class IndexFolder:
             total -= size
 
 
-@lru_cache
 def _make_private(folder: str) -> None:
     """Create the folder of the indexes for this user alone.
 

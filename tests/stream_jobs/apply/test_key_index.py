@@ -31,7 +31,6 @@ def sample(tmp_path: Path) -> Sample:
 def index_of(sample: Sample, folder: Path) -> KeyIndex:
     """Look the only file of a table up, in a process that has just begun."""
     key_index._map.cache_clear()
-    key_index._make_private.cache_clear()
     (file,) = sample.table.snapshot.files.values()
     named = {column.name: column for column in sample.table.snapshot.columns}
     # The table has no sequence: the key stands for it.
