@@ -15,7 +15,7 @@ from stream_jobs.apply.facts import Task
 from stream_jobs.apply.key_index import IndexFolder
 from stream_jobs.apply.task import run_task
 from stream_jobs.batch import BatchApplier
-from stream_jobs.delta import retention, upkeep
+from stream_jobs.delta import retention
 from stream_jobs.delta.local_storage import LocalStorage
 from stream_jobs.schema_registry import SchemaRegistry
 from stream_jobs.schema_step import SchemaRules
@@ -99,9 +99,13 @@ def _bucket(path: str, bucket: str, prefix: str) -> Storage:
 
 
 def properties_of(settings: MirrorSettings) -> dict[str, str]:
-    """Return the properties of new mirrors, by which every writer of Delta tidies up."""
+    """Return the properties of new mirrors, by which every writer of Delta tidies up.
+
+    A table that changes every second has 86,400 versions a day. Delta's defaults (10 versions, 30
+    days, one week) would keep millions of small files.
+    """
     term = f"interval {settings.retention_hours} hours"
-    return upkeep.PROPERTIES | {retention.LOG: term, retention.FILES: term}
+    return {retention.CHECKPOINTS: "100", retention.LOG: term, retention.FILES: term}
 
 
 def index_folder(settings: MirrorSettings) -> IndexFolder:

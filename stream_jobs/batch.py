@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from connector.errors import MirrorError
-from stream_jobs.apply.facts import PartResult, Task
-from stream_jobs.plan import spread
+from stream_jobs.apply.facts import PartResult, Task, by_topic
+from stream_jobs.plan import shares, spread
 from stream_jobs.reports import BatchReport
 from stream_jobs.table_work import TableWork
 
@@ -70,9 +70,7 @@ class BatchApplier:
                 tasks = self._tasks(pending)
                 phases["plan"] += time.monotonic() - at
                 at = time.monotonic()
-                results: dict[str, list[PartResult]] = {}
-                for result in self._run(tasks) if tasks else ():
-                    results.setdefault(result.topic, []).append(result)
+                results = by_topic(self._run(tasks) if tasks else ())
                 phases["tasks"] += time.monotonic() - at
                 at = time.monotonic()
                 found = [(work, results.get(work.topic, [])) for work in pending]
@@ -117,9 +115,7 @@ class BatchApplier:
         parts = spread([work.part() for work in others], self._cores, whole)
         tasks = [self._template.doing(parts=tuple(own)) for own in parts]
         files = [file for work in rewriting for file in work.rewritten()]
-        shares = [tuple(files[number :: self._cores]) for number in range(self._cores)]
-        tasks += [self._template.doing(rewritten=share) for share in shares]
-        return [task for task in tasks if task.parts or task.rewritten]
+        return tasks + [self._template.doing(rewritten=own) for own in shares(files, self._cores)]
 
 
 def _finished(work: TableWork, results: Sequence[PartResult]) -> bool:

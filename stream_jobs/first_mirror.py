@@ -38,11 +38,16 @@ class FirstMirror:
     def __init__(
         self, services: Services, state: TopicState, batch: Mapping[int, OffsetRange]
     ) -> None:
-        """If the table had one column list so far, the mirror probably has it, too."""
+        """If the table had one column list so far, the mirror probably has it, too.
+
+        If there is a mirror, nothing is proposed.
+        """
         self._services = services
         self._state = state
         self._batch = batch
         self._proposal: Proposal | None = None
+        if state.mirror is not None:
+            return
         history = services.registry.history(state.topic)
         if len(history) == 1 and history[0].key:
             (schema,) = history

@@ -7,13 +7,15 @@ split by its partitions, which share no key.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream_jobs.apply.facts import TablePart
     from stream_jobs.source.ranges import OffsetRange
+
+_T = TypeVar("_T")
 
 # Fewer records are not worth another file.
 _SPLIT_RECORDS: Final = 20_000
@@ -38,6 +40,11 @@ def spread(
         free = [own for own in bins if all(each.topic != part.topic for each in own)]
         min(free or bins, key=_load).append(part)
     return [own for own in bins if own]
+
+
+def shares(work: Sequence[_T], tasks: int) -> list[tuple[_T, ...]]:
+    """Return `work` in as many parts as there are tasks, without empty ones."""
+    return [tuple(work[number::tasks]) for number in range(min(tasks, len(work)))]
 
 
 def _pieces(part: TablePart, count: int) -> list[TablePart]:

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.errors import CommitConflict
-from stream_jobs.apply.facts import CompactedFiles, PartResult, Task
+from stream_jobs.apply.facts import CompactedFiles, PartResult, Task, by_topic
 from stream_jobs.delta.compaction import Limits, plan
-from stream_jobs.delta.upkeep import clean_up
+from stream_jobs.delta.housekeeping import clean_up, is_checkpoint_due
+from stream_jobs.plan import shares
+from stream_jobs.table_checks import remove_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,8 +54,10 @@ class Upkeep:
         work = self._compactions(tables)
         if work:
             self._compact({table.topic: table.mirror for table in tables}, work)
-        with ThreadPoolExecutor(self.threads) as pool:
-            list(pool.map(lambda table: clean_up(table.mirror.delta), tables))
+        due = [table.mirror.delta for table in tables if is_checkpoint_due(table.mirror.delta)]
+        if due:
+            with ThreadPoolExecutor(self.threads) as pool:
+                list(pool.map(clean_up, due))
 
     def _compactions(self, tables: Sequence[KeptTable]) -> list[CompactedFiles]:
         """Return the files to compact, up to the budget; a group that exceeds it goes alone."""
@@ -72,12 +76,8 @@ class Upkeep:
         return work
 
     def _compact(self, tables: dict[str, MirrorTable], work: Sequence[CompactedFiles]) -> None:
-        shares = [tuple(work[number :: self.cores]) for number in range(self.cores)]
-        results = self.run([self.template.doing(compacted=share) for share in shares if share])
-        groups: dict[str, list[PartResult]] = {}
-        for result in results:
-            groups.setdefault(result.topic, []).append(result)
-        for topic, found in groups.items():
+        tasks = [self.template.doing(compacted=share) for share in shares(work, self.cores)]
+        for topic, found in by_topic(self.run(tasks)).items():
             self._commit(tables[topic], found)
 
     def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
@@ -88,6 +88,4 @@ class Upkeep:
             own.commit_compaction(results)
         except CommitConflict:
             # The next batch reads the new version, and plans again.
-            for result in results:
-                if result.file is not None:
-                    own.delta.storage.delete(f"{own.delta.path}/{result.file.location}")
+            remove_files(own.delta.storage, own.delta.path, results)

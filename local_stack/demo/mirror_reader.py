@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def read_mirror(path: Path) -> pa.Table:
+def read_mirror(path: Path | str) -> pa.Table:
     """Return all rows of the table at `path`; raises TableNotFoundError without a table."""
     return query_mirror(DeltaTable(path), "SELECT * FROM mirror")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from connector.contract import SchemaColumn
     from connector.errors import MirrorError
@@ -147,3 +147,11 @@ class PartResult:
     replaced: tuple[DataFile, ...] = ()
     # By path of a data file, the positions of rows that die: a Roaring bitmap.
     dead: dict[str, bytes] = field(default_factory=dict)
+
+
+def by_topic(results: Iterable[PartResult]) -> dict[str, list[PartResult]]:
+    """Return the results of each table."""
+    groups: dict[str, list[PartResult]] = {}
+    for result in results:
+        groups.setdefault(result.topic, []).append(result)
+    return groups

@@ -16,10 +16,11 @@ import pyarrow as pa
 from connector.errors import MirrorError
 from stream_jobs.apply.changes import TRUNCATE, Changes
 from stream_jobs.apply.facts import PartResult, SchemaUse
-from stream_jobs.apply.keys import Keys, is_integer_key, keys_of
+from stream_jobs.apply.keys import Keys, keys_of
 from stream_jobs.apply.lookup import Lookup
 from stream_jobs.apply.problems import WrongRecordError
 from stream_jobs.apply.rows import deleted_keys, split, upserted_rows
+from stream_jobs.delta.compaction import in_key_order
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.sequence import HI, LO
 
@@ -118,7 +119,7 @@ def _apply(
     target = mirror.schema
     rows = upserted_rows(changes, upserts, target, mirror.parses, task.zero_dates)
     gone = deleted_keys(changes, deletes, target, mirror.parses, task.zero_dates)
-    data = _sorted(rows.data, target.key)
+    data = in_key_order(rows.data, target.key)
     key = [*target.key, HI, LO]
     both = pa.concat_tables([data.select(key), gone.data.select(key)])
     keys = keys_of([both[name] for name in target.key])
@@ -135,11 +136,6 @@ def _apply(
     times = [time for time in (rows.source_ts_ms, gone.source_ts_ms) if time is not None]
     result.source_ts_ms = max(times, default=None)
     result.is_applied = True
-
-
-def _sorted(data: pa.Table, key: Sequence[str]) -> pa.Table:
-    """Return rows in the order of their key, if that is a number: files then overlap less."""
-    return data.sort_by(key[0]) if is_integer_key([data[name].type for name in key]) else data
 
 
 def _lookup(task: Task, mirror: MirrorFacts) -> Lookup:

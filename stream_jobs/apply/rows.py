@@ -16,7 +16,7 @@ from stream_jobs.column_types import ColumnType
 from stream_jobs.sequence import HI, LO
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,14 +45,10 @@ def upserted_rows(
 
     Raises WrongRecordError for the first record that is wrong.
     """
-    groups = []
-    for part, parse in _by_schema(changes, places, parses):
-        own = parse.schema.columns
-        found, latest = _read(changes, part, "after", own, parse.schema.schema_id, zero_dates)
-        columns = [_completed(column, found, parse.added, len(part)) for column in target.columns]
-        names = [column["name"] for column in target.columns]
-        groups.append((_table(names, columns, changes, part), latest))
-    return _joined(groups, target.columns)
+    groups = [
+        (part, parse, parse.schema.columns) for part, parse in _by_schema(changes, places, parses)
+    ]
+    return _rows(changes, groups, "after", target.columns, zero_dates)
 
 
 def deleted_keys(
@@ -66,14 +62,12 @@ def deleted_keys(
 
     Raises WrongRecordError for the first record that is wrong.
     """
+    groups = [
+        (part, parse, [parse.schema.by_name[name] for name in target.key])
+        for part, parse in _by_schema(changes, places, parses)
+    ]
     key = [target.by_name[name] for name in target.key]
-    groups = []
-    for part, parse in _by_schema(changes, places, parses):
-        own = [parse.schema.by_name[name] for name in target.key]
-        found, latest = _read(changes, part, "before", own, parse.schema.schema_id, zero_dates)
-        columns = [_completed(column, found, {}, len(part)) for column in key]
-        groups.append((_table(target.key, columns, changes, part), latest))
-    return _joined(groups, key)
+    return _rows(changes, groups, "before", key, zero_dates)
 
 
 def split(changes: Changes, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -103,6 +97,23 @@ def _by_schema(
         (places[numbers == number], parses[changes.schema_ids[number]])
         for number in np.unique(numbers).tolist()
     ]
+
+
+def _rows(
+    changes: Changes,
+    groups: Iterable[tuple[NDArray[np.intp], ParsedAs, Sequence[SchemaColumn]]],
+    image: str,
+    columns: Sequence[SchemaColumn],
+    zero_dates: ZeroDates,
+) -> Rows:
+    """Return `columns` of the image of records; a group has the columns that its image has."""
+    names = [column["name"] for column in columns]
+    found = []
+    for places, parse, own in groups:
+        values, latest = _read(changes, places, image, own, parse.schema.schema_id, zero_dates)
+        completed = [_completed(each, values, parse.added, len(places)) for each in columns]
+        found.append((_table(names, completed, changes, places), latest))
+    return _joined(found, columns)
 
 
 def _read(

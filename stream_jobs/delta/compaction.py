@@ -67,11 +67,10 @@ def rewrite(
     if not data.num_rows:
         return None
     first = files[0]
-    types = {column.name: column.type for column in columns}
     if clustering:
         data = data.sort_by([(name, "ascending") for name in clustering])
-    elif len(key) == 1 and pa.types.is_integer(types[key[0]]):
-        data = data.sort_by(key[0])
+    else:
+        data = in_key_order(data, key)
     return write_file(
         storage,
         table,
@@ -81,6 +80,12 @@ def rewrite(
         partition_values=first.partition_values,
         tags=first.tags,
     )
+
+
+def in_key_order(data: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return rows in the order of their key, if that is one integer: files then overlap less."""
+    is_integer = len(key) == 1 and pa.types.is_integer(data[key[0]].type)
+    return data.sort_by(key[0]) if is_integer else data
 
 
 def _groups(files: Iterable[DataFile], target: int) -> Iterator[list[DataFile]]:

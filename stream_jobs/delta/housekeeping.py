@@ -30,9 +30,21 @@ if TYPE_CHECKING:
     from stream_jobs.delta.snapshot import Snapshot
     from stream_jobs.delta.table import DeltaTable
 
+# Listing all files of a table is worth it after so many checkpoints.
+_CHECKPOINTS = 10
+# Deleted at once; more than what is left by a thousand batches of a few files each.
+_FILES_MAX = 20_000
 # What LocalStorage leaves after a crash; and names that readers of Delta ignore.
 _TEMPORARY = re.compile(r"(?:.*/)?\.[^/]*\.[0-9a-f]{32}\.tmp")
 _HIDDEN = re.compile(r"(?:.*/)?[._][^/=]*(?:/.*)?")
+
+
+class Cleaned(NamedTuple):
+    """What was deleted: files of the log, other files, and the bytes of these."""
+
+    log_files: int
+    files: int
+    bytes: int
 
 
 class Vacuumed(NamedTuple):
@@ -47,6 +59,24 @@ def is_checkpoint_due(table: DeltaTable) -> bool:
     snapshot = table.snapshot
     retention = Retention.of(table.path, snapshot.configuration)
     return snapshot.version - max(snapshot.checkpoint, 0) >= retention.commits
+
+
+def clean_up(table: DeltaTable) -> Cleaned:
+    """Write a checkpoint and delete what nobody needs, when it is time.
+
+    Both follow the number of commits: an idle table does not grow, and costs nothing. Raises
+    MirrorError if the log is damaged, or if the storage fails.
+    """
+    if not is_checkpoint_due(table):
+        return Cleaned(0, 0, 0)
+    commits = Retention.of(table.path, table.snapshot.configuration).commits
+    before = max(table.snapshot.checkpoint, 0)
+    write_checkpoint(table)
+    period = commits * _CHECKPOINTS
+    if table.snapshot.version // period == before // period:
+        return Cleaned(0, 0, 0)
+    log_files = clean_log(table)
+    return Cleaned(log_files, *vacuum(table, _FILES_MAX))
 
 
 def write_checkpoint(table: DeltaTable, at: int | None = None) -> None:

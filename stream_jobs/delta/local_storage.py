@@ -34,18 +34,12 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes | None:
         """See Storage."""
-        try:
-            with open(self._full(path), "rb") as file:  # noqa: PTH123 - Path costs as much as it
-                return file.read()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise self._failed(path, error) from error
+        return self.read_part(path, 0, -1)
 
     def read_part(self, path: str, start: int, size: int) -> bytes | None:
         """See Storage."""
         try:
-            with open(self._full(path), "rb") as file:  # noqa: PTH123
+            with open(self._full(path), "rb") as file:  # noqa: PTH123 - Path costs as much as it
                 file.seek(start)
                 return file.read(size)
         except (FileNotFoundError, NotADirectoryError):

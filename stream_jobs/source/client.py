@@ -107,8 +107,7 @@ class KafkaClient:
         """Return records of some of the partitions, from the wanted offsets on.
 
         A broker returns what fits into `bytes_max`, beginning with the first partition, and at
-        least one batch. Raises
-        MirrorError if records that are wanted do not exist any more.
+        least one batch. Raises MirrorError if records that are wanted do not exist any more.
         """
         gone: list[Partition] = []
 

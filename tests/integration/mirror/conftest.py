@@ -11,12 +11,11 @@ import uuid
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, QueryBuilder
 
 from connector.errors import ConnectorError
 from local_stack import java_runtime, spark_jars
+from local_stack.demo.mirror_reader import read_mirror
 from stream_jobs.apply.task import run_task
 from stream_jobs.assembly import assemble
 from stream_jobs.job import EXIT_FAILED, EXIT_OK, StreamJob
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from local_stack import KafkaBroker
@@ -173,8 +173,7 @@ class Job:
 
     def data(self, table: str, database: str = "shop") -> pa.Table:
         """A mirror, read by an implementation that did not write it."""
-        builder = QueryBuilder().register("t", DeltaTable(self.path(table, database)))
-        return pa.table(builder.execute("SELECT * FROM t"))
+        return read_mirror(self.path(table, database))
 
     def rows(self, table: str, *columns: str, database: str = "shop") -> list[tuple[Any, ...]]:
         """The rows of a mirror in order, read by an implementation that did not write them."""

@@ -63,8 +63,9 @@ def test_files_and_dead_rows_are_bounded_and_the_rows_stay(
     assert len(old) > len(files)
     for path in Path(job.path("items")).rglob("*"):
         os.utime(path, (1, 1))
-    monkeypatch.setattr("stream_jobs.delta.upkeep.is_checkpoint_due", lambda _: True)
-    monkeypatch.setattr("stream_jobs.delta.upkeep._CHECKPOINTS", 0.01)
+    monkeypatch.setattr("stream_jobs.upkeep.is_checkpoint_due", lambda _: True)
+    monkeypatch.setattr("stream_jobs.delta.housekeeping.is_checkpoint_due", lambda _: True)
+    monkeypatch.setattr("stream_jobs.delta.housekeeping._CHECKPOINTS", 0.01)
     monkeypatch.setattr("stream_jobs.delta.housekeeping.now", lambda: 2**53)
     table.insert({"id": ROWS, "name": "last"})
     job.apply()
