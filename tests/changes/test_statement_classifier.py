@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.changes.statement import StatementKind, classify
+from connector.changes.statement import StatementKind
+from connector.changes.statement_classifier import classify
 
 
 @pytest.mark.parametrize(
