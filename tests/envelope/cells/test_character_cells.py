@@ -11,7 +11,7 @@ from connector.binlog.columns.column import Column
 from connector.binlog.columns.column_types import ColumnType
 from connector.binlog.columns.strings import varchar_reader
 from connector.codec.payload import PayloadReader
-from connector.envelope.rows.character_cells import character_writer
+from connector.envelope.cells.character_cells import character_writer
 from connector.errors import UnsupportedChange
 from tests.errors.texts import text_of
 
@@ -28,7 +28,9 @@ def written(data: bytes, key: int) -> bytes:
     column: SchemaColumn = {
         "name": "name", "type": "varchar", "nullable": False, "key": key, "charset": "cp1256",
     }  # fmt: skip
-    of_log = Column(ColumnType.VARCHAR, 50, nullable=False, name="name", collation=CP1256)
+    of_log = Column(
+        ColumnType.VARCHAR, 50, nullable=False, name="name", collation=CP1256, primary_key=key
+    )
     out = BytesWriter()
     image = PayloadReader(bytes([len(data)]) + data)
     character_writer(column, varchar_reader(of_log)).put(image, out)

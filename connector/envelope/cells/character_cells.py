@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Final, final
 from librt.base64 import b64encode
 from mypy_extensions import i64, u8
 
-from connector.binlog.charsets.character_sets import character_decoder
 from connector.binlog.columns.strings import CharacterReader, StringReader
 from connector.codec.json_strings import QUOTE, put_utf8, quoted
-from connector.envelope.rows.cell_forms import put_geometry, put_label, put_labels
-from connector.envelope.rows.cell_writer import CellWriter
-from connector.envelope.rows.values import not_text
-from connector.errors import DecodeError
+from connector.envelope.cells.cell_forms import put_geometry, put_label, put_labels
+from connector.envelope.cells.cell_writer import CellWriter
+from connector.envelope.cells.values import not_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from librt.strings import BytesWriter
 
     from connector.binlog.columns.bits import EnumReader, SetReader
@@ -37,8 +33,6 @@ def character_writer(column: SchemaColumn, reader: CharacterReader) -> CellWrite
         return _BinaryWriter(reader)
     if isinstance(reader, StringReader) and reader.utf8:
         return _Utf8Writer(reader, column["name"])
-    if column["key"] and "charset" in column and not reader.binary:
-        return _KeyTextWriter(reader, column["name"], column["charset"])
     return _TextWriter(reader, column["name"])
 
 
@@ -75,30 +69,6 @@ class _TextWriter(CellWriter):
         text = self._reader.text_of(self._reader.read_bytes(image))
         if text is None:
             raise not_text(self._name)
-        out.write(quoted(text))
-
-
-@final
-class _KeyTextWriter(CellWriter):
-    """Text of a primary key: two keys never become the same text.
-
-    A code without a character reads as a question mark, so a key that has one is refused.
-    """
-
-    __slots__ = ("_decode", "_name", "_reader")
-
-    def __init__(self, reader: CharacterReader, name: str, charset: str) -> None:
-        self._reader = reader
-        self._name = name
-        self._decode: Callable[[bytes], str] = character_decoder(charset, exact=True)
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        decode = self._decode
-        stored = self._reader.read_bytes(image)
-        try:
-            text = decode(stored)
-        except DecodeError:
-            raise not_text(self._name) from None
         out.write(quoted(text))
 
 

@@ -12,7 +12,7 @@ from mypy_extensions import i64, u8
 from connector.binlog.columns.bits import BitReader
 from connector.binlog.columns.json import DocumentReader
 from connector.codec.json_strings import QUOTE
-from connector.envelope.rows.cell_writer import CellWriter
+from connector.envelope.cells.cell_writer import CellWriter
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -34,18 +34,18 @@ def printed_writer(column: SchemaColumn, reader: PrintedReader) -> CellWriter:
     """Return the writer for the cells of `column`, which `reader` prints."""
     kind = column["type"]
     if kind in _NUMBERS or (kind == "bigint" and not column.get("unsigned", False)):
-        return _NumberWriter(reader)
+        return NumberWriter(reader)
     if kind == "timestamp":
         return _TimestampWriter(reader)
     if isinstance(reader, DocumentReader):
-        return _DocumentWriter(reader)
+        return DocumentWriter(reader)
     if isinstance(reader, BitReader) and column.get("length") == 1:
         return _FlagWriter(reader)
-    return _QuotedWriter(reader)
+    return QuotedWriter(reader)
 
 
 @final
-class _NumberWriter(CellWriter):
+class NumberWriter(CellWriter):
     """Numbers whose printed form is a JSON number."""
 
     __slots__ = ("_reader",)
@@ -54,11 +54,12 @@ class _NumberWriter(CellWriter):
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the number as it is printed."""
         self._reader.put(image, out)
 
 
 @final
-class _QuotedWriter(CellWriter):
+class QuotedWriter(CellWriter):
     """Digits and signs that are not a JSON number; they need quotes but no escape."""
 
     __slots__ = ("_reader",)
@@ -67,6 +68,7 @@ class _QuotedWriter(CellWriter):
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the printed form in quotes."""
         out.append(u8(QUOTE))
         self._reader.put(image, out)
         out.append(u8(QUOTE))
@@ -104,7 +106,7 @@ class _FlagWriter(CellWriter):
 
 
 @final
-class _DocumentWriter(CellWriter):
+class DocumentWriter(CellWriter):
     """JSON, as a string with the text of the document."""
 
     __slots__ = ("_reader",)
@@ -113,6 +115,7 @@ class _DocumentWriter(CellWriter):
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the text of the document, escaped, in quotes."""
         out.append(u8(QUOTE))
         self._reader.put_in_string(image, out)
         out.append(u8(QUOTE))

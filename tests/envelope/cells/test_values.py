@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from connector.binlog.columns.values import EnumIndex, Geometry
 from connector.contract import COLUMN_TYPES
-from connector.envelope.rows.values import value_encoder
+from connector.envelope.cells.values import value_encoder
 from connector.errors import UnsupportedChange
 
 

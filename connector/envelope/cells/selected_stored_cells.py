@@ -13,9 +13,9 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.columns.floats import put_float32
 from connector.codec.json_strings import QUOTE, put_utf8, quoted
-from connector.envelope.copied.selected_cell import SelectedCell
-from connector.envelope.rows.cell_forms import put_geometry, put_label, put_labels
-from connector.envelope.rows.values import not_text
+from connector.envelope.cells.cell_forms import put_geometry, put_label, put_labels
+from connector.envelope.cells.selected_cell import SelectedCell
+from connector.envelope.cells.values import not_text
 from connector.errors import DecodeError, UnsupportedChange, table_rows
 
 if TYPE_CHECKING:

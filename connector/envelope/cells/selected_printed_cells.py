@@ -13,7 +13,7 @@ from mypy_extensions import i64, u8
 from connector.binlog.columns.floats import put_float32, put_float64, require_finite
 from connector.codec.digits import put_ascii, put_uint
 from connector.codec.json_strings import QUOTE
-from connector.envelope.copied.selected_cell import SelectedCell, put_slice
+from connector.envelope.cells.selected_cell import SelectedCell, put_slice
 
 _ZERO: Final = 0x30
 _NINE: Final = 0x39
